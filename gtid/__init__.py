@@ -1,0 +1,47 @@
+"""Values and algebra: GTIDs, and sets of them, as MySQL means them.
+
+This package is pure and uses the standard library only. It knows nothing of servers, files or
+connections. The binary forms are in `gtid.binary`; whoever needs them imports them from there.
+"""
+
+from gtid.errors import (
+    GnoOutOfRange,
+    GtidError,
+    GtidSetTooLarge,
+    MalformedBinary,
+    MalformedGtid,
+    MalformedGtidSet,
+    MalformedInterval,
+    MalformedTag,
+    MalformedText,
+    UnknownFormatVersion,
+)
+from gtid.gtid import Gtid
+from gtid.gtid_set import GTIDS_MAX, GtidSet
+from gtid.relation import SetRelation, relate
+from gtid.text import GNO_END, GNO_MAX, INTERVALS_MAX, TEXT_BYTES_MAX
+from gtid.tsid import TAG_CHARS_MAX, Tsid
+
+__all__ = [
+    "GNO_END",
+    "GNO_MAX",
+    "GTIDS_MAX",
+    "INTERVALS_MAX",
+    "TAG_CHARS_MAX",
+    "TEXT_BYTES_MAX",
+    "GnoOutOfRange",
+    "Gtid",
+    "GtidError",
+    "GtidSet",
+    "GtidSetTooLarge",
+    "MalformedBinary",
+    "MalformedGtid",
+    "MalformedGtidSet",
+    "MalformedInterval",
+    "MalformedTag",
+    "MalformedText",
+    "SetRelation",
+    "Tsid",
+    "UnknownFormatVersion",
+    "relate",
+]

@@ -1,0 +1,363 @@
+"""The set of GTIDs: immutable, canonical, and no larger in memory than its intervals.
+
+1. A set holds one non-empty canonical sequence of boundaries for each TSID, in MySQL's order. So
+   equal sets have equal contents, and what is printed never needs sorting.
+2. No operation costs time or memory by the number of GTIDs; `gtids` is the one way to see them
+   singly, and it has a limit. There is no `len`: a set may hold more than a C integer can count.
+3. How the boundaries are kept is nobody's business outside this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Final, final
+from uuid import UUID
+
+from gtid import boundaries as line
+from gtid.boundaries import Boundaries, TruthTable
+from gtid.errors import GnoOutOfRange, GtidSetTooLarge, MalformedInterval
+from gtid.gtid import Gtid
+from gtid.text import (
+    GNO_END,
+    INTERVALS_MAX,
+    TEXT_BYTES_MAX,
+    Ranges,
+    end_after,
+    format_intervals,
+    format_ranges,
+    in_order,
+    last_before,
+    parse_ranges,
+)
+from gtid.tsid import UUID_CHARS, Tsid, tsid_of_key
+
+# Enough to name every transaction of a repair; a larger set is worked on as intervals.
+GTIDS_MAX: Final = 1_000_000
+
+# What fits a screen in the small hours.
+SHOWN_RANGES_MAX: Final = 6
+SHOWN_UUIDS_MAX: Final = 8
+
+
+@final
+class GtidSet:
+    """An immutable set of GTIDs, as a server holds in `gtid_executed`.
+
+    Operators: `|` union, `&` intersection, `-` subtraction, `^` symmetric difference; `<=`, `<`,
+    `>=`, `>` containment; `in` for one Gtid; `bool` for "not empty".
+
+    >>> executed = GtidSet.parse("3E11FA47-71CA-11E1-9E33-C80AA9429562:1-10:dba:1-3")
+    >>> purged = GtidSet.parse("3e11fa47-71ca-11e1-9e33-c80aa9429562:3-4:6:dba:2")
+    >>> print(executed - purged)
+    3e11fa47-71ca-11e1-9e33-c80aa9429562:1-2:5:7-10:dba:1:3
+    """
+
+    __slots__ = ("_hash", "_ranges")
+
+    # Invariant: keys ascend; every sequence is canonical and not empty; 1 <= each < GNO_END + 1.
+    _ranges: Ranges
+    _hash: int | None
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "_ranges", {})
+        object.__setattr__(self, "_hash", None)
+
+    # -- making one -------------------------------------------------------------------------
+
+    @classmethod
+    def parse(
+        cls,
+        text: str,
+        *,
+        text_bytes_max: int = TEXT_BYTES_MAX,
+        intervals_max: int = INTERVALS_MAX,
+    ) -> GtidSet:
+        """Read what a server prints, or what a person types: see gtid/text.py for the grammar.
+
+        `intervals_max` limits intervals and tags as written. Raises MalformedGtidSet, which shows
+        the place, and GtidSetTooLarge.
+        """
+        return set_of_ranges(
+            parse_ranges(text, text_bytes_max=text_bytes_max, intervals_max=intervals_max)
+        )
+
+    @classmethod
+    def of(cls, gtids: Gtid | Iterable[Gtid]) -> GtidSet:
+        """Hold these GTIDs and no others."""
+        singly = (gtids,) if isinstance(gtids, Gtid) else gtids
+        return cls.from_intervals((gtid.tsid, gtid.gno, end_after(gtid.gno)) for gtid in singly)
+
+    @classmethod
+    def from_intervals(cls, intervals: Iterable[tuple[Tsid, int, int]]) -> GtidSet:
+        """Hold the numbers from start up to, not including, end; in any order, overlapping or not.
+
+        An interval whose end equals its start is empty. Raises GnoOutOfRange unless
+        1 <= start and end <= GNO_END, and MalformedInterval if an end is below its start.
+        """
+        numbers: dict[Tsid, list[int]] = {}
+        for tsid, start, end in intervals:
+            if start < 1:
+                raise GnoOutOfRange(start)
+            if end > GNO_END:
+                raise GnoOutOfRange(last_before(end))
+            if end < start:
+                raise MalformedInterval(start, end)
+            numbers.setdefault(tsid, []).extend((start, end))
+        return set_of_ranges(in_order({str(tsid): numbers[tsid] for tsid in numbers}))
+
+    @classmethod
+    def union_of(cls, sets: Iterable[GtidSet]) -> GtidSet:
+        """Unite any number of sets at once; much cheaper than one after the other."""
+        numbers: dict[str, list[int]] = {}
+        for one in sets:
+            for key, boundaries in ranges_of(one).items():
+                numbers.setdefault(key, []).extend(boundaries)
+        return set_of_ranges(in_order(numbers))
+
+    # -- algebra ----------------------------------------------------------------------------
+
+    def __or__(self, other: GtidSet) -> GtidSet:
+        return _combine(self, other, line.UNION) if _is_set(other) else NotImplemented
+
+    def __and__(self, other: GtidSet) -> GtidSet:
+        return _combine(self, other, line.INTERSECTION) if _is_set(other) else NotImplemented
+
+    def __sub__(self, other: GtidSet) -> GtidSet:
+        return _combine(self, other, line.SUBTRACTION) if _is_set(other) else NotImplemented
+
+    def __xor__(self, other: GtidSet) -> GtidSet:
+        if not _is_set(other):
+            return NotImplemented
+        return _combine(self, other, line.SYMMETRIC_DIFFERENCE)
+
+    def __le__(self, other: GtidSet) -> bool:
+        return _is_subset(self, other) if _is_set(other) else NotImplemented
+
+    def __lt__(self, other: GtidSet) -> bool:
+        return self != other and _is_subset(self, other) if _is_set(other) else NotImplemented
+
+    def __ge__(self, other: GtidSet) -> bool:
+        return _is_subset(other, self) if _is_set(other) else NotImplemented
+
+    def __gt__(self, other: GtidSet) -> bool:
+        return self != other and _is_subset(other, self) if _is_set(other) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        return self._ranges == other._ranges if isinstance(other, GtidSet) else NotImplemented
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            object.__setattr__(self, "_hash", hash(tuple(self._ranges.items())))
+        assert self._hash is not None
+        return self._hash
+
+    def __contains__(self, gtid: Gtid) -> bool:
+        return line.contains(self._ranges.get(str(gtid.tsid), ()), gtid.gno)
+
+    def __bool__(self) -> bool:
+        return bool(self._ranges)
+
+    def is_disjoint(self, other: GtidSet) -> bool:
+        """Tell whether no GTID is in both."""
+        theirs = ranges_of(other)
+        return all(
+            line.is_disjoint(boundaries, theirs.get(key, ()))
+            for key, boundaries in self._ranges.items()
+        )
+
+    def is_intersecting(self, other: GtidSet) -> bool:
+        """Tell whether at least one GTID is in both."""
+        return not self.is_disjoint(other)
+
+    # -- looking at it ----------------------------------------------------------------------
+
+    @property
+    def gtid_count(self) -> int:
+        """How many GTIDs it holds: MySQL's "volume"."""
+        return sum(map(line.count, self._ranges.values()))
+
+    @property
+    def interval_count(self) -> int:
+        """How many intervals it takes to write it."""
+        return sum(map(len, self._ranges.values())) // 2
+
+    @property
+    def tsid_count(self) -> int:
+        """How many TSIDs have at least one GTID in it."""
+        return len(self._ranges)
+
+    @property
+    def tsids(self) -> tuple[Tsid, ...]:
+        """The TSIDs, in MySQL's order."""
+        return tuple(map(tsid_of_key, self._ranges))
+
+    @property
+    def uuids(self) -> tuple[UUID, ...]:
+        """The UUIDs, in MySQL's order, each once."""
+        return tuple(dict.fromkeys(tsid.uuid for tsid in self.tsids))
+
+    def intervals(self) -> Iterator[tuple[Tsid, int, int]]:
+        """Give (tsid, start, end) in order; ends are exclusive."""
+        for key, boundaries in self._ranges.items():
+            tsid = tsid_of_key(key)
+            for start, end in zip(boundaries[::2], boundaries[1::2], strict=True):
+                yield tsid, start, end
+
+    def gtids(self, *, limit: int = GTIDS_MAX) -> Iterator[Gtid]:
+        """Give each GTID in order. Raises GtidSetTooLarge at once if there are more than `limit`.
+
+        It never cuts short in silence: for the first few, say `s.first(n).gtids()`.
+        """
+        if self.gtid_count > limit:
+            raise GtidSetTooLarge("GTIDs", self.gtid_count, limit)
+        return (
+            Gtid(tsid, gno) for tsid, start, end in self.intervals() for gno in range(start, end)
+        )
+
+    def highest(self, tsid: Tsid) -> int | None:
+        """Give the highest number of this TSID, None if it has none."""
+        boundaries = self._ranges.get(str(tsid))
+        return last_before(boundaries[-1]) if boundaries else None
+
+    # -- parts of it ------------------------------------------------------------------------
+
+    def from_uuid(self, uuid: UUID) -> GtidSet:
+        """Keep what this server committed, under any tag or none."""
+        wanted = str(uuid)
+        return set_of_ranges(
+            {key: kept for key, kept in self._ranges.items() if key[:UUID_CHARS] == wanted}
+        )
+
+    def without_uuid(self, uuid: UUID) -> GtidSet:
+        """Keep what other servers committed."""
+        unwanted = str(uuid)
+        return set_of_ranges(
+            {key: kept for key, kept in self._ranges.items() if key[:UUID_CHARS] != unwanted}
+        )
+
+    def from_tsid(self, tsid: Tsid) -> GtidSet:
+        """Keep what this server committed under exactly this tag, or under none if it is empty."""
+        key = str(tsid)
+        return set_of_ranges({key: self._ranges[key]} if key in self._ranges else {})
+
+    def holes(self) -> GtidSet:
+        """Give the numbers lacking between the first and the last of each TSID."""
+        inner = ((key, boundaries[1:-1]) for key, boundaries in self._ranges.items())
+        return set_of_ranges({key: boundaries for key, boundaries in inner if boundaries})
+
+    def filled(self) -> GtidSet:
+        """Give, for each TSID, 1 up to its highest number.
+
+        `x & s.filled()` is what of `x` is not above the maximum of `s`.
+        """
+        return set_of_ranges({key: (1, boundaries[-1]) for key, boundaries in self._ranges.items()})
+
+    def first(self, gtid_count: int) -> GtidSet:
+        """Keep the first `gtid_count` GTIDs in order; all, if there are no more."""
+        kept: dict[str, Boundaries] = {}
+        left = gtid_count
+        for key, boundaries in self._ranges.items():
+            if left <= 0:
+                break
+            kept[key] = line.first(boundaries, left)
+            left -= line.count(kept[key])
+        return set_of_ranges(kept)
+
+    # -- writing it -------------------------------------------------------------------------
+
+    def to_text(self, *, separator: str = ",") -> str:
+        r"""Write MySQL's form. A server itself puts `",\n"` between UUIDs."""
+        return format_ranges(self._ranges, separator=separator)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def shortened(
+        self, *, ranges_max: int = SHOWN_RANGES_MAX, uuids_max: int = SHOWN_UUIDS_MAX
+    ) -> str:
+        """Write it for people: at most `ranges_max` ranges of each of `uuids_max` UUIDs.
+
+        What is left out is counted, never just dropped.
+        """
+        entries: list[str] = []
+        hidden: dict[str, Boundaries] = {}
+        uuid_count = 0
+        for uuid, group in groupby(self._ranges.items(), lambda item: item[0][:UUID_CHARS]):
+            uuid_count += 1
+            if uuid_count <= uuids_max:
+                entries.append(_shorten(uuid, dict(group), ranges_max=ranges_max))
+            else:
+                hidden.update(group)
+        if hidden:
+            gtids = _counted(set_of_ranges(hidden).gtid_count, "GTID")
+            entries.append(f"… (+{_counted(uuid_count - uuids_max, 'more UUID')}, {gtids})")
+        return ", ".join(entries)
+
+    def __repr__(self) -> str:
+        return f"<GtidSet {self.shortened()}>" if self else "<GtidSet empty>"
+
+    # -- staying as it is -------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a GtidSet is immutable: cannot set {name}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a GtidSet is immutable: cannot delete {name}")
+
+    def __reduce__(self) -> tuple[object, tuple[Ranges]]:
+        return set_of_ranges, (self._ranges,)
+
+
+def set_of_ranges(ranges: Ranges) -> GtidSet:
+    """Wrap ranges that fulfil the invariant of GtidSet. For the modules of this package only."""
+    made = GtidSet()
+    object.__setattr__(made, "_ranges", ranges)
+    return made
+
+
+def ranges_of(gtid_set: GtidSet) -> Ranges:
+    """Show the representation. For the modules of this package only."""
+    return gtid_set._ranges  # noqa: SLF001  (the one door)
+
+
+def _is_set(other: object) -> bool:
+    return isinstance(other, GtidSet)
+
+
+def _combine(left: GtidSet, right: GtidSet, table: TruthTable) -> GtidSet:
+    ours, theirs = ranges_of(left), ranges_of(right)
+    # Without right_only nothing comes of a TSID that is not on the left.
+    keys = sorted(ours.keys() | theirs.keys()) if table.right_only else ours
+    combined = ((key, line.combine(ours.get(key, ()), theirs.get(key, ()), table)) for key in keys)
+    return set_of_ranges({key: boundaries for key, boundaries in combined if boundaries})
+
+
+def _is_subset(left: GtidSet, right: GtidSet) -> bool:
+    theirs = ranges_of(right)
+    return all(
+        line.is_subset(boundaries, theirs.get(key, ()))
+        for key, boundaries in ranges_of(left).items()
+    )
+
+
+def _shorten(uuid: str, ranges: Ranges, *, ranges_max: int) -> str:
+    """Write the first ranges of one UUID and count the others."""
+    text = uuid
+    left = ranges_max
+    hidden_ranges = hidden_gtids = 0
+    for key, boundaries in ranges.items():
+        shown, rest = boundaries[: 2 * left], boundaries[2 * left :]
+        if shown:
+            text += f"{key[UUID_CHARS:]}:{format_intervals(shown)}"
+        left -= len(shown) // 2
+        hidden_ranges += len(rest) // 2
+        hidden_gtids += line.count(rest)
+    if hidden_ranges:
+        gtids = _counted(hidden_gtids, "GTID")
+        text += f" … (+{_counted(hidden_ranges, 'more range')}, {gtids})"
+    return text
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,264 @@
+r"""MySQL's text form of GTID sets, and the only place where ends are inclusive.
+
+1. The grammar is that of a 9.7 server, asked with GTID_SUBTRACT: white space (VT, FF too) around
+   every token, stray commas, any order, overlaps, `UUID:tag` without numbers, `2-1` as nothing,
+   UUIDs also without dashes or in braces. A tag is sticky: in `UUID:1-2:foo:3:5` both 3 and 5
+   belong to `foo`.
+2. Text as servers print it takes the fast way. All else takes the careful way, which alone knows
+   what to say about a mistake. Both agree; a property test holds them to it.
+3. Only ASCII digits count (Python's `int` and `\d` take others, too), and nothing is ever skipped.
+4. This file knows keys and boundaries, not sets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from gtid.boundaries import Boundaries, canonical
+from gtid.errors import GtidSetTooLarge, MalformedGtid, MalformedGtidSet, MalformedText
+from gtid.tsid import TAG_CHARS_MAX, TAG_PATTERN, UUID_CHARS, uuid_key
+
+# One TSID key to one non-empty canonical sequence, in the order of the keys.
+Ranges: TypeAlias = Mapping[str, Boundaries]
+
+# A number that reaches 2**63 - 1 would have no exclusive end in a signed 64-bit integer.
+GNO_MAX = 2**63 - 2
+GNO_END = GNO_MAX + 1
+
+# A server's max_allowed_packet is 64 MiB unless changed: no longer text comes out of one.
+TEXT_BYTES_MAX = 64 * 1024 * 1024
+# Two integers and two tuple places each, about 80 bytes: bounds one set to some 400 MB of memory.
+INTERVALS_MAX = 5_000_000
+
+_WHITESPACE = " \t\n\v\f\r"
+_SPACE = f"[{_WHITESPACE}]*"
+_DASHED = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+_DASHED_UUID = re.compile(_DASHED)
+_GTID_UUID = re.compile(f"({_DASHED}){_SPACE}")
+_SET_UUID = re.compile(rf"({_DASHED}|\{{{_DASHED}\}}|[0-9A-Fa-f]{{32}}){_SPACE}")
+_TAG = re.compile(f"({TAG_PATTERN}){_SPACE}")
+_NUMBER = re.compile(f"([0-9]+){_SPACE}")
+_COLON = re.compile(f"(:){_SPACE}")
+_DASH = re.compile(f"(-){_SPACE}")
+_COMMAS = re.compile(f"(,)[,{_WHITESPACE}]*")
+_LEADING_COMMAS = re.compile(f"([,{_WHITESPACE}]*)")
+_LEADING_SPACE = re.compile(f"({_SPACE})")
+_COLON_TAG = re.compile(f":({TAG_PATTERN})")
+_RUN_CHARACTERS = b"0123456789:-"
+_GNO_DIGITS = len(str(GNO_MAX))
+
+
+def end_after(last: int) -> int:
+    """Give the exclusive end of what ends with `last`."""
+    return last + 1
+
+
+def last_before(end: int) -> int:
+    """Give the last number of what ends before `end`."""
+    return end - 1
+
+
+def parse_ranges(text: str, *, text_bytes_max: int, intervals_max: int) -> Ranges:
+    """Read a GTID set. Raises MalformedGtidSet, or GtidSetTooLarge before anything is allocated.
+
+    `intervals_max` counts the intervals and tags as written, before they are merged.
+    """
+    # Well-formed text is ASCII, so characters are bytes; any other text fails in any case.
+    if len(text) > text_bytes_max:
+        raise GtidSetTooLarge("bytes of text", len(text), text_bytes_max)
+    colons = text.count(":")
+    if colons > intervals_max:
+        raise GtidSetTooLarge("intervals and tags", colons, intervals_max)
+    numbers = parse_plainly(text)
+    return in_order(parse_carefully(text) if numbers is None else numbers)
+
+
+def in_order(numbers: Mapping[str, list[int]]) -> Ranges:
+    """Make every sequence canonical, drop the empty ones and sort by key."""
+    folded = ((key, canonical(numbers[key])) for key in sorted(numbers))
+    return {key: boundaries for key, boundaries in folded if boundaries}
+
+
+def parse_plainly(text: str) -> dict[str, list[int]] | None:
+    """Read text that has no white space within entries, or give None: the careful way decides."""
+    if not text.isascii():
+        return None
+    found: dict[str, list[int]] = {}
+    for padded in text.split(","):
+        entry = padded.strip(_WHITESPACE)
+        if not entry:
+            continue
+        if not _DASHED_UUID.match(entry):
+            return None
+        uuid = entry[:UUID_CHARS].lower()
+        untagged, *tagged = _COLON_TAG.split(entry[UUID_CHARS:])
+        runs = [(uuid, untagged)]
+        for tag, run in zip(tagged[::2], tagged[1::2], strict=True):
+            if len(tag) > TAG_CHARS_MAX:
+                return None
+            runs.append((f"{uuid}:{tag.lower()}", run))
+        for key, run in runs:
+            if not run:
+                continue
+            numbers = _run_numbers(run)
+            if numbers is None:
+                return None
+            found.setdefault(key, []).extend(numbers)
+    return found
+
+
+def _run_numbers(run: str) -> list[int] | None:
+    """Read `:1-2:5:7-9` into start, end, start, end, ...; None if it is anything else."""
+    if run[0] != ":" or run.encode("ascii").translate(None, _RUN_CHARACTERS):
+        return None
+    intervals = [
+        interval if "-" in interval else f"{interval}-{interval}" for interval in run[1:].split(":")
+    ]
+    written = "-".join(intervals).split("-")
+    # Each interval holds at least one dash; twice as many numbers means that none holds two.
+    if len(written) != 2 * len(intervals):
+        return None
+    try:
+        numbers = list(map(int, written))
+    except ValueError:  # nothing between two separators, or more digits than int() takes
+        return None
+    if min(numbers[::2]) < 1 or max(numbers) > GNO_MAX:
+        return None
+    numbers[1::2] = [last + 1 for last in numbers[1::2]]
+    return numbers
+
+
+def parse_carefully(text: str) -> dict[str, list[int]]:
+    """Read any text that a 9.7 server accepts; raises MalformedGtidSet with the place if not."""
+    reader = _Reader(text, MalformedGtidSet)
+    found: dict[str, list[int]] = {}
+    reader.take(_LEADING_COMMAS)
+    while not reader.at_end():
+        uuid = _written_uuid_key(reader.require(_SET_UUID, "a UUID"))
+        key = uuid
+        while reader.take(_COLON) is not None:
+            interval = reader.take_interval()
+            if interval is not None:
+                found.setdefault(key, []).extend(interval)
+            else:
+                key = f"{uuid}:{reader.require_tag('a tag or an interval')}"
+        if not reader.at_end():
+            reader.require(_COMMAS, "a colon, a comma or the end")
+    return found
+
+
+def parse_gtid(text: str) -> tuple[str, int]:
+    """Read one GTID, `UUID:number` or `UUID:tag:number`; give the TSID key and the number.
+
+    As SET GTID_NEXT reads it, and so stricter than sets: the UUID is in its dashed form.
+    Raises MalformedGtid.
+    """
+    reader = _Reader(text, MalformedGtid)
+    reader.take(_LEADING_SPACE)
+    key = _written_uuid_key(reader.require(_GTID_UUID, "a UUID"))
+    reader.require(_COLON, "a colon")
+    gno = reader.take_number(lowest=1)
+    if gno is None:
+        key = f"{key}:{reader.require_tag('a tag or a number')}"
+        reader.require(_COLON, "a colon")
+        gno = reader.take_number(lowest=1)
+    if gno is None:
+        raise reader.error("a number")
+    if not reader.at_end():
+        raise reader.error("the end")
+    return key, gno
+
+
+def _written_uuid_key(written: str) -> str:
+    """Bring a UUID with or without dashes, perhaps in braces, into lower case with dashes."""
+    return uuid_key(written.strip("{}").replace("-", "").lower())
+
+
+class _Reader:
+    """A place in a text. Tokens are taken together with the white space behind them."""
+
+    __slots__ = ("_malformed", "_position", "_text")
+
+    def __init__(self, text: str, malformed: type[MalformedText]) -> None:
+        self._text = text
+        self._position = 0
+        self._malformed = malformed
+
+    def at_end(self) -> bool:
+        return self._position == len(self._text)
+
+    def take(self, token: re.Pattern[str]) -> str | None:
+        match = token.match(self._text, self._position)
+        if match is None:
+            return None
+        self._position = match.end()
+        return match[1]
+
+    def require(self, token: re.Pattern[str], expected: str) -> str:
+        taken = self.take(token)
+        if taken is None:
+            raise self.error(expected)
+        return taken
+
+    def require_tag(self, expected: str) -> str:
+        position = self._position
+        tag = self.require(_TAG, expected)
+        if len(tag) > TAG_CHARS_MAX:
+            raise self.error(f"a tag of 1 to {TAG_CHARS_MAX} characters", position)
+        return tag.lower()
+
+    def take_number(self, *, lowest: int) -> int | None:
+        position = self._position
+        written = self.take(_NUMBER)
+        if written is None:
+            return None
+        # Leading zeros are allowed; int() itself refuses more than a few thousand digits.
+        digits = written.lstrip("0") or "0"
+        if len(digits) > _GNO_DIGITS or not lowest <= int(digits) <= GNO_MAX:
+            raise self.error(f"a number from {lowest} to {GNO_MAX}", position)
+        return int(digits)
+
+    def take_interval(self) -> tuple[int, int] | None:
+        start = self.take_number(lowest=1)
+        if start is None:
+            return None
+        if self.take(_DASH) is None:
+            return start, start + 1
+        # The server takes 0 as an end: `1-0` is one more way to write nothing.
+        last = self.take_number(lowest=0)
+        if last is None:
+            raise self.error("a number")
+        return start, last + 1
+
+    def error(self, expected: str, position: int | None = None) -> MalformedText:
+        place = self._position if position is None else position
+        return self._malformed.at(self._text, position=place, expected=expected)
+
+
+def format_ranges(ranges: Ranges, *, separator: str) -> str:
+    """Write a set in MySQL's form, with `separator` between UUIDs."""
+    pieces: list[str] = []
+    previous = ""
+    for key, boundaries in ranges.items():
+        uuid = key[:UUID_CHARS]
+        if uuid == previous:
+            pieces.append(key[UUID_CHARS:])
+        elif previous:
+            pieces.append(separator + key)
+        else:
+            pieces.append(key)
+        pieces.append(":" + format_intervals(boundaries))
+        previous = uuid
+    return "".join(pieces)
+
+
+def format_intervals(boundaries: Boundaries) -> str:
+    """Write `1-2:5`."""
+    return ":".join(
+        [
+            f"{start}-{end - 1}" if end - start > 1 else str(start)
+            for start, end in zip(boundaries[::2], boundaries[1::2], strict=True)
+        ]
+    )

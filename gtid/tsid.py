@@ -1,0 +1,61 @@
+"""Transaction source identifiers: who committed, and under which tag.
+
+A TSID also has a *key*: its text, `uuid` or `uuid:tag`, all in lower case. Keys sort exactly as
+TSIDs do (an untagged key is a prefix of the tagged ones, and the hexadecimal text of UUIDs sorts as
+their bytes, which is MySQL's order), and they compare and hash at the speed of strings. Sets are
+keyed by them; nobody outside this package sees one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from uuid import UUID
+
+from gtid.errors import MalformedTag
+
+# Tags exist since MySQL 8.3: up to 32 characters, folded to lower case when stored.
+TAG_CHARS_MAX = 32
+TAG_PATTERN = "[A-Za-z_][A-Za-z0-9_]*"
+_TAG = re.compile(TAG_PATTERN)
+
+UUID_CHARS = 36
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Tsid:
+    """Who committed the transaction, and under which tag (`""`: none).
+
+    The tag may be given in any case and is kept in lower case, as on a server.
+    Ordered as MySQL orders them: by the bytes of the UUID, untagged first, then by tag.
+    Raises MalformedTag.
+    """
+
+    uuid: UUID
+    tag: str = ""
+
+    def __post_init__(self) -> None:
+        if self.tag:
+            object.__setattr__(self, "tag", canonical_tag(self.tag))
+
+    def __str__(self) -> str:
+        return f"{self.uuid}:{self.tag}" if self.tag else str(self.uuid)
+
+
+def canonical_tag(tag: str) -> str:
+    """Fold a tag of 1 to 32 characters to lower case. Raises MalformedTag."""
+    if len(tag) > TAG_CHARS_MAX or not _TAG.fullmatch(tag):
+        raise MalformedTag(tag)
+    return tag.lower()
+
+
+def uuid_key(digits: str) -> str:
+    """Put the dashes between the 32 lower-case hexadecimal digits of a UUID."""
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+@lru_cache(maxsize=65_536)
+def tsid_of_key(key: str) -> Tsid:
+    """Turn a key back into the TSID it is the text of."""
+    return Tsid(UUID(key[:UUID_CHARS]), key[UUID_CHARS:].removeprefix(":"))

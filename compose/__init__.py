@@ -1,0 +1,1 @@
+"""Real topologies to run against, and the faults that are injected into them."""

@@ -1,0 +1,163 @@
+"""Starts and signals server processes through the supervisor, one supervisor per Python process.
+
+It owns the run folder: ``run/<pid>-<random>/`` in the cache, removed with the last server. A folder
+whose supervisor died without removing it is swept by the next run.
+"""
+
+import atexit
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compose.native.cache import cache_root, locked
+
+_SCRIPT = Path(__file__).with_name("supervisor.py")
+_POLL_SECONDS = 0.01
+
+
+class SupervisorDied(Exception):
+    """The process that owned the servers is gone, and they with it."""
+
+
+class Supervisor:
+    """The parent's end of one supervising process. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        self._lock = threading.Lock()
+        runs = cache_root() / "run"
+        with locked(runs / ".lock"):
+            _sweep(runs)
+            self.folder = Path(tempfile.mkdtemp(prefix=f"{self.owner}-", dir=runs))
+            # Held by the supervisor alone: while it lives, nobody sweeps the folder.
+            with (self.folder / "lock").open("a") as held:
+                fcntl.flock(held, fcntl.LOCK_EX)
+                self._process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", _SCRIPT, self.folder, str(self.owner)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    pass_fds=[held.fileno()],
+                    start_new_session=True,  # Ctrl-C is for the run; its end is what ends us
+                )
+
+    @property
+    def pid(self) -> int:
+        """Return the supervising process."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Say whether requests can still be made, by this process."""
+        return self.owner == os.getpid() and self._process.poll() is None
+
+    def start(
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        output: Path,
+        environment: Mapping[str, str],
+    ) -> "Child":
+        """Start a program in ``folder`` with its output appended to a file."""
+        answer = self._ask(
+            do="start",
+            command=list(command),
+            folder=str(folder),
+            output=str(output),
+            environment={**os.environ, **environment},
+        )
+        return Child(self, answer["pid"])
+
+    def close(self) -> None:
+        """Kill every child, remove the run folder, and end."""
+        if not self.alive:
+            return
+        with self._lock:
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            self._process.stdin.write(b'{"do": "finish"}\n')
+            self._process.stdin.close()
+            self._process.wait()
+            self._process.stdout.close()
+
+    def _ask(self, **request: object) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with self._lock:
+            try:
+                self._process.stdin.write(json.dumps(request).encode() + b"\n")
+                self._process.stdin.flush()
+                line = self._process.stdout.readline()
+            except (BrokenPipeError, ValueError) as gone:
+                raise SupervisorDied(f"supervisor {self.pid} is gone") from gone
+        if not line:
+            raise SupervisorDied(f"supervisor {self.pid} is gone")
+        answer: dict[str, Any] = json.loads(line)
+        if "failure" in answer:
+            raise OSError(answer["failure"])
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A process the supervisor started. Its pid stays its own until the supervisor ends."""
+
+    supervisor: Supervisor
+    pid: int
+
+    def status(self) -> int | None:
+        """Return None while it runs, then its exit status, or minus the signal that ended it."""
+        answer: int | None = self.supervisor._ask(do="status", pid=self.pid)["status"]  # noqa: SLF001
+        return answer
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal; nothing happens if the process has ended."""
+        self.supervisor._ask(do="signal", pid=self.pid, signal=int(number))  # noqa: SLF001
+
+    def wait(self, *, timeout_seconds_max: float) -> int:
+        """Return the exit status. Raises TimeoutError if it has not ended by then."""
+        deadline = time.monotonic() + timeout_seconds_max
+        while (status := self.status()) is None:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"process {self.pid} still runs after {timeout_seconds_max} s")
+            time.sleep(_POLL_SECONDS)
+        return status
+
+
+_current: Supervisor | None = None
+_current_lock = threading.Lock()
+
+
+def current_supervisor() -> Supervisor:
+    """Return this process's supervisor, starting it on first use and after a fork."""
+    global _current  # noqa: PLW0603 - one per process is the point
+    with _current_lock:
+        if _current is None or not _current.alive:
+            _current = Supervisor()
+            atexit.register(_current.close)
+        return _current
+
+
+def _sweep(runs: Path) -> None:
+    """Remove run folders nobody owns any more. The caller holds the lock of ``runs``."""
+    for folder in runs.iterdir():
+        lock = folder / "lock"
+        if not lock.exists():
+            continue
+        with lock.open("a") as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,372 @@
+"""One MySQL server as a process of this machine: started, asked, stopped, killed, frozen.
+
+1. Its data directory, socket and log are its own, below the run folder, and vanish with it.
+2. It answers on loopback unless told otherwise, as root without a password.
+3. Each statement runs on a fresh connection: no session state leaks from one call to the next.
+4. It does not know about topologies.
+"""
+
+import itertools
+import os
+import pwd
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor, DictCursor
+
+from compose.native.cache import Progress, silent
+from compose.native.dialect import Dialect, dialect_of, new_words
+from compose.native.installation import Clients, Installation, Version
+from compose.native.processes import Child, current_supervisor
+from compose.native.provision import (
+    copy_data_directory,
+    provision_clients,
+    seed_data_directory,
+)
+
+Row = tuple[Any, ...]
+
+_PORTS = range(20000, 32000)
+# Below the range from which Linux takes ports for outgoing connections (from 32768): a stopped
+# server's port is not lost to somebody's connection before it starts again.
+_START_ATTEMPTS = 5
+_START_SECONDS_MAX = 60.0
+_STOP_SECONDS_MAX = 60.0
+_POLL_SECONDS = 0.02
+_PORT_TAKEN = re.compile(r"Address already in use|Bind on TCP/IP port|server running on port")
+
+_server_ids = itertools.count(1)
+_random = random.SystemRandom()  # not seeded by a test: two runs must not choose alike
+
+
+class ServerFailed(Exception):
+    """A server did not start, or did not stop; the message ends with its error log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What one server of a topology has its own way. Durability is off: tests are no banks."""
+
+    bind_address: str = "127.0.0.1"
+    sync_binlog: int = 0
+    innodb_flush_log_at_trx_commit: int = 2
+    auto_increment_offset: int = 1
+    auto_increment_increment: int = 1
+    extra: tuple[str, ...] = ()
+    """Further mysqld options, ``--name=value``; they come last and so win."""
+
+
+class Server:
+    """A server that has its files; ``start()`` gives it a process.
+
+    ``host``, ``port`` and ``dsn`` say where it answers. The port is chosen at the first start and
+    kept from then on.
+    """
+
+    def __init__(
+        self,
+        installation: Installation,
+        name: str,
+        *,
+        settings: Settings | None = None,
+        progress: Progress = silent,
+    ) -> None:
+        self.installation = installation
+        self.name = name
+        self.settings = settings or Settings()
+        self.server_id = next(_server_ids)
+        self.host = "127.0.0.1"
+        self.port = 0
+        self._supervisor = current_supervisor()
+        self._child: Child | None = None
+        self.folder = self._supervisor.folder / f"{self.server_id}-{name}"
+        self.datadir = self.folder / "data"
+        self.error_log = self.folder / "error.log"
+        self.folder.mkdir()
+        copy_data_directory(seed_data_directory(installation, progress=progress), self.datadir)
+
+    def __repr__(self) -> str:
+        return f"<Server {self.name} {self.version_text} {self.dsn}>"
+
+    # ---- where and what it is
+
+    @property
+    def version(self) -> Version:
+        """Return the server's version as integers."""
+        return self.installation.version
+
+    @property
+    def version_text(self) -> str:
+        """Return the version with dots."""
+        return ".".join(map(str, self.version))
+
+    @property
+    def dialect(self) -> Dialect:
+        """Return the statements this server understands."""
+        return dialect_of(self.version)
+
+    @property
+    def dsn(self) -> str:
+        """Return the address in the form the command line takes."""
+        return f"mysql://root@{self.host}:{self.port}/"
+
+    @property
+    def socket_path(self) -> Path:
+        """Return the unix socket; paths beyond 107 bytes cannot be connected to (unix(7))."""
+        return self.datadir / "mysql.sock"
+
+    @property
+    def pid(self) -> int:
+        """Return the process id of the running mysqld."""
+        assert self._child is not None, f"{self.name} was not started"
+        return self._child.pid
+
+    @property
+    def running(self) -> bool:
+        """Say whether the process is there, be it frozen or not."""
+        return self._child is not None and self._child.status() is None
+
+    # ---- life
+
+    def start(self) -> None:
+        """Start the process and return when it answers.
+
+        Raises ServerFailed with the error log if it does not. A port taken by somebody else
+        between the choice and the start is answered by another choice; a port once used is kept.
+        """
+        assert not self.running, f"{self.name} runs already"
+        keep_port = self.port != 0
+        for _ in range(_START_ATTEMPTS):
+            if not keep_port:
+                self.port = free_port(self.settings.bind_address)
+            log_start = self.error_log.stat().st_size if self.error_log.exists() else 0
+            self._child = self._supervisor.start(
+                self._command(),
+                folder=self.folder,
+                output=self.error_log,
+                environment=self.installation.environment,
+            )
+            if self._await_ready():
+                return
+            with self.error_log.open("rb") as log:
+                log.seek(log_start)
+                if not _PORT_TAKEN.search(log.read().decode(errors="replace")):
+                    break
+        raise ServerFailed(f"{self.name} did not start:\n{self.error_log_tail()}")
+
+    def stop(self) -> None:
+        """Shut down in good order and wait for the end. A frozen server is continued first."""
+        if not self.running:
+            return
+        assert self._child is not None
+        self._child.send(signal.SIGCONT)
+        self._child.send(signal.SIGTERM)
+        try:
+            self._child.wait(timeout_seconds_max=_STOP_SECONDS_MAX)
+        except TimeoutError as late:
+            raise ServerFailed(f"{self.name} did not stop:\n{self.error_log_tail()}") from late
+
+    def kill(self) -> None:
+        """End the process with SIGKILL: what it had not given to the kernel is lost."""
+        if not self.running:
+            return
+        assert self._child is not None
+        self._child.send(signal.SIGKILL)
+        self._child.wait(timeout_seconds_max=_STOP_SECONDS_MAX)
+
+    def discard(self) -> None:
+        """Kill the process and remove the server's files."""
+        self.kill()
+        shutil.rmtree(self.folder)
+
+    def restart(self) -> None:
+        """Stop in good order and start again on the same port."""
+        self.stop()
+        self.start()
+
+    def freeze(self) -> None:
+        """Stop every thread with SIGSTOP: connections stay open, nothing answers."""
+        assert self._child is not None
+        self._child.send(signal.SIGSTOP)
+        deadline = time.monotonic() + _STOP_SECONDS_MAX
+        while not _all_threads_stopped(self.pid):
+            if time.monotonic() > deadline:
+                raise ServerFailed(f"{self.name} did not freeze")
+            time.sleep(_POLL_SECONDS)
+
+    def thaw(self) -> None:
+        """Continue a frozen server."""
+        assert self._child is not None
+        self._child.send(signal.SIGCONT)
+
+    # ---- conversation
+
+    @contextmanager
+    def connect(
+        self, *, cursor: type[Cursor] = Cursor, timeout_seconds_max: float = 60.0
+    ) -> Iterator["Connection[Any]"]:
+        """Give a session of one's own, in autocommit mode, closed at the end."""
+        connection = pymysql.connect(
+            host=self.host,
+            port=self.port,
+            user="root",
+            autocommit=True,
+            cursorclass=cursor,
+            connect_timeout=int(timeout_seconds_max) or 1,
+            read_timeout=timeout_seconds_max,
+            write_timeout=timeout_seconds_max,
+        )
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def query(self, sql: str, args: Sequence[object] | None = None) -> list[Row]:
+        """Run one statement on a fresh connection and return its rows."""
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(sql, args)
+            return list(cursor.fetchall())
+
+    def execute(self, *statements: str) -> None:
+        """Run statements one after the other in one fresh session."""
+        with self.connect() as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+
+    def value(self, expression: str) -> Any:  # noqa: ANN401 - whatever the server answers
+        """Return the value of one expression: ``server.value("@@GLOBAL.server_uuid")``."""
+        return self.query(f"SELECT {expression}")[0][0]
+
+    def replica_status(self) -> dict[str, Any]:
+        """Return the first channel's status with today's column names; empty if there is none."""
+        with self.connect(cursor=DictCursor) as connection, connection.cursor() as cursor:
+            cursor.execute(self.dialect.replica_status)
+            row = cursor.fetchone()
+        return {new_words(column): value for column, value in (row or {}).items()}
+
+    def client(
+        self, script: str | Path, *options: str, clients: Clients | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Feed a script, text or file, to the ordinary ``mysql`` client; judge by its status."""
+        text = script.read_text() if isinstance(script, Path) else script
+        return subprocess.run(
+            [
+                *(clients or provision_clients()).command("mysql"),
+                *("--user=root", f"--host={self.host}", f"--port={self.port}", "--protocol=TCP"),
+                *options,
+            ],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+    def error_log_tail(self, lines: int = 40) -> str:
+        """Return the end of the error log."""
+        if not self.error_log.exists():
+            return ""
+        text = self.error_log.read_text(errors="replace")
+        return "\n".join(text.splitlines()[-lines:])
+
+    # ---- leaves
+
+    def _command(self) -> list[str]:
+        settings = self.settings
+        return [
+            *self.installation.mysqld,
+            "--no-defaults",
+            *self.installation.options,
+            *([f"--user={_user()}"] if os.geteuid() == 0 else []),
+            f"--datadir={self.datadir}",
+            f"--server-id={self.server_id}",
+            f"--port={self.port}",
+            f"--bind-address={settings.bind_address}",
+            "--socket=mysql.sock",
+            "--pid-file=mysqld.pid",
+            f"--report-host={self.host}",
+            f"--report-port={self.port}",
+            "--skip-name-resolve",
+            "--secure-file-priv=",
+            "--gtid-mode=ON",
+            "--enforce-gtid-consistency",
+            "--log-bin=binlog",
+            "--relay-log=relay",
+            f"--sync-binlog={settings.sync_binlog}",
+            f"--innodb-flush-log-at-trx-commit={settings.innodb_flush_log_at_trx_commit}",
+            f"--auto-increment-offset={settings.auto_increment_offset}",
+            f"--auto-increment-increment={settings.auto_increment_increment}",
+            *_SMALL,
+            *self.dialect.server_options,
+            *settings.extra,
+        ]
+
+    def _await_ready(self) -> bool:
+        """Return True when *this* server answers, False when its process has ended."""
+        deadline = time.monotonic() + _START_SECONDS_MAX
+        while self.running:
+            try:
+                # The port may be somebody else's; the data directory says who answers.
+                if Path(self.value("@@GLOBAL.datadir")).resolve() == self.datadir.resolve():
+                    return True
+            except (pymysql.err.OperationalError, pymysql.err.InternalError):
+                pass  # not yet, or not ours; the loop's other condition ends it
+            if time.monotonic() > deadline:
+                self.kill()
+                raise ServerFailed(
+                    f"{self.name} does not answer after {_START_SECONDS_MAX} s:\n"
+                    f"{self.error_log_tail()}"
+                )
+            time.sleep(_POLL_SECONDS)
+        return False
+
+
+_SMALL = (
+    "--innodb-buffer-pool-size=16M",
+    "--innodb-doublewrite=OFF",
+    "--innodb-read-io-threads=1",
+    "--innodb-write-io-threads=1",
+    "--innodb-use-native-aio=OFF",
+    "--innodb-flush-method=nosync",
+    "--key-buffer-size=16K",
+    "--table-open-cache=200",
+    "--table-definition-cache=400",
+    "--max-connections=100",
+    "--thread-cache-size=8",
+    "--tmp-table-size=1M",
+    "--max-heap-table-size=1M",
+)
+
+
+def free_port(address: str) -> int:
+    """Return a port nobody listens on now. Somebody may a moment later: the caller tries again."""
+    for port in random.sample(_PORTS, k=200):
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((address, port))
+            except OSError:
+                continue
+            return port
+    raise ServerFailed(f"no free port on {address} between {_PORTS.start} and {_PORTS.stop}")
+
+
+def _all_threads_stopped(pid: int) -> bool:
+    states = (path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat"))
+    return all(state.rsplit(")", 1)[1].split()[0] == "T" for state in states)
+
+
+def _user() -> str:
+    return pwd.getpwuid(os.geteuid()).pw_name

@@ -1,0 +1,208 @@
+"""Topologies of real servers: single, dual-primary pair, star, chain.
+
+Each is a context manager: inside it the servers run and replicate by auto-position, after it they
+are gone. Servers start in parallel. Nothing here knows about faults or findings.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from compose.native.cache import Progress, silent
+from compose.native.installation import Installation
+from compose.native.provision import REPLICATION_USER, seed_data_directory
+from compose.native.server import Server, Settings
+
+_POLL_SECONDS = 0.02
+_SETTLE_SECONDS_MAX = 60.0
+
+
+class NotCaughtUp(Exception):
+    """A server did not reach a GTID set in time; the message says what it lacks and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One replication path, by server name."""
+
+    source: str
+    replica: str
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """Running servers by name, and who receives from whom."""
+
+    servers: Mapping[str, Server]
+    links: tuple[Link, ...] = ()
+
+    def __getitem__(self, name: str) -> Server:
+        return self.servers[name]
+
+    def settle(self, *, timeout_seconds_max: float = _SETTLE_SECONDS_MAX) -> None:
+        """Wait until every replica has all that its source has; without writes all are equal.
+
+        Raises NotCaughtUp.
+        """
+        for _ in self.servers:  # what enters at one end needs as many hops at most
+            for link in self.links:
+                wait_for(
+                    self[link.replica],
+                    self[link.source].value("@@GLOBAL.gtid_executed"),
+                    timeout_seconds_max=timeout_seconds_max,
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(Topology):
+    """Two servers, each the other's replica: ``a`` and ``b``."""
+
+    @property
+    def a(self) -> Server:
+        """Return the first server."""
+        return self["a"]
+
+    @property
+    def b(self) -> Server:
+        """Return the second server."""
+        return self["b"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A topology before it has processes."""
+
+    names: tuple[str, ...]
+    links: tuple[Link, ...]
+    settings: Mapping[str, Settings] = field(default_factory=dict)
+
+
+_PAIR = Plan(
+    names=("a", "b"),
+    links=(Link(source="a", replica="b"), Link(source="b", replica="a")),
+    # Both sides write: they must not draw the same keys.
+    settings={
+        "a": Settings(auto_increment_offset=1, auto_increment_increment=2),
+        "b": Settings(auto_increment_offset=2, auto_increment_increment=2),
+    },
+)
+_STAR = Plan(
+    names=("source", "replica1", "replica2"),
+    links=(
+        Link(source="source", replica="replica1"),
+        Link(source="source", replica="replica2"),
+    ),
+)
+_CHAIN = Plan(
+    names=("first", "middle", "last"),
+    links=(Link(source="first", replica="middle"), Link(source="middle", replica="last")),
+)
+
+
+@contextmanager
+def single(
+    installation: Installation, *, settings: Settings | None = None, progress: Progress = silent
+) -> Iterator[Server]:
+    """Run one server that replicates from nobody."""
+    plan = Plan(names=("single",), links=(), settings={"single": settings or Settings()})
+    with running(installation, plan, progress=progress) as topology:
+        yield topology["single"]
+
+
+@contextmanager
+def pair(
+    installation: Installation, *, extra: Sequence[str] = (), progress: Progress = silent
+) -> Iterator[Pair]:
+    """Run a dual-primary pair. ``extra`` are further mysqld options of both servers."""
+    with running(installation, _PAIR, extra=extra, progress=progress) as topology:
+        yield Pair(topology.servers, topology.links)
+
+
+@contextmanager
+def star(
+    installation: Installation, *, extra: Sequence[str] = (), progress: Progress = silent
+) -> Iterator[Topology]:
+    """Run ``source`` with ``replica1`` and ``replica2``."""
+    with running(installation, _STAR, extra=extra, progress=progress) as topology:
+        yield topology
+
+
+@contextmanager
+def chain(
+    installation: Installation, *, extra: Sequence[str] = (), progress: Progress = silent
+) -> Iterator[Topology]:
+    """Run ``first`` → ``middle`` → ``last``."""
+    with running(installation, _CHAIN, extra=extra, progress=progress) as topology:
+        yield topology
+
+
+@contextmanager
+def running(
+    installation: Installation,
+    plan: Plan,
+    *,
+    extra: Sequence[str] = (),
+    progress: Progress = silent,
+) -> Iterator[Topology]:
+    """Start every server of a plan, connect them, and discard them at the end."""
+    seed_data_directory(installation, progress=progress)  # once, not in every thread
+    servers: dict[str, Server] = {}
+    try:
+        for name in plan.names:
+            settings = plan.settings.get(name, Settings())
+            settings = replace(settings, extra=(*settings.extra, *extra))
+            servers[name] = Server(installation, name, settings=settings)
+        with ThreadPoolExecutor(max_workers=len(servers)) as pool:
+            for started in [pool.submit(server.start) for server in servers.values()]:
+                started.result()
+        topology = Topology(servers, plan.links)
+        for link in plan.links:
+            follow(servers[link.replica], servers[link.source])
+            progress(f"{link.replica} follows {link.source}")
+        topology.settle()
+        yield topology
+    finally:
+        for server in servers.values():
+            server.discard()
+
+
+def follow(replica: Server, source: Server) -> None:
+    """Point a replica at its source by auto-position and start it.
+
+    The retry interval is one second, so that a source that went away is noticed when it returns.
+    """
+    dialect = replica.dialect
+    replica.execute(
+        dialect.change_source_to(
+            host=source.host,
+            port=source.port,
+            user=REPLICATION_USER,
+            auto_position=1,
+            connect_retry=1,
+        ),
+        dialect.start_replica,
+    )
+
+
+def wait_for(
+    server: Server, gtid_text: str, *, timeout_seconds_max: float = _SETTLE_SECONDS_MAX
+) -> None:
+    """Wait until a server has executed a GTID set, given in MySQL's text.
+
+    Raises NotCaughtUp with what is lacking and what the replica threads say.
+    """
+    deadline = time.monotonic() + timeout_seconds_max
+    while True:
+        lacking = server.query("SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)", [gtid_text])
+        if not lacking[0][0]:
+            return
+        if time.monotonic() > deadline:
+            status = server.replica_status()
+            said = [status.get(name) for name in ("Last_IO_Error", "Last_SQL_Error")]
+            raise NotCaughtUp(
+                f"{server.name} lacks {lacking[0][0]} after {timeout_seconds_max} s; "
+                f"its replica threads say {[text for text in said if text]}"
+            )
+        time.sleep(_POLL_SECONDS)

@@ -1,0 +1,63 @@
+"""Every shape replicates, on both ends of the version range."""
+
+import time
+
+import pytest
+
+from compose.native.load import schema_of, write_load
+from compose.native.shapes import NotCaughtUp, Pair, Topology, wait_for
+
+
+def _check_pair(pair: Pair) -> None:
+    pair.a.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT AUTO_INCREMENT PRIMARY KEY)")
+    pair.settle()
+    pair.a.execute("INSERT INTO d.t VALUES (), ()")
+    pair.b.execute("INSERT INTO d.t VALUES (), ()")
+    pair.settle()
+    assert pair.a.query("SELECT id FROM d.t ORDER BY id") == pair.b.query(
+        "SELECT id FROM d.t ORDER BY id"
+    )
+    assert pair.a.value("COUNT(DISTINCT id % 2) FROM d.t") == 2
+    assert pair.a.value("@@GLOBAL.gtid_executed") == pair.b.value("@@GLOBAL.gtid_executed")
+    for server in (pair.a, pair.b):
+        status = server.replica_status()
+        assert status["Replica_IO_Running"] == "Yes"
+        assert status["Replica_SQL_Running"] == "Yes"
+        assert status["Auto_Position"] == 1
+
+
+def test_pair97(pair97: Pair) -> None:
+    _check_pair(pair97)
+
+
+def test_pair56(pair56: Pair) -> None:
+    _check_pair(pair56)
+
+
+def test_star(star97: Topology) -> None:
+    star97["source"].execute("CREATE DATABASE d")
+    star97.settle()
+    for replica in ("replica1", "replica2"):
+        assert star97[replica].query("SHOW DATABASES LIKE 'd'") == [("d",)]
+
+
+def test_chain_and_unreachable_set(chain97: Topology) -> None:
+    chain97["first"].execute("CREATE DATABASE d")
+    chain97.settle()
+    assert chain97["last"].query("SHOW DATABASES LIKE 'd'") == [("d",)]
+    nowhere = "00000000-0000-0000-0000-000000000001:1"
+    with pytest.raises(NotCaughtUp, match="00000000-0000-0000-0000-000000000001:1"):
+        wait_for(chain97["last"], nowhere, timeout_seconds_max=0.1)
+
+
+def test_write_load_reaches_both_sides(pair97: Pair) -> None:
+    with write_load([pair97.a, pair97.b]):
+        time.sleep(1)
+    pair97.settle()
+    for writer in (pair97.a, pair97.b):
+        counts = {
+            server.value(f"COUNT(*) FROM {schema_of(writer)}.written")
+            for server in (pair97.a, pair97.b)
+        }
+        assert len(counts) == 1
+        assert counts.pop() > 100

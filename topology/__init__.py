@@ -1,0 +1,1 @@
+"""Servers, who replicates from whom, the facts about them, and what the facts mean."""

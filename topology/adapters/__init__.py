@@ -1,0 +1,1 @@
+"""Where topology meets the world: live servers, pasted output, files, memory."""

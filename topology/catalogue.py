@@ -1,0 +1,79 @@
+"""Every verdict the auditor can give: the one table behind the docs, `explain`, labels and alerts.
+
+1. A code is stable once released; its row says what it means, why it arises and what to do.
+2. `judged` tells whether this version has a rule for it. A row without one is here so that the code
+   keeps its meaning and `explain` can answer; no audit reports it.
+3. The table holds words, not decisions: rules.py decides.
+"""
+
+from dataclasses import dataclass
+
+from topology.catalogue_rows import ROWS
+from topology.findings import Severity, Strategy
+from topology.strategies import STRATEGIES
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueEntry:
+    """One row of the catalogue."""
+
+    code: str
+    name: str
+    severity: Severity
+    judged: bool
+    means: str
+    arises: str
+    proof: str
+    strategies: tuple[Strategy, ...]
+
+    @property
+    def family(self) -> str:
+        """Return the heading the code stands under."""
+        return FAMILIES[self.code[0]]
+
+
+class UnknownCode(KeyError):
+    """A code that no row has."""
+
+    def __str__(self) -> str:
+        return f"no catalogue entry {self.args[0]!r}; the families are {', '.join(FAMILIES)}"
+
+
+FAMILIES: dict[str, str] = {
+    "T": "Differences that time heals",
+    "H": "Holes",
+    "E": "Extra transactions",
+    "P": "Purge and error 1236",
+    "A": "Stopped or blocked threads",
+    "C": "Configuration that makes the rest possible",
+    "S": "Schema consistency",
+    "F": "Hygiene",
+    "U": "What we do not know",
+}
+
+CATALOGUE: dict[str, CatalogueEntry] = {
+    row.code: CatalogueEntry(
+        code=row.code,
+        name=row.name,
+        severity=Severity(row.severity),
+        judged=row.judged,
+        means=row.means,
+        arises=row.arises,
+        proof=row.proof,
+        strategies=tuple(STRATEGIES[name] for name in row.strategies),
+    )
+    for row in ROWS
+}
+assert len(CATALOGUE) == len(ROWS), "every code once"
+
+
+def entry_of(code: str) -> CatalogueEntry:
+    """Return the row of a code, in any letter case.
+
+    Raises:
+        UnknownCode: no row has it.
+    """
+    try:
+        return CATALOGUE[code.strip().upper()]
+    except KeyError:
+        raise UnknownCode(code) from None

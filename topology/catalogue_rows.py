@@ -1,0 +1,330 @@
+"""The words of the catalogue, row by row.
+
+Only text and names: catalogue.py gives the rows their types and resolves the strategies.
+"""
+
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """One row as written down here."""
+
+    code: str
+    name: str
+    severity: str
+    judged: bool
+    strategies: tuple[str, ...]
+    means: str
+    arises: str
+    proof: str
+
+
+# fmt: off
+ROWS: tuple[Row, ...] = (
+    Row(
+        "T1", "tail gap of the parallel applier", "info", True, ("wait",),
+        "The replica lacks a few transactions among its newest, and is applying them now.",
+        "A parallel applier without commit order finishes transactions in any order.",
+        "The GTIDs are owned by a thread of the replica or named by a worker, or they are in the relay"
+        " log, below what is already applied, with the applier running.",
+    ),
+    Row(
+        "T2", "applier backlog", "info", True, ("wait",),
+        "The replica has received these transactions and has not applied them yet.",
+        "The applier is slower than the source, for now.",
+        "The GTIDs are in the retrieved set of a channel.",
+    ),
+    Row(
+        "T3", "receiver backlog", "info", True, ("wait",),
+        "The replica has not received these transactions yet.",
+        "The receiver is behind the source, for now.",
+        "The receiver runs and has not read the source's log up to them.",
+    ),
+    Row(
+        "T4", "unconfirmed lead", "info", True, ("read_again",),
+        "The replica has the source's own newest transactions before the source lists them.",
+        "The source writes its log, sends it, and lists the GTID last; with semi-synchronous"
+        " replication it even waits in between.",
+        "The source owns the GTIDs at this moment.",
+    ),
+    Row(
+        "T5", "group replication block gap", "info", False, (),
+        "A hole that follows from the blocks of numbers that group members draw.",
+        "group_replication_gtid_assignment_block_size gives every member its own block.",
+        "The hole's UUID is the group name and its bounds are those of a block.",
+    ),
+    Row(
+        "T6", "allowed extra", "info", True, (),
+        "The replica has transactions that the policy allows it to have.",
+        "View changes, heartbeat tables, and whatever the policy lists.",
+        "The UUID is on the policy's list.",
+    ),
+    Row(
+        "H1", "bypassed by file position", "critical", True, ("refetch", "inject_empty"),
+        "The replica will never receive these transactions: its channel has gone past them.",
+        "The channel was pointed at a file position behind them, with auto-position off.",
+        "The source still has them in its binary logs; they are not in the relay log, not being"
+        " applied, and the receiver has read past them.",
+    ),
+    Row(
+        "H2", "applier crash gap", "warning", False, ("until_after_gaps",),
+        "A hole that the parallel applier left when it stopped.",
+        "A crash, a kill or an error while workers were at different places.",
+        "The hole is static, the applier stopped, and the relay log or the source still holds it.",
+    ),
+    Row(
+        "H3", "hole purged on the source, held by another donor", "critical", False,
+        ("donor_refetch",),
+        "The source can no longer send what the replica lacks, but another server can.",
+        "The source's binary logs were purged before the hole was noticed.",
+        "The hole is within the source's gtid_purged and within another server's binary logs.",
+    ),
+    Row(
+        "H4", "hole held by nobody", "critical", False,
+        ("inject_empty", "gtid_purged_append", "reclone"),
+        "No server can send what the replica lacks.",
+        "Every donor purged it.",
+        "The hole is in the purged set of every donor.",
+    ),
+    Row(
+        "H5", "source ghost", "warning", False, ("inject_empty",),
+        "The source lists a GTID for which it has no event.",
+        "Server bugs 71575, 74687 and 106096.",
+        "The same hole on every replica, and no event in the source's binary log.",
+    ),
+    Row(
+        "H6", "hole in a server's own numbers", "warning", False, ("inject_empty",),
+        "After a restart the server will give these numbers to new transactions, which replicas that"
+        " already have them will silently skip.",
+        "A number given by hand, or a rolled-back transaction.",
+        "A gap in gtid_executed for the server's own UUID.",
+    ),
+    Row(
+        "H7", "future number trap", "warning", False, ("inject_empty",),
+        "A number far above the run, which the source will reach one day and replicas will skip.",
+        "A number given by hand.",
+        "An isolated GNO of a server's UUID above its own maximum.",
+    ),
+    Row(
+        "E1", "errant, still in a binary log", "critical", True,
+        ("start_channel", "inject_empty", "redo_on_source", "undo_on_replica"),
+        "The replica has transactions that its source lacks and that will not flow back.",
+        "Somebody wrote on the replica.",
+        "Read on the replica first and absent on the source afterwards; not the source's own, not on"
+        " their way, not from another channel; still in the replica's binary logs.",
+    ),
+    Row(
+        "E2", "errant, already purged", "critical", True, ("inject_empty", "reclone"),
+        "As E1, and the replica can no longer send them: a failover to it stops the others with 1236.",
+        "Somebody wrote on the replica, long ago.",
+        "As E1, and within the replica's gtid_purged.",
+    ),
+    Row(
+        "E3", "crash-lost on the source", "critical", True, ("redo_on_source", "undo_on_replica"),
+        "The replica holds transactions of the source that the source itself has lost. It will use"
+        " their numbers again for other transactions, and then the sets agree and the data does not.",
+        "The source crashed before its binary log reached the disk; the replica had already read it.",
+        "Read on the replica first; afterwards the source neither lists nor owns them.",
+    ),
+    Row(
+        "E4", "same GTID, different content", "critical", False, ("data_repair", "reclone"),
+        "Two servers hold different transactions under one GTID.",
+        "What E3 becomes when the source has reused the numbers.",
+        "The commit timestamp or the content differs in the two binary logs.",
+    ),
+    Row(
+        "E5", "unknown origin", "info", False, (),
+        "Transactions of a UUID that no known server has.",
+        "A server that is gone, or a UUID given by hand.",
+        "The UUID is in gtid_executed and belongs to no server of the inventory.",
+    ),
+    Row(
+        "P1", "1236 on the next connect", "critical", True, ("donor_refetch", "reclone"),
+        "The source has purged transactions that the replica still needs.",
+        "Binary logs were purged while the replica was stopped or behind.",
+        "The source's gtid_purged is not within what the replica has executed and received.",
+    ),
+    Row(
+        "P2", "latent 1236", "warning", False, ("wait",),
+        "Only the relay log saves the replica from 1236.",
+        "The source purged what the replica has received and not applied.",
+        "The source's gtid_purged is within executed and retrieved, not within executed alone.",
+    ),
+    Row(
+        "P3", "runway short", "warning", False, ("raise_retention", "refetch"),
+        "What the replica lacks will soon be purged on the source.",
+        "Retention by time or size, against the rate of writing.",
+        "The time left until the first missing file is purged is under the threshold.",
+    ),
+    Row(
+        "P4", "backup cannot rejoin", "warning", False, (),
+        "A server restored from this backup could attach to no donor.",
+        "The backup is older than the binary logs.",
+        "Every donor's purged set holds something the backup lacks.",
+    ),
+    Row(
+        "P5", "failover candidate breaks others", "warning", False, (),
+        "Promoting this server would stop another with 1236.",
+        "It has purged what the other lacks, or holds what the other cannot get.",
+        "The handshake rules, applied to every pair of servers.",
+    ),
+    Row(
+        "A1", "expected error differs", "critical", True, ("position_bypass",),
+        "The applier stopped because the statement did not fail here as it failed on the source. An"
+        " empty transaction does not help: the event is compared before its GTID is looked at.",
+        "A statement that failed half-way on the source is logged with its error code, and the"
+        " replica's state differs so that it succeeds, or fails in another way.",
+        "The applier's text says that errors differ, and the event carries an error code.",
+    ),
+    Row(
+        "A2", "row conflict", "critical", True, ("resolve_conflict", "inject_empty"),
+        "The applier stopped on a row that is already there, or is not there.",
+        "The replica's data differs from the source's: somebody wrote on it, or skipped something.",
+        "The applier's error is 1062 or 1032.",
+    ),
+    Row(
+        "A3", "applier stopped by an error", "critical", True, ("explain",),
+        "The applier stopped.",
+        "The text says.",
+        "The applier's error text.",
+    ),
+    Row(
+        "A4", "receiver stopped by an error", "critical", True, ("explain",),
+        "The receiver stopped, or cannot connect.",
+        "The text says; `explain` knows the texts of every version.",
+        "The receiver's error text.",
+    ),
+    Row(
+        "A5", "applier blocked by a metadata lock", "warning", False, ("kill_blocker",),
+        "The applier waits for a table that a session holds.",
+        "A transaction left open on the replica.",
+        "The applier's thread waits in performance_schema.metadata_locks.",
+    ),
+    Row(
+        "A6", "gaps forbid a change", "warning", False, ("until_after_gaps",),
+        "The channel cannot be changed while the parallel applier has gaps.",
+        "Error 1802 and its kin.",
+        "The error.",
+    ),
+    Row(
+        "A7", "replication not running", "warning", True, ("start_channel",),
+        "A thread of the channel is stopped and reports no error, or no channel links the servers.",
+        "Somebody stopped it and did not start it again, or reset it.",
+        "The state of the thread, without an error.",
+    ),
+    Row(
+        "C1", "duplicate server_uuid", "critical", True, ("new_server_uuid",),
+        "Two servers give the same UUID to their transactions; nothing said of their sets is true.",
+        "A data directory was copied with its auto.cnf.",
+        "Two servers answer with one server_uuid from different addresses.",
+    ),
+    Row(
+        "C2", "duplicate server_id", "critical", False, ("configure",),
+        "Two servers have one server_id: a source drops one of them, or drops its own events.",
+        "A configuration file was copied.",
+        "@@server_id of two servers.",
+    ),
+    Row(
+        "C3", "auto-position off", "warning", True, ("auto_position_on",),
+        "A file position, not the sets, decides what the replica receives; nothing notices a skip.",
+        "A position bypass that was never finished, or a channel from before GTIDs.",
+        "SHOW REPLICA STATUS: Auto_Position 0.",
+    ),
+    Row(
+        "C4", "gtid_mode or consistency not ON", "warning", False, ("configure",),
+        "Transactions may go without a GTID.", "A migration that was not finished.",
+        "gtid_mode, enforce_gtid_consistency.",
+    ),
+    Row(
+        "C5", "durability allows loss", "warning", False, ("configure",),
+        "A crash of this server can lose what a replica already has: E3.",
+        "sync_binlog or innodb_flush_log_at_trx_commit is not 1.", "The two settings.",
+    ),
+    Row(
+        "C6", "replica updates not logged", "warning", False, ("configure",),
+        "What this server receives is not in its binary logs: it cannot serve others.",
+        "log_replica_updates is off.", "The setting.",
+    ),
+    Row(
+        "C7", "parallel applier without commit order", "info", False, ("configure",),
+        "The applier may leave gaps at the tail.", "replica_preserve_commit_order is off.",
+        "The setting.",
+    ),
+    Row(
+        "C8", "retention shorter than the longest outage", "warning", False, ("raise_retention",),
+        "A replica that is away as long as the policy allows comes back to 1236.",
+        "Expiry is set shorter.", "The setting against the policy.",
+    ),
+    Row(
+        "C9", "writable where it should not be", "warning", False, ("configure",),
+        "Clients can write on this replica.", "super_read_only is off.", "The setting.",
+    ),
+    Row(
+        "C10", "relay_log_recovery off with a parallel applier", "warning", False, ("configure",),
+        "After a crash the replica may start from wrong positions.", "The setting is off.",
+        "The settings.",
+    ),
+    Row(
+        "C11", "filters that make holes", "warning", False, ("configure",),
+        "Filtered transactions leave no GTID on old versions.", "Replication filters on 5.6.",
+        "The filters.",
+    ),
+    Row(
+        "C12", "auto_increment overlap in a dual-primary pair", "warning", False, ("configure",),
+        "Both servers can give the same key to different rows.",
+        "auto_increment_increment and _offset do not divide the numbers.", "The settings.",
+    ),
+    Row(
+        "C13", "clocks apart", "warning", False, ("configure",),
+        "Times in evidence and forecasts are off by the difference.", "No time service.",
+        "Server clocks against ours.",
+    ),
+    Row(
+        "C14", "versions that cannot replicate", "critical", False, (),
+        "The replica cannot read what the source writes.",
+        "For example tagged GTIDs to a server before 8.3.", "The versions and the sets.",
+    ),
+    Row(
+        "S1", "schema versions apart", "info", False, ("wait",),
+        "A DDL was applied on one server and not on the other.", "Backlog, or a blocked DDL.",
+        "The DDL transactions in the two sets.",
+    ),
+    Row(
+        "S2", "schema drift", "warning", False, ("data_repair",),
+        "Definitions differ though the DDL history is the same.", "DDL without the binary log.",
+        "The definitions.",
+    ),
+    Row(
+        "S3", "tracker mismatch", "warning", False, (),
+        "The schema used to decode rows does not fit them.", "DDL the tracker did not see.",
+        "Column count doesn't match value count.",
+    ),
+    Row(
+        "F1", "fragmented set", "info", False, ("inject_empty",),
+        "The set has so many intervals that servers become slow with it.", "Holes, over time.",
+        "The interval count and its trend.",
+    ),
+    Row(
+        "F2", "dead UUIDs", "info", False, (),
+        "UUIDs that could be retired.", "Servers that are gone.",
+        "Every server and backup has the same set of them.",
+    ),
+    Row(
+        "U1", "fact unreadable", "warning", True, ("grant",),
+        "Something could not be read; what depends on it is not judged.",
+        "A privilege, a timeout, a server that is down, or one we do not support.",
+        "The server's own answer.",
+    ),
+    Row(
+        "U2", "torn reading", "warning", True, ("read_again",),
+        "The server was restarted or reset while it was being read.",
+        "purged not within executed, another uuid, or a set that shrank between the readings.",
+        "The two readings.",
+    ),
+    Row(
+        "U3", "text not parseable", "warning", False, (),
+        "A text that should be a GTID set or a status is not.", "Truncated or edited output.",
+        "The text and the place.",
+    ),
+)
+# fmt: on

@@ -1,0 +1,157 @@
+"""Which words a server understands: the one table of version knowledge.
+
+1. Every statement, variable or feature whose spelling depends on the version is a row here, with
+   the version that brought it.
+2. The table is data. It talks to no server, and `repair` renders from it as much as the adapters
+   read with it.
+3. The old words appear in this file because old servers know no others.
+
+Sources: MySQL Reference Manual 5.6 to 9.x, "Changes in MySQL 8.0.22/8.0.23/8.0.26/8.2/8.4";
+WL#14194, WL#15831.
+"""
+
+from dataclasses import dataclass
+
+from topology.version import ServerVersion
+
+_REPLICA_WORDS = ServerVersion(8, 0, 22)  # SHOW REPLICA STATUS, START/STOP/RESET REPLICA
+_CHANGE_SOURCE = ServerVersion(8, 0, 23)  # CHANGE REPLICATION SOURCE TO
+_REPLICA_VARIABLES = ServerVersion(8, 0, 26)  # replica_* system variables
+_BINARY_LOG_STATUS = ServerVersion(8, 2, 0)  # SHOW BINARY LOG STATUS, RESET BINARY LOGS AND GTIDS
+_TAGS = ServerVersion(8, 3, 0)
+_PURGED_APPEND = ServerVersion(8, 0, 0)  # SET @@GLOBAL.gtid_purged = '+…' (WL#6591)
+_WORKER_STATUS = ServerVersion(5, 7, 0)  # performance_schema.replication_applier_status_by_worker
+_APPLYING_TRANSACTION = ServerVersion(8, 0, 0)  # its column APPLYING_TRANSACTION
+_CHANNELS = ServerVersion(5, 7, 0)  # FOR CHANNEL
+_METADATA_LOCKS = ServerVersion(8, 0, 3)  # instrumented without being asked
+_PUBLIC_KEY = ServerVersion(8, 0, 4)  # GET_SOURCE_PUBLIC_KEY
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The words and features of one server version."""
+
+    show_replica_status: str
+    start_replica: str
+    stop_replica: str
+    reset_replica: str
+    change_source: str
+    option_prefix: str  # of the options of change_source: "SOURCE_" or "MASTER_"
+    show_binary_log_status: str
+    reset_binary_logs_and_gtids: str
+    replica_variable_prefix: str  # "replica_" or "slave_"
+    log_replica_updates: str
+    wait_for_position: str
+    has_tags: bool
+    has_purged_append: bool
+    has_worker_status: bool
+    has_applying_transaction: bool
+    has_channels: bool
+    has_metadata_locks: bool
+    has_source_public_key: bool
+
+    def for_channel(self, quoted_channel: str | None) -> str:
+        """Return ` FOR CHANNEL …`, or nothing for the default channel."""
+        if quoted_channel is None or quoted_channel == "''":
+            return ""
+        assert self.has_channels, "a server without channels has only the default one"
+        return f" FOR CHANNEL {quoted_channel}"
+
+
+def dialect_of(version: ServerVersion) -> Dialect:
+    """Return the dialect of a server version: pure, total, and monotone in the version."""
+    replica_words = version >= _REPLICA_WORDS
+    change_source = version >= _CHANGE_SOURCE
+    replica_variables = version >= _REPLICA_VARIABLES
+    binary_log_status = version >= _BINARY_LOG_STATUS
+    noun = "REPLICA" if replica_words else "SLAVE"
+    return Dialect(
+        show_replica_status=f"SHOW {noun} STATUS",
+        start_replica=f"START {noun}",
+        stop_replica=f"STOP {noun}",
+        reset_replica=f"RESET {noun}",
+        change_source="CHANGE REPLICATION SOURCE TO" if change_source else "CHANGE MASTER TO",
+        option_prefix="SOURCE_" if change_source else "MASTER_",
+        show_binary_log_status="SHOW BINARY LOG STATUS"
+        if binary_log_status
+        else "SHOW MASTER STATUS",
+        reset_binary_logs_and_gtids=(
+            "RESET BINARY LOGS AND GTIDS" if binary_log_status else "RESET MASTER"
+        ),
+        replica_variable_prefix="replica_" if replica_variables else "slave_",
+        log_replica_updates="log_replica_updates" if replica_variables else "log_slave_updates",
+        wait_for_position="SOURCE_POS_WAIT" if replica_variables else "MASTER_POS_WAIT",
+        has_tags=version >= _TAGS,
+        has_purged_append=version >= _PURGED_APPEND,
+        has_worker_status=version >= _WORKER_STATUS,
+        has_applying_transaction=version >= _APPLYING_TRANSACTION,
+        has_channels=version >= _CHANNELS,
+        has_metadata_locks=version >= _METADATA_LOCKS,
+        has_source_public_key=version >= _PUBLIC_KEY,
+    )
+
+
+# SHOW REPLICA STATUS answers in the words of its version. Ours on the left; every name it has had
+# on the right.
+STATUS_COLUMNS: dict[str, tuple[str, ...]] = {
+    "source_host": ("Source_Host", "Master_Host"),
+    "source_port": ("Source_Port", "Master_Port"),
+    "source_uuid": ("Source_UUID", "Master_UUID"),
+    "source_server_id": ("Source_Server_Id", "Master_Server_Id"),
+    "channel": ("Channel_Name",),
+    "auto_position": ("Auto_Position",),
+    "gtid_retrieved": ("Retrieved_Gtid_Set",),
+    "receiver_running": ("Replica_IO_Running", "Slave_IO_Running"),
+    "applier_running": ("Replica_SQL_Running", "Slave_SQL_Running"),
+    "receiver_errno": ("Last_IO_Errno",),
+    "receiver_error": ("Last_IO_Error",),
+    "receiver_error_at": ("Last_IO_Error_Timestamp",),
+    "applier_errno": ("Last_SQL_Errno",),
+    "applier_error": ("Last_SQL_Error",),
+    "applier_error_at": ("Last_SQL_Error_Timestamp",),
+    "received_file": ("Source_Log_File", "Master_Log_File"),
+    "received_position": ("Read_Source_Log_Pos", "Read_Master_Log_Pos"),
+    "applied_file": ("Relay_Source_Log_File", "Relay_Master_Log_File"),
+    "applied_position": ("Exec_Source_Log_Pos", "Exec_Master_Log_Pos"),
+    "lag_seconds": ("Seconds_Behind_Source", "Seconds_Behind_Master"),
+}
+
+# The channel's filters, as SHOW REPLICA STATUS lists them.
+FILTER_COLUMNS: tuple[str, ...] = (
+    "Replicate_Do_DB",
+    "Replicate_Ignore_DB",
+    "Replicate_Do_Table",
+    "Replicate_Ignore_Table",
+    "Replicate_Wild_Do_Table",
+    "Replicate_Wild_Ignore_Table",
+)
+
+# Settings a rule or a plan needs. Ours on the left; the variable's names, newest first, on the
+# right.
+SETTINGS: dict[str, tuple[str, ...]] = {
+    "gtid_mode": ("gtid_mode",),
+    "enforce_gtid_consistency": ("enforce_gtid_consistency",),
+    "log_bin": ("log_bin",),
+    "log_replica_updates": ("log_replica_updates", "log_slave_updates"),
+    "replica_parallel_workers": ("replica_parallel_workers", "slave_parallel_workers"),
+    "replica_preserve_commit_order": (
+        "replica_preserve_commit_order",
+        "slave_preserve_commit_order",
+    ),
+    "relay_log_recovery": ("relay_log_recovery",),
+    "relay_log_info_repository": ("relay_log_info_repository",),
+    "sync_binlog": ("sync_binlog",),
+    "innodb_flush_log_at_trx_commit": ("innodb_flush_log_at_trx_commit",),
+    "binlog_expire_logs_seconds": ("binlog_expire_logs_seconds",),
+    "expire_logs_days": ("expire_logs_days",),
+    "max_binlog_size": ("max_binlog_size",),
+    "binlog_format": ("binlog_format",),
+    "binlog_row_image": ("binlog_row_image",),
+    "read_only": ("read_only",),
+    "super_read_only": ("super_read_only",),
+    "auto_increment_increment": ("auto_increment_increment",),
+    "auto_increment_offset": ("auto_increment_offset",),
+    "hostname": ("hostname",),
+    "port": ("port",),
+    "datadir": ("datadir",),
+}

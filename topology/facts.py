@@ -1,0 +1,273 @@
+"""What the sets of a cluster say, edge by edge: algebra only, no judgement.
+
+1. "The replica lacks it" = the source's first reading minus the replica's last. "The replica has it
+   and the source does not" = the replica's first reading minus the source's last. Both differences
+   can only shrink with time, so what is left of them is not an accident of the order of reading.
+2. Every fact of an edge is a part of one of the two differences, and the parts are disjoint.
+3. No severity, no words, no thresholds here: rules.py has them.
+"""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from gtid import GtidSet
+from topology.graph import Edge, Graph, build_graph
+from topology.policy import Policy
+from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeFacts:
+    """What a replica lacks of its source, and has beyond it.
+
+    Invariant: applying, queued_below, queued_above, purged, bypassed and expected are disjoint, and
+    together with `own_lost` (which the replica itself once committed) they are what is missing.
+    """
+
+    edge: Edge
+    applying: GtidSet  # owned by a thread of the replica, or named by a worker
+    queued_below: GtidSet  # in the relay log, below the highest applied: gaps
+    queued_above: GtidSet  # in the relay log, above it: backlog
+    purged: GtidSet  # not received, and the source has purged it
+    bypassed: GtidSet  # not received, and the receiver has gone past it
+    bypass_is_proved: bool
+    expected: GtidSet  # not received, still to come
+    errant: GtidSet  # had beyond the source, without an explanation
+    allowed: GtidSet  # had beyond the source, and permitted
+    way_back_is_stopped: bool  # the source has a channel that would bring `errant`, stopped by hand
+
+    @property
+    def is_clean(self) -> bool:
+        """Tell whether the two servers hold the same transactions."""
+        return not (
+            self.applying
+            or self.queued_below
+            or self.queued_above
+            or self.purged
+            or self.bypassed
+            or self.expected
+            or self.errant
+            or self.allowed
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LostFacts:
+    """Transactions a server once committed and no longer has, held by another."""
+
+    origin: str
+    holder: str
+    lost: GtidSet  # neither executed nor owned by the origin, in a reading after the holder's
+    leading: GtidSet  # owned by the origin now: being committed
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """All facts of one cluster, and the readings they come from."""
+
+    snapshot: ClusterSnapshot
+    policy: Policy
+    graph: Graph
+    first: dict[str, ServerSnapshot]
+    last: dict[str, ServerSnapshot]
+    judgeable: frozenset[str]  # both readings have the facts without which nothing can be said
+    twins: tuple[tuple[str, ...], ...]  # servers that share a server_uuid
+    edges: tuple[EdgeFacts, ...]
+    lost: tuple[LostFacts, ...]
+    islands: tuple[tuple[str, ...], ...]  # groups of servers that no channel links
+
+
+def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
+    """Compute the facts of one cluster."""
+    first = {server.name: server for server in snapshot.first}
+    last = {server.name: server for server in snapshot.last}
+    graph = build_graph(snapshot)
+    twins = _twins(snapshot)
+    twin_names = {name for group in twins for name in group}
+    judgeable = frozenset(
+        name
+        for name in first
+        if first[name].is_judgeable and last[name].is_judgeable and name not in twin_names
+    )
+    lost = tuple(
+        facts
+        for origin in sorted(judgeable)
+        for holder in sorted(judgeable - {origin})
+        if (facts := _lost_facts(origin=last[origin], holder=first[holder])) is not None
+    )
+    edges = tuple(
+        _edge_facts(edge, graph=graph, first=first, last=last, policy=policy)
+        for edge in graph.edges
+        if edge.source in judgeable and edge.replica in judgeable
+    )
+    return ClusterFacts(
+        snapshot=snapshot,
+        policy=policy,
+        graph=graph,
+        first=first,
+        last=last,
+        judgeable=judgeable,
+        twins=twins,
+        edges=edges,
+        lost=lost,
+        islands=_islands(snapshot, graph),
+    )
+
+
+def needs_another_look(facts: ClusterFacts) -> bool:
+    """Tell whether a difference is left that one more reading could explain.
+
+    Backlogs explain themselves. A lead, an errant transaction or a bypassed one is a grave thing to
+    claim, and cheap to look at twice.
+    """
+    return bool(facts.lost) or any(
+        edge.errant or edge.bypassed or edge.purged for edge in facts.edges
+    )
+
+
+def _edge_facts(
+    edge: Edge,
+    *,
+    graph: Graph,
+    first: dict[str, ServerSnapshot],
+    last: dict[str, ServerSnapshot],
+    policy: Policy,
+) -> EdgeFacts:
+    source, replica = first[edge.source], last[edge.replica]
+    assert source.server_uuid is not None, "only judgeable servers have edge facts"
+    assert replica.server_uuid is not None, "only judgeable servers have edge facts"
+    executed, retrieved = _set(replica.gtid_executed), replica.gtid_retrieved
+    # A server's own transactions never come back to it from a replica (it drops events with its own
+    # server_id), so lacking them is not a backlog: see _lost_facts.
+    missing = (_set(source.gtid_executed) - executed).without_uuid(replica.server_uuid)
+    applying = missing & (_set(replica.gtid_owned) | _applying(replica))
+    queued = (missing & retrieved) - applying
+    absent = missing - retrieved - applying
+    purged = absent & _set(source.gtid_purged)
+    bypassed, proved = _bypassed(absent - purged, edge=edge, source=source, replica=replica)
+    extra, allowed = _extra(edge, first=first, last=last, policy=policy)
+    arriving = edge.replica in graph.upstream_of(edge.source)
+    at_source = last[edge.source].gtid_retrieved | _applying(last[edge.source])
+    errant = GtidSet() if arriving else extra - at_source
+    facts = EdgeFacts(
+        edge=edge,
+        applying=applying,
+        queued_below=queued & executed.filled(),
+        queued_above=queued - executed.filled(),
+        purged=purged,
+        bypassed=bypassed,
+        bypass_is_proved=proved,
+        expected=absent - purged - bypassed,
+        errant=errant,
+        allowed=allowed,
+        way_back_is_stopped=any(
+            not back.is_open for back in graph.between(source=edge.replica, replica=edge.source)
+        ),
+    )
+    assert not facts.errant & _set(last[edge.source].gtid_executed)
+    assert not facts.bypassed & executed
+    return facts
+
+
+def _bypassed(
+    absent: GtidSet, *, edge: Edge, source: ServerSnapshot, replica: ServerSnapshot
+) -> tuple[GtidSet, bool]:
+    """Return what the receiver has gone past, and whether that is proved.
+
+    The source's log position was read after its gtid_executed, so all of `absent` lies before it. A
+    receiver that has read that far and still lacks them will never get them on this connection.
+    Short of that, a number below the highest one received is past too when a file position drives
+    the channel; with auto-position it may only be out of order in an intermediate source's log.
+    """
+    channel = edge.channel
+    if channel.receiver is not ThreadState.RUNNING and channel.auto_position:
+        return GtidSet(), False  # the next connection asks for exactly these
+    has_read_past = (
+        channel.received_to is not None
+        and source.log_end is not None
+        and channel.received_to >= source.log_end
+    )
+    if has_read_past:
+        return absent, True
+    if channel.auto_position:
+        return GtidSet(), False
+    received = _set(replica.gtid_executed) | replica.gtid_retrieved
+    return absent & received.filled(), False
+
+
+def _extra(
+    edge: Edge,
+    *,
+    first: dict[str, ServerSnapshot],
+    last: dict[str, ServerSnapshot],
+    policy: Policy,
+) -> tuple[GtidSet, GtidSet]:
+    """Return what the replica has beyond this source and no other channel brings; and the
+    allowed."""
+    source, replica = last[edge.source], first[edge.replica]
+    assert source.server_uuid is not None, "only judgeable servers have edge facts"
+    extra = _set(replica.gtid_executed) - _set(source.gtid_executed) - _set(source.gtid_owned)
+    extra = extra.without_uuid(source.server_uuid)  # these are a lead or a loss: _lost_facts
+    for channel in last[edge.replica].channels or ():
+        if channel.name == edge.channel.name:
+            continue
+        extra -= channel.gtid_retrieved
+        if channel.source_uuid is not None:
+            extra = extra.without_uuid(channel.source_uuid)
+            for other in last.values():
+                if other.server_uuid == channel.source_uuid:
+                    extra -= _set(other.gtid_executed)
+    allowed = GtidSet()
+    for uuid in sorted(policy.allowed_uuids):
+        allowed |= extra.from_uuid(uuid)
+    return extra - allowed, allowed
+
+
+def _lost_facts(*, origin: ServerSnapshot, holder: ServerSnapshot) -> LostFacts | None:
+    assert origin.server_uuid is not None, "only judgeable servers are compared"
+    beyond = _set(holder.gtid_executed).from_uuid(origin.server_uuid) - _set(origin.gtid_executed)
+    if not beyond:
+        return None
+    # gtid_owned was read before gtid_executed: a commit in between is in at least one of them.
+    leading = beyond & _set(origin.gtid_owned)
+    return LostFacts(origin=origin.name, holder=holder.name, lost=beyond - leading, leading=leading)
+
+
+def _applying(server: ServerSnapshot) -> GtidSet:
+    result = GtidSet()
+    for channel in server.channels or ():
+        result |= channel.gtid_applying
+    return result
+
+
+def _set(gtid_set: GtidSet | None) -> GtidSet:
+    assert gtid_set is not None, "only judgeable servers are compared"
+    return gtid_set
+
+
+def _twins(snapshot: ClusterSnapshot) -> tuple[tuple[str, ...], ...]:
+    by_uuid: dict[UUID, list[str]] = {}
+    for server in snapshot.last:
+        if server.server_uuid is not None:
+            by_uuid.setdefault(server.server_uuid, []).append(server.name)
+    groups = (tuple(sorted(names)) for names in by_uuid.values() if len(names) > 1)
+    return tuple(sorted(groups))
+
+
+def _islands(snapshot: ClusterSnapshot, graph: Graph) -> tuple[tuple[str, ...], ...]:
+    """Return the connected groups of servers; one whose channels are unread belongs to
+    everyone's."""
+    group_of = {server.name: {server.name} for server in snapshot.last}
+
+    def join(left: str, right: str) -> None:
+        merged = group_of[left] | group_of[right]
+        for name in merged:
+            group_of[name] = merged
+
+    for edge in graph.edges:
+        join(edge.source, edge.replica)
+    unread = [server.name for server in snapshot.last if server.channels is None]
+    for name in unread:
+        for other in group_of:
+            join(name, other)
+    return tuple(sorted({tuple(sorted(group)) for group in group_of.values()}))

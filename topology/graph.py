@@ -1,0 +1,105 @@
+"""Who replicates from whom: edges from the channels, and what can flow along them.
+
+1. An edge is a channel whose source is a server of the same snapshot. It is found by the source's
+   server_uuid, and only where the channel does not know it yet, by host and port.
+2. This file knows sets of servers, not sets of GTIDs.
+"""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A channel between two servers of the cluster: `source` → `replica`, by server name."""
+
+    source: str
+    replica: str
+    channel: ChannelSnapshot  # as read last
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether what the source commits is meant to arrive.
+
+        A receiver that was stopped by hand (no error) carries nothing until somebody starts it. One
+        that stopped with an error is a fault with a finding of its own, and its backlog is not a
+        difference of another kind.
+        """
+        stopped_by_hand = (
+            self.channel.receiver is ThreadState.STOPPED
+            and not self.channel.receiver_errno
+            and not self.channel.receiver_error
+        )
+        return not stopped_by_hand
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The edges of one cluster, and the channels whose source is not in it."""
+
+    edges: tuple[Edge, ...]
+    outside: tuple[tuple[str, ChannelSnapshot], ...]  # (replica name, channel)
+
+    def upstream_of(self, name: str) -> frozenset[str]:
+        """Return every server whose transactions arrive at `name` by open edges, however many."""
+        found: set[str] = set()
+        frontier = {name}
+        while frontier:
+            frontier = {
+                edge.source
+                for edge in self.edges
+                if edge.is_open and edge.replica in frontier and edge.source not in found
+            }
+            found |= frontier
+        return frozenset(found)
+
+    def into(self, name: str) -> tuple[Edge, ...]:
+        """Return the edges by which `name` receives."""
+        return tuple(edge for edge in self.edges if edge.replica == name)
+
+    def between(self, *, source: str, replica: str) -> tuple[Edge, ...]:
+        """Return the direct edges source → replica."""
+        return tuple(
+            edge for edge in self.edges if edge.source == source and edge.replica == replica
+        )
+
+
+def build_graph(snapshot: ClusterSnapshot) -> Graph:
+    """Match every channel to its source. Same snapshot, same order."""
+    by_uuid: dict[UUID, ServerSnapshot] = {}
+    by_address: dict[tuple[str, int], ServerSnapshot] = {}
+    for server in snapshot.last:
+        if server.server_uuid is not None:
+            by_uuid.setdefault(server.server_uuid, server)
+        by_address.setdefault((server.host, server.port), server)
+    edges: list[Edge] = []
+    outside: list[tuple[str, ChannelSnapshot]] = []
+    for replica in snapshot.last:
+        for channel in replica.channels or ():
+            source = _source_of(channel, replica, by_uuid=by_uuid, by_address=by_address)
+            if source is None:
+                outside.append((replica.name, channel))
+            else:
+                edges.append(Edge(source.name, replica.name, channel))
+    edges.sort(key=lambda edge: (edge.source, edge.replica, edge.channel.name))
+    outside.sort(key=lambda item: (item[0], item[1].name))
+    return Graph(tuple(edges), tuple(outside))
+
+
+def _source_of(
+    channel: ChannelSnapshot,
+    replica: ServerSnapshot,
+    *,
+    by_uuid: dict[UUID, ServerSnapshot],
+    by_address: dict[tuple[str, int], ServerSnapshot],
+) -> ServerSnapshot | None:
+    at_address = by_address.get((channel.source_host, channel.source_port))
+    if channel.source_uuid is None:
+        return at_address
+    # With a duplicate server_uuid the address is the better witness of the two.
+    if at_address is not None and at_address.server_uuid == channel.source_uuid:
+        return at_address
+    found = by_uuid.get(channel.source_uuid)
+    return None if found is replica else found

@@ -1,0 +1,38 @@
+"""The one place where a value becomes a piece of SQL text.
+
+1. Whoever writes a statement, here or in `repair`, quotes through this module; there is no second
+   way.
+2. The result is right for every `sql_mode` the server may be in: a string is written in hexadecimal
+   when it holds a character whose escaping depends on NO_BACKSLASH_ESCAPES.
+3. This module does not know what the statement does.
+"""
+
+
+def quote_string(value: str) -> str:
+    """Return `value` as an SQL string literal.
+
+    A backslash means itself or an escape depending on NO_BACKSLASH_ESCAPES, so a text with one, or
+    with a control character, is written as a hexadecimal literal with its character set, which
+    means the same in every mode.
+    """
+    if "\\" in value or not value.isprintable():
+        return f"_utf8mb4 0x{value.encode().hex()}" if value else "''"
+    return "'" + value.replace("'", "''") + "'"
+
+
+def quote_identifier(name: str) -> str:
+    """Return `name` as a quoted identifier.
+
+    Raises:
+        ValueError: the name is empty or holds a NUL, which no MySQL identifier may.
+    """
+    if not name or "\0" in name:
+        raise ValueError(f"not an identifier: {name!r}")
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quote_number(value: int) -> str:
+    """Return `value` as an SQL number; refuses what is not exactly an integer."""
+    if type(value) is not int:
+        raise TypeError(f"not an integer: {value!r}")
+    return str(value)

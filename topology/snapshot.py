@@ -1,0 +1,223 @@
+"""What was read from the servers of a cluster: frozen facts, and what could not be read.
+
+1. A field that could not be read is None and is named in `unread`, with the reason. None never
+   means "nothing".
+2. A snapshot holds readings and judges nothing.
+3. Two readings of every server make a cluster snapshot: all of `first` ended before any of `last`
+   began. What a replica *has* is taken from its first reading and what the source *has* from its
+   last, so a claim of excess cannot be an accident of timing; for what a replica *lacks*, the other
+   way round.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from uuid import UUID
+
+from gtid import GtidSet
+from topology.version import ServerVersion, Vendor
+
+
+class UnreadReason(Enum):
+    """Why a fact could not be read."""
+
+    UNREACHABLE = "unreachable"  # no connection
+    REFUSED = "refused"  # the server does not let this account in
+    PRIVILEGE = "privilege"  # in, but not allowed to see this
+    TIMEOUT = "timeout"
+    UNSUPPORTED = "unsupported"  # the server is not one we can judge (MariaDB, GTIDs absent)
+    UNPARSEABLE = "unparseable"
+    ERROR = "error"  # the server answered with another error
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class UnreadFact:
+    """One fact that could not be read: which, why, and the server's own words."""
+
+    fact: str
+    reason: UnreadReason = field(compare=False)
+    detail: str
+
+
+class ThreadState(Enum):
+    """State of a replication thread, in the words of SHOW REPLICA STATUS."""
+
+    RUNNING = "Yes"
+    CONNECTING = "Connecting"  # the receiver only
+    STOPPED = "No"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LogPosition:
+    """A place in a server's binary log: file name and byte offset.
+
+    Files order by their number: `binlog.999999` is followed by `binlog.1000000`.
+    """
+
+    sequence: int = field(repr=False)
+    position: int
+    file: str = field(compare=False)
+
+    @classmethod
+    def of(cls, *, file: str, position: int) -> "LogPosition | None":
+        """Return the place, or None for the empty file name of a channel that never connected."""
+        number = file.rpartition(".")[2]
+        if not file or not (number.isascii() and number.isdigit()):
+            return None
+        return cls(sequence=int(number), position=position, file=file)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.position}"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSnapshot:
+    """One applier worker (performance_schema.replication_applier_status_by_worker)."""
+
+    worker_id: int
+    applying: GtidSet  # the one GTID it is applying, or empty
+    errno: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelSnapshot:
+    """One row of SHOW REPLICA STATUS, with its workers."""
+
+    name: str
+    source_host: str
+    source_port: int
+    source_uuid: UUID | None  # None until the receiver has connected once
+    auto_position: bool
+    gtid_retrieved: GtidSet
+    receiver: ThreadState
+    receiver_errno: int
+    receiver_error: str
+    receiver_error_at: str
+    applier: ThreadState
+    applier_errno: int
+    applier_error: str
+    applier_error_at: str
+    received_to: LogPosition | None  # in the source's files: what the receiver has read
+    applied_to: LogPosition | None  # in the source's files: the start of what the applier does next
+    lag_seconds: int | None
+    filters: tuple[str, ...] = ()
+    workers: tuple[WorkerSnapshot, ...] = ()
+
+    @property
+    def gtid_applying(self) -> GtidSet:
+        """Return what the workers say they are applying now."""
+        result = GtidSet()
+        for worker in self.workers:
+            result |= worker.applying
+        return result
+
+    @property
+    def has_error(self) -> bool:
+        """Tell whether a thread of this channel has reported an error that still stands."""
+        return bool(
+            self.receiver_errno or self.receiver_error or self.applier_errno or self.applier_error
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryLog:
+    """One row of SHOW BINARY LOGS."""
+
+    name: str
+    size_bytes: int
+    encrypted: bool | None = None  # None where the version does not say
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSnapshot:
+    """One reading of one server."""
+
+    cluster: str
+    name: str  # what the operator calls it; unique within the cluster
+    host: str
+    port: int
+    phase: int  # 1 for the first reading, 2 for the last
+    read_started: datetime  # our clock, UTC
+    read_ended: datetime
+    server_clock: datetime | None = None  # the server's clock, UTC, at the time of reading
+    server_uuid: UUID | None = None
+    server_id: int | None = None
+    version: ServerVersion | None = None
+    version_text: str | None = None
+    vendor: Vendor | None = None
+    uptime_seconds: int | None = None
+    # Invariant: gtid_purged <= gtid_executed. A server that breaks it was read in mid-reset:
+    # finding U2.
+    gtid_executed: GtidSet | None = None
+    gtid_purged: GtidSet | None = None
+    gtid_owned: GtidSet | None = None  # read before gtid_executed: what it lacks of both is nowhere
+    log_end: LogPosition | None = (
+        None  # read after gtid_executed: everything executed lies before it
+    )
+    channels: tuple[ChannelSnapshot, ...] | None = None
+    binary_logs: tuple[BinaryLog, ...] | None = None
+    settings: tuple[tuple[str, str], ...] | None = None  # sorted by name
+    unread: tuple[UnreadFact, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.read_ended < self.read_started:
+            raise ValueError(f"{self.name}: a reading cannot end before it began")
+        if self.phase not in (1, 2):
+            raise ValueError(f"{self.name}: phase {self.phase} is neither 1 nor 2")
+
+    @property
+    def is_judgeable(self) -> bool:
+        """Tell whether the facts without which nothing can be said were read."""
+        return (
+            self.server_uuid is not None
+            and self.gtid_executed is not None
+            and self.gtid_purged is not None
+            and self.gtid_owned is not None
+        )
+
+    @property
+    def gtid_retrieved(self) -> GtidSet:
+        """Return the union of what all channels have received."""
+        result = GtidSet()
+        for channel in self.channels or ():
+            result |= channel.gtid_retrieved
+        return result
+
+    def setting(self, name: str) -> str | None:
+        """Return a setting by our name for it, or None if it was not read or does not exist."""
+        for key, value in self.settings or ():
+            if key == name:
+                return value
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSnapshot:
+    """Two readings of every server of a cluster."""
+
+    cluster: str
+    first: tuple[ServerSnapshot, ...]
+    last: tuple[ServerSnapshot, ...]
+
+    def __post_init__(self) -> None:
+        names = [server.name for server in self.first]
+        if names != [server.name for server in self.last]:
+            raise ValueError(f"{self.cluster}: the two readings are not of the same servers")
+        if len(set(names)) != len(names):
+            raise ValueError(f"{self.cluster}: a server name appears twice")
+        if names != sorted(names):
+            raise ValueError(f"{self.cluster}: servers are not in order of name")
+        if self.first:
+            barrier = max(server.read_ended for server in self.first)
+            early = [server.name for server in self.last if server.read_started < barrier]
+            if early:
+                raise ValueError(
+                    f"{self.cluster}: second reading of {', '.join(early)} began before the first"
+                    " readings had ended"
+                )
+
+    @property
+    def read_ended(self) -> datetime | None:
+        """Return when the last reading ended: the moment this snapshot speaks of."""
+        return max((server.read_ended for server in self.last), default=None)

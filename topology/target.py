@@ -1,0 +1,60 @@
+"""Where a server is and how to get in: addresses and secrets as values.
+
+1. A password lives in a `Secret`, which shows itself to nobody: not to repr, str, logging, pickling
+   into a log, or an f-string. `reveal` is called where a connection is made, and nowhere else.
+2. This file does not know where passwords come from, and connects to nothing.
+"""
+
+from dataclasses import dataclass
+
+
+class Secret:
+    """A text that does not appear in any output."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """Return the text itself, for the one who must send it."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._text == self._text
+
+    def __hash__(self) -> int:
+        return hash(("Secret", self._text))
+
+
+NO_PASSWORD = Secret("")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTarget:
+    """One server to read: its name in the reports, its address, and the account."""
+
+    name: str
+    host: str
+    port: int
+    user: str
+    password: Secret = NO_PASSWORD
+    unix_socket: str | None = None
+    ssl_ca: str | None = None
+    ssl_cert: str | None = None
+    ssl_key: str | None = None
+    ssl_required: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ValueError("a server needs a name")
+        if not 0 < self.port < 1 << 16:
+            raise ValueError(f"{self.name}: port {self.port} is not a TCP port")

@@ -1,0 +1,61 @@
+"""What a server calls itself: its version, and who built it.
+
+1. Versions are integer tuples. 5.6, 8.0.36, 9.7.4 and the calendar releases after them (26.7.0)
+   compare as numbers, never as text.
+2. This file knows nothing of what a version can do; that is the dialect table's business.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+_NUMBERS = re.compile(r"(?P<major>[0-9]+)\.(?P<minor>[0-9]+)(?:\.(?P<patch>[0-9]+))?")
+
+
+class Vendor(Enum):
+    """Who built the server, as far as its own version text says."""
+
+    MYSQL = "MySQL"
+    PERCONA = "Percona"
+    AURORA = "Aurora"
+    MARIADB = "MariaDB"  # other GTIDs altogether: recognised so that it can be refused
+
+
+class UnreadableVersion(ValueError):
+    """A version text without a number at its start."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ServerVersion:
+    """Release number of a server: `(major, minor, patch)`."""
+
+    major: int
+    minor: int
+    patch: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> "ServerVersion":
+        """Read `@@version`: "5.6.24-log", "8.0.36-28", "9.7.4".
+
+        Raises:
+            UnreadableVersion: the text does not begin with a release number.
+        """
+        found = _NUMBERS.match(text.strip())
+        if found is None:
+            raise UnreadableVersion(f"expected a release number, found {text!r}")
+        return cls(int(found["major"]), int(found["minor"]), int(found["patch"] or 0))
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+
+def vendor_of(*, version_text: str, version_comment: str) -> Vendor:
+    """Tell the vendor from `@@version` and `@@version_comment`."""
+    both = f"{version_text} {version_comment}".lower()
+    if "mariadb" in both:
+        return Vendor.MARIADB
+    if "percona" in both:
+        return Vendor.PERCONA
+    if "aurora" in both:
+        return Vendor.AURORA
+    return Vendor.MYSQL

@@ -1,0 +1,33 @@
+"""Opens compressed transaction payloads, if the machine has what it takes.
+
+zstandard is an optional dependency: without it a compressed transaction is still found, dated and
+placed, but its statements and tables stay unread, and its kind says so.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from binlog.decode import Decompress
+
+
+def find_decompressor() -> Decompress | None:
+    """Give the decompressor of this machine, or None if zstandard is not installed."""
+    if find_spec("zstandard") is None:
+        return None
+    zstandard: Any = import_module("zstandard")
+
+    def decompress(data: bytes, bytes_max: int) -> bytes:
+        """Never give more than `bytes_max` bytes, whatever the frame says of itself."""
+        try:
+            with zstandard.ZstdDecompressor().stream_reader(data) as reader:
+                content: bytes = reader.read(bytes_max + 1)
+        except zstandard.ZstdError as error:
+            raise ValueError(str(error)) from error
+        if len(content) > bytes_max:
+            raise ValueError(f"more than the {bytes_max:,} bytes it should hold")
+        return content
+
+    return decompress

@@ -1,0 +1,99 @@
+"""Binlog and relay-log files on this machine.
+
+This file opens, reads and closes. What the bytes mean is `binlog.scan`'s business. A file may still
+be written while it is read: what is there when the end is reached is what is given, and an event of
+which only a part is there raises TruncatedBinlog with `in_use` set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
+
+from binlog.adapters.compression import find_decompressor
+from binlog.decode import FIRST_POSITION
+from binlog.errors import BinlogMisuse
+from binlog.events import Event
+from binlog.scan import (
+    BYTES_MAX,
+    TRANSACTIONS_MAX,
+    LogHead,
+    ReadFrom,
+    read_head,
+    scan_events,
+    scan_transactions,
+    select_transactions,
+)
+from binlog.transactions import Transaction
+from gtid import GtidSet
+
+CHUNK_BYTES = 1 << 20
+
+
+def read_events(path: Path) -> Iterator[Event]:
+    """Give every event of one file, in order. Raises CorruptBinlog, UnsupportedBinlog, OSError."""
+    return scan_events(_chunks(path)(0), file=path.name)
+
+
+def read_transactions(path: Path, *, position: int = FIRST_POSITION) -> Iterator[Transaction]:
+    """Give the transactions of one file from `position` on, which must be where an event starts.
+
+    Raises CorruptBinlog, UnsupportedBinlog, BinlogMisuse, OSError.
+    """
+    size = path.stat().st_size
+    if position > size and position != FIRST_POSITION:
+        raise BinlogMisuse(f"{path.name} has {size} bytes; position {position} is beyond its end")
+    return scan_transactions(
+        _chunks(path), file=path.name, position=position, decompress=find_decompressor()
+    )
+
+
+def read_file_head(path: Path) -> LogHead:
+    """Give a file's description and previous GTIDs. Reads its first chunk only, as a rule."""
+    return read_head(_chunks(path), file=path.name)
+
+
+class FileLogs:
+    """A `TransactionSource` over files. Their order is that of the logs; names must differ."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        paths = tuple(paths)
+        self._paths: Mapping[str, Path] = {path.name: path for path in paths}
+        if len(self._paths) != len(paths):
+            raise BinlogMisuse("two of the files have one name")
+
+    def transactions_at(
+        self, *, file: str, position: int, transactions_max: int
+    ) -> tuple[Transaction, ...]:
+        """See `TransactionSource`. Raises BinlogMisuse for a file or position not there."""
+        if file not in self._paths:
+            raise BinlogMisuse(f"no log named {file}")
+        return tuple(
+            islice(read_transactions(self._paths[file], position=position), transactions_max)
+        )
+
+    def transactions_of(
+        self,
+        wanted: GtidSet,
+        *,
+        transactions_max: int = TRANSACTIONS_MAX,
+        bytes_max: int = BYTES_MAX,
+    ) -> tuple[Transaction, ...]:
+        """See `TransactionSource`."""
+        return select_transactions(
+            chain.from_iterable(read_transactions(path) for path in self._paths.values()),
+            wanted,
+            transactions_max=transactions_max,
+            bytes_max=bytes_max,
+        )
+
+
+def _chunks(path: Path) -> ReadFrom:
+    def read_from(position: int) -> Iterator[bytes]:
+        with path.open("rb") as file:
+            file.seek(position)
+            while chunk := file.read(CHUNK_BYTES):
+                yield chunk
+
+    return read_from

@@ -1,0 +1,297 @@
+"""Turns binlog bytes into events.
+
+1. This file does not know where bytes come from, or whether more will come.
+2. `EventDecoder.next_event` answers with an event, with NEED_MORE_DATA, or raises `CorruptBinlog`
+   (or `UnsupportedBinlog`, for sound bytes not ours to read). There is no fourth answer.
+3. Feeding byte by byte gives the same events as feeding all at once.
+4. Memory: the bytes of one event, at most EVENT_BYTES_MAX, plus what the caller has fed beyond it.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Final, Literal
+
+from binlog.bodies import BODY_READERS, read_format_description
+from binlog.cursor import Cursor, MalformedBody
+from binlog.errors import CorruptBinlog, TruncatedBinlog, UnsupportedBinlog
+from binlog.event_types import MARIADB_EVENTS, EventType
+from binlog.events import (
+    Body,
+    ChecksumAlgorithm,
+    Event,
+    FormatDescription,
+    Opaque,
+    TransactionPayload,
+)
+from binlog.header import (
+    EVENT_BYTES_MAX,
+    FLAG_IGNORABLE,
+    FLAG_IN_USE,
+    HEADER_BYTES,
+    EventHeader,
+    parse_header,
+)
+
+# BINLOG_MAGIC, sql/log_event.h; Rpl_encryption_header::ENCRYPTION_MAGIC, sql/rpl_log_encryption.h.
+MAGIC = b"\xfebin"
+MAGIC_ENCRYPTED = b"\xfdbin"
+FIRST_POSITION = len(MAGIC)
+
+# compression/base.h: ZSTD = 0, NONE = 255.
+COMPRESSION_ZSTD = 0
+COMPRESSION_NONE = 255
+# A payload decompresses to at most one max_allowed_packet of the server, whose ceiling this is.
+PAYLOAD_BYTES_MAX = 1024 * 1024 * 1024
+
+_KNOWN_TYPES = frozenset(EventType) - {EventType.UNKNOWN}
+# What may stand before the first format description: a dump opens with an artificial ROTATE, and a
+# server may send a heartbeat at any time.
+_BEFORE_DESCRIPTION = frozenset({EventType.ROTATE, EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
+_NO_DESCRIPTION: Final = FormatDescription(4, "", 0, ChecksumAlgorithm.NONE, b"", is_in_use=False)
+_FLAGS_AT = HEADER_BYTES - 2
+
+
+class NeedMoreData(Enum):
+    """The decoder's "not yet"."""
+
+    NEED_MORE_DATA = "need more data"
+
+
+NEED_MORE_DATA: Final = NeedMoreData.NEED_MORE_DATA
+
+# Takes compressed bytes and the largest result it may give; raises ValueError if they are not sound
+# or the result would be larger.
+Decompress = Callable[[bytes, int], bytes]
+
+
+def decode_event(
+    raw: bytes,
+    *,
+    file: str,
+    start: int,
+    end: int,
+    description: FormatDescription | None,
+    checksum: ChecksumAlgorithm,
+) -> Event:
+    """Decode one whole event. `raw` is exactly its bytes, checksum included.
+
+    `checksum` is what guards this event; a format description says for itself what guards it.
+    Raises CorruptBinlog, UnsupportedBinlog.
+    """
+    header = parse_header(raw)
+    assert header.event_bytes == len(raw)
+    try:
+        if header.type_code == EventType.FORMAT_DESCRIPTION:
+            body: Body = read_format_description(Cursor(raw[HEADER_BYTES:]), header)
+            assert isinstance(body, FormatDescription)
+            if "mariadb" in body.server_version.lower():
+                raise UnsupportedBinlog(file=file, what="written by MariaDB, whose GTIDs differ")
+            checksum = body.checksum
+            description = body
+        _check_type(header, file=file, start=start, description=description)
+        _check_sum(raw, header, checksum, file=file, start=start)
+        if header.type_code != EventType.FORMAT_DESCRIPTION:
+            content = Cursor(raw[HEADER_BYTES : len(raw) - checksum.trailer_bytes])
+            body = _read_body(content, header, description or _NO_DESCRIPTION)
+    except MalformedBody as error:
+        raise CorruptBinlog(
+            file=file,
+            position=start + HEADER_BYTES + error.offset,
+            what=f"{_name(header.type_code)} event at {start}: {error.what}",
+        ) from error
+    return Event(file, start, end, header, body)
+
+
+def _read_body(content: Cursor, header: EventHeader, description: FormatDescription) -> Body:
+    if header.type_code not in BODY_READERS:
+        return Opaque(content.rest())
+    return BODY_READERS[header.type_code](content, header, description)
+
+
+def _name(type_code: int) -> str:
+    return EventType(type_code).name if type_code in _KNOWN_TYPES else f"type {type_code}"
+
+
+def _check_type(
+    header: EventHeader, *, file: str, start: int, description: FormatDescription | None
+) -> None:
+    if header.type_code in MARIADB_EVENTS:
+        raise UnsupportedBinlog(file=file, what=f"event type {header.type_code} is MariaDB's")
+    if header.type_code == EventType.START_V3:
+        raise UnsupportedBinlog(file=file, what="written by a server older than MySQL 5.0")
+    if header.type_code not in _KNOWN_TYPES and not header.flags & FLAG_IGNORABLE:
+        raise CorruptBinlog(
+            file=file,
+            position=start,
+            what=f"expected an event type, found {header.type_code}, which may not be ignored",
+        )
+    if description is None and header.type_code not in _BEFORE_DESCRIPTION:
+        raise CorruptBinlog(
+            file=file,
+            position=start,
+            what=f"expected a format description, found {_name(header.type_code)}",
+        )
+
+
+def _check_sum(
+    raw: bytes, header: EventHeader, checksum: ChecksumAlgorithm, *, file: str, start: int
+) -> None:
+    """Compare the CRC. It was made before the file was marked in use (Log_event_footer)."""
+    trailer = checksum.trailer_bytes
+    if len(raw) < HEADER_BYTES + trailer:
+        raise CorruptBinlog(file=file, position=start, what="an event too short for its checksum")
+    if not trailer:
+        return
+    covered = raw[:-trailer]
+    if header.type_code == EventType.FORMAT_DESCRIPTION and header.is_in_use:
+        flags = header.flags & ~FLAG_IN_USE
+        covered = covered[:_FLAGS_AT] + flags.to_bytes(2, "little") + covered[HEADER_BYTES:]
+    stored = int.from_bytes(raw[-trailer:], "little")
+    computed = zlib.crc32(covered)
+    if stored != computed:
+        raise CorruptBinlog(
+            file=file,
+            position=start,
+            what=f"{_name(header.type_code)} event of {len(raw)} bytes: expected checksum "
+            f"{stored:08x}, computed {computed:08x}",
+        )
+
+
+def check_event_bytes(header: EventHeader, *, file: str, start: int) -> None:
+    """Refuse a length no event can have, before anybody waits for that many bytes."""
+    if not HEADER_BYTES <= header.event_bytes <= EVENT_BYTES_MAX:
+        raise CorruptBinlog(
+            file=file,
+            position=start,
+            what=f"expected an event of {HEADER_BYTES} to {EVENT_BYTES_MAX} bytes, "
+            f"found a length of {header.event_bytes}",
+        )
+
+
+class EventDecoder:
+    """Cuts a file's bytes into events. Positions are counted here, not taken from the headers.
+
+    Begin at `position` 0 with the magic number, or at the start of any event with the description
+    that holds there. A relay log may contain several descriptions; each holds until the next.
+    """
+
+    def __init__(
+        self, *, file: str, position: int = 0, description: FormatDescription | None = None
+    ) -> None:
+        assert position == 0 or position >= FIRST_POSITION
+        self.file = file
+        self.position = position
+        self.description = description
+        self._buffer = bytearray()
+        self._at = 0  # Invariant: 0 <= _at <= len(_buffer); bytes before it have been decoded
+
+    def receive(self, data: bytes) -> None:
+        """Take the next bytes of the file. They are not looked at yet."""
+        if self._at:
+            del self._buffer[: self._at]
+            self._at = 0
+        self._buffer += data
+
+    def next_event(self) -> Event | Literal[NeedMoreData.NEED_MORE_DATA]:
+        """Give the next event of the bytes received."""
+        if self.position == 0 and not self._read_magic():
+            return NEED_MORE_DATA
+        available = len(self._buffer) - self._at
+        if available < HEADER_BYTES:
+            return NEED_MORE_DATA
+        header = parse_header(self._buffer, self._at)
+        check_event_bytes(header, file=self.file, start=self.position)
+        if available < header.event_bytes:
+            return NEED_MORE_DATA
+        raw = bytes(self._buffer[self._at : self._at + header.event_bytes])
+        checksum = self.description.checksum if self.description else ChecksumAlgorithm.NONE
+        event = decode_event(
+            raw,
+            file=self.file,
+            start=self.position,
+            end=self.position + header.event_bytes,
+            description=self.description,
+            checksum=checksum,
+        )
+        if isinstance(event.body, FormatDescription):
+            self.description = event.body
+        self._at += header.event_bytes
+        self.position = event.end
+        return event
+
+    def finish(self) -> None:
+        """Say that no more bytes will come. Raises TruncatedBinlog if an event is incomplete."""
+        left = len(self._buffer) - self._at
+        if left or self.position == 0:
+            raise TruncatedBinlog(
+                file=self.file,
+                position=self.position,
+                what=f"the file ends {left} bytes into an event",
+                in_use=self.description is not None and self.description.is_in_use,
+            )
+
+    def _read_magic(self) -> bool:
+        magic = bytes(self._buffer[: len(MAGIC)])
+        if magic == MAGIC_ENCRYPTED:
+            raise UnsupportedBinlog(
+                file=self.file,
+                what="encrypted (binlog_encryption=ON); read it from its server instead",
+            )
+        if not MAGIC.startswith(magic) and not MAGIC_ENCRYPTED.startswith(magic):
+            raise CorruptBinlog(
+                file=self.file,
+                position=0,
+                what=f"expected the magic number {MAGIC!r}, found {magic!r}",
+            )
+        if len(magic) < len(MAGIC):
+            return False
+        self._at = self.position = FIRST_POSITION
+        return True
+
+
+def events_in_payload(
+    event: Event, *, description: FormatDescription | None, decompress: Decompress | None
+) -> Iterator[Event] | None:
+    """Give the events inside a TRANSACTION_PAYLOAD, or None if it cannot be decompressed here.
+
+    The events inside have no checksum of their own (sql/binlog.cc, class Binlog_cache_compressor).
+    Raises CorruptBinlog.
+    """
+    payload = event.body
+    assert isinstance(payload, TransactionPayload)
+    if payload.compression_type == COMPRESSION_NONE:
+        content = payload.payload
+    elif payload.compression_type != COMPRESSION_ZSTD or decompress is None:
+        return None
+    else:
+        try:
+            content = decompress(payload.payload, payload.uncompressed_bytes or PAYLOAD_BYTES_MAX)
+        except ValueError as error:
+            raise _payload_error(event, f"cannot be decompressed: {error}") from error
+    return _inner_events(event, content, description)
+
+
+def _inner_events(
+    event: Event, content: bytes, description: FormatDescription | None
+) -> Iterator[Event]:
+    at = 0
+    while at < len(content):
+        if len(content) - at < HEADER_BYTES:
+            raise _payload_error(event, f"{len(content) - at} bytes are left, too few for an event")
+        size = parse_header(content, at).event_bytes
+        if not HEADER_BYTES <= size <= len(content) - at:
+            raise _payload_error(event, f"an event inside claims a length of {size}")
+        yield decode_event(
+            content[at : at + size],
+            file=event.file,
+            start=event.start,
+            end=event.end,
+            description=description,
+            checksum=ChecksumAlgorithm.NONE,
+        )
+        at += size
+
+
+def _payload_error(event: Event, what: str) -> CorruptBinlog:
+    return CorruptBinlog(file=event.file, position=event.start, what=f"compressed payload: {what}")

@@ -1,0 +1,167 @@
+"""Walks row images to count the rows, without decoding a value.
+
+A row event does not say how many rows it holds: only the lengths of the values lead from one image
+to the next, and those follow from the types and metadata of its TABLE_MAP. The rules are those of
+calc_field_size and max_display_length_for_field, libs/mysql/binlog/event/binary_log_funcs.cpp.
+This file knows lengths only; what a value means is somebody else's business.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Literal
+
+from binlog.cursor import Cursor
+from binlog.events import Rows, TableMap
+
+# enum_field_types, include/field_types.h.
+FLOAT, DOUBLE, VARCHAR, BIT = 4, 5, 15, 16
+TIMESTAMP2, DATETIME2, TIME2 = 17, 18, 19
+VECTOR, JSON, NEWDECIMAL, ENUM, SET = 242, 245, 246, 247, 248
+TINY_BLOB, MEDIUM_BLOB, LONG_BLOB, BLOB = 249, 250, 251, 252
+VAR_STRING, STRING, GEOMETRY = 253, 254, 255
+
+# TINY, SHORT, LONG, NULL, TIMESTAMP, LONGLONG, INT24, DATE, TIME, DATETIME, YEAR, NEWDATE.
+_FIXED_BYTES: Mapping[int, int] = MappingProxyType(
+    {1: 1, 2: 2, 3: 4, 6: 0, 7: 4, 8: 8, 9: 3, 10: 3, 11: 3, 12: 8, 13: 1, 14: 3}
+)
+
+# Bytes of metadata a type carries in a TABLE_MAP, and their order. Types not listed carry none.
+_METADATA: Mapping[int, tuple[int, Literal["little", "big"]]] = MappingProxyType(
+    {
+        **dict.fromkeys((FLOAT, DOUBLE, TIMESTAMP2, DATETIME2, TIME2, JSON, VECTOR), (1, "big")),
+        **dict.fromkeys((TINY_BLOB, MEDIUM_BLOB, LONG_BLOB, BLOB, GEOMETRY), (1, "big")),
+        **dict.fromkeys((VARCHAR, BIT), (2, "little")),
+        # Two separate bytes, which the rules below see as high and low.
+        **dict.fromkeys((NEWDECIMAL, ENUM, SET, STRING, VAR_STRING), (2, "big")),
+    }
+)
+
+_DIGITS_TO_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
+_ONE_BYTE_LENGTH_MAX = 255
+
+
+def read_column_metadata(types: bytes, metadata: Cursor) -> tuple[int, ...]:
+    """Split the metadata block of a TABLE_MAP into one number per column."""
+    numbers: list[int] = []
+    for kind in types:
+        count, order = _METADATA.get(kind, (0, "big"))
+        numbers.append(int.from_bytes(metadata.take(count, f"metadata of type {kind}"), order))
+    return tuple(numbers)
+
+
+def count_rows(rows: Rows, table: TableMap) -> int:
+    """Count the rows of one event: an update's two images are one row.
+
+    A row of which no column was logged (binlog_row_image=MINIMAL, INSERT … VALUES ()) takes no
+    bytes; however many such rows an event holds, they are counted as one.
+
+    Raises `MalformedBody` (offset within `rows.images`) if the images do not fit the columns.
+    """
+    assert rows.table_id == table.table_id
+    cursor = Cursor(rows.images)
+    if rows.column_count != len(table.column_types):
+        raise cursor.fail(
+            f"expected {len(table.column_types)} columns of {table.schema}.{table.table}, "
+            f"found {rows.column_count}"
+        )
+    before = _present(rows.columns_before, table)
+    after = _present(rows.columns_after, table) if rows.columns_after else None
+    json_columns = table.column_types.count(JSON)
+    count = 0 if before or after else 1
+    while cursor.remaining:
+        start = cursor.at
+        _skip_image(cursor, before)
+        if after is not None:
+            if rows.is_partial and cursor.net_integer("the value options") & 1:
+                cursor.take((json_columns + 7) // 8, "the bitmap of partial JSON values")
+            _skip_image(cursor, after)
+        if cursor.at == start:
+            raise cursor.fail("a row image of no bytes")
+        count += 1
+    return count
+
+
+def _present(bitmap: bytes, table: TableMap) -> tuple[tuple[int, int], ...]:
+    columns = zip(table.column_types, table.column_metadata, strict=True)
+    return tuple(c for at, c in enumerate(columns) if bitmap[at >> 3] >> (at & 7) & 1)
+
+
+def _skip_image(cursor: Cursor, columns: Iterable[tuple[int, int]]) -> None:
+    columns = tuple(columns)
+    nulls = cursor.take((len(columns) + 7) // 8, "the bitmap of NULLs")
+    for at, (kind, metadata) in enumerate(columns):
+        if nulls[at >> 3] >> (at & 7) & 1:
+            continue
+        if kind in _FIXED_BYTES:
+            cursor.take(_FIXED_BYTES[kind], "a value")
+        elif kind in _SKIPS:
+            _SKIPS[kind](cursor, metadata)
+        else:
+            raise cursor.fail(f"expected a column type, found {kind}")
+
+
+def _skip_sized(cursor: Cursor, metadata: int) -> None:
+    """FLOAT and DOUBLE: the metadata is the size."""
+    cursor.take(metadata, "a value")
+
+
+def _skip_blob(cursor: Cursor, metadata: int) -> None:
+    """Blobs, JSON, GEOMETRY, VECTOR: the metadata is the size of the length."""
+    cursor.take(cursor.integer(metadata, "the length of a value"), "a value")
+
+
+def _skip_variable(cursor: Cursor, length_max: int) -> None:
+    """VARCHAR: a length of one byte, or of two if the longest value needs it."""
+    size = 2 if length_max > _ONE_BYTE_LENGTH_MAX else 1
+    cursor.take(cursor.integer(size, "the length of a value"), "a value")
+
+
+def _skip_string(cursor: Cursor, metadata: int) -> None:
+    """CHAR, and the ENUM and SET that hide behind its type.
+
+    The high byte is the real type, the low byte the length; lengths beyond 255 keep their two
+    highest bits, inverted, in bits 4 and 5 of the type.
+    """
+    if metadata >> 8 in (ENUM, SET):
+        cursor.take(metadata & 0xFF, "a value")
+    else:
+        _skip_variable(cursor, ((metadata >> 4 & 0x300) ^ 0x300) + (metadata & 0xFF))
+
+
+def _skip_decimal(cursor: Cursor, metadata: int) -> None:
+    """decimal_binary_size: on each side nine digits in four bytes, and the rest by table."""
+    precision, scale = metadata >> 8, metadata & 0xFF
+    if scale > precision:
+        raise cursor.fail(f"expected a scale of {precision} or less, found {scale}")
+    sides = (precision - scale, scale)
+    cursor.take(sum(d // 9 * 4 + _DIGITS_TO_BYTES[d % 9] for d in sides), "a decimal")
+
+
+def _skip_bit(cursor: Cursor, metadata: int) -> None:
+    """BIT: whole bytes high, and the number of bits beyond them low."""
+    cursor.take((metadata >> 8) + (metadata & 0xFF > 0), "a value")
+
+
+def _skip_temporal(base: int) -> Callable[[Cursor, int], None]:
+    """TIME, DATETIME and TIMESTAMP with fractions: two digits of fraction in each further byte."""
+
+    def skip(cursor: Cursor, digits: int) -> None:
+        cursor.take(base + (digits + 1) // 2, "a value")
+
+    return skip
+
+
+_SKIPS: Mapping[int, Callable[[Cursor, int], None]] = MappingProxyType(
+    {
+        **dict.fromkeys((FLOAT, DOUBLE), _skip_sized),
+        **dict.fromkeys((TINY_BLOB, MEDIUM_BLOB, LONG_BLOB, BLOB), _skip_blob),
+        **dict.fromkeys((VECTOR, JSON, GEOMETRY), _skip_blob),
+        **dict.fromkeys((VARCHAR,), _skip_variable),
+        **dict.fromkeys((STRING, ENUM, SET), _skip_string),
+        NEWDECIMAL: _skip_decimal,
+        BIT: _skip_bit,
+        TIMESTAMP2: _skip_temporal(4),
+        DATETIME2: _skip_temporal(5),
+        TIME2: _skip_temporal(3),
+    }
+)

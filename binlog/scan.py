@@ -1,0 +1,214 @@
+"""Reads whole logs: chunks of a file, or the packets of a dump, into events and transactions.
+
+1. Still no I/O: chunks and packets are given as iterables, in the order of the log.
+2. A file's positions are counted; a dump's come from the headers: a dump may leave events out.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from binlog.decode import (
+    FIRST_POSITION,
+    NEED_MORE_DATA,
+    Decompress,
+    EventDecoder,
+    check_event_bytes,
+    decode_event,
+)
+from binlog.errors import BinlogMisuse, CorruptBinlog, LimitExceeded
+from binlog.events import (
+    ChecksumAlgorithm,
+    Event,
+    FormatDescription,
+    Heartbeat,
+    PreviousGtids,
+    Rotate,
+)
+from binlog.header import HEADER_BYTES, parse_header
+from binlog.transactions import Transaction, fold_transactions
+from gtid import GtidSet
+
+# Default bounds of an answer: far above what a repair looks at, far below a machine's memory.
+TRANSACTIONS_MAX = 10_000
+BYTES_MAX = 256 * 1024 * 1024
+
+_POSITION_BITS = 32
+
+# Gives a log's bytes from a position on, in chunks of any size.
+ReadFrom = Callable[[int], Iterable[bytes]]
+
+
+class TransactionSource(Protocol):
+    """A set of logs that can be asked for transactions: on disk, on a server, in memory."""
+
+    def transactions_at(
+        self, *, file: str, position: int, transactions_max: int
+    ) -> tuple[Transaction, ...]:
+        """Give the first transactions of `file` from `position` on, which must start an event.
+
+        The answer ends with the file, or with `transactions_max`. Raises BinlogError.
+        """
+
+    def transactions_of(
+        self, wanted: GtidSet, *, transactions_max: int = ..., bytes_max: int = ...
+    ) -> tuple[Transaction, ...]:
+        """Give the transactions in `wanted`, in the order of the logs.
+
+        What the logs do not hold any more is not in the answer (a server refuses instead); nor is
+        what comes after the first `transactions_max`. Raises BinlogError.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class LogHead:
+    """What stands before a file's first transaction."""
+
+    description: FormatDescription
+    # None in a file of a server older than 5.6.
+    previous_gtids: GtidSet | None
+    # Where the first event that belongs to a transaction starts, or would start.
+    first_position: int
+
+
+def scan_events(
+    chunks: Iterable[bytes],
+    *,
+    file: str,
+    position: int = 0,
+    description: FormatDescription | None = None,
+) -> Iterator[Event]:
+    """Give the events of one file whose bytes, from `position` on, are `chunks`.
+
+    Events come before the error: what was sound has been given when CorruptBinlog is raised.
+    """
+    decoder = EventDecoder(file=file, position=position, description=description)
+    for chunk in chunks:
+        decoder.receive(chunk)
+        while (event := decoder.next_event()) is not NEED_MORE_DATA:
+            yield event
+    decoder.finish()
+
+
+def read_head(read_from: ReadFrom, *, file: str, position: int | None = None) -> LogHead:
+    """Read a file's head, up to `position` at most.
+
+    The last description counts: a relay log opens with its own server's, then has its source's.
+    """
+    description = None
+    previous_gtids = None
+    at = FIRST_POSITION
+    for event in scan_events(read_from(0), file=file):
+        is_head = isinstance(event.body, FormatDescription | PreviousGtids | Rotate)
+        if not is_head or (position is not None and event.start >= position):
+            break
+        if isinstance(event.body, FormatDescription):
+            description = event.body
+        elif isinstance(event.body, PreviousGtids):
+            previous_gtids = event.body.gtids
+        at = event.end
+    if description is None:
+        raise CorruptBinlog(file=file, position=at, what="expected a format description")
+    return LogHead(description, previous_gtids, at)
+
+
+def scan_transactions(
+    read_from: ReadFrom,
+    *,
+    file: str,
+    position: int = FIRST_POSITION,
+    decompress: Decompress | None = None,
+) -> Iterator[Transaction]:
+    """Give the transactions of one file, from `position` (the start of an event) on."""
+    if position < FIRST_POSITION:
+        raise BinlogMisuse(f"expected a position of {FIRST_POSITION} or more, not {position}")
+    head = read_head(read_from, file=file, position=max(position, FIRST_POSITION + 1))
+    if position < head.first_position:
+        events = scan_events(read_from(0), file=file)
+    else:
+        chunks = read_from(position)
+        events = scan_events(chunks, file=file, position=position, description=head.description)
+    return fold_transactions(events, decompress=decompress)
+
+
+def select_transactions(
+    transactions: Iterable[Transaction], wanted: GtidSet, *, transactions_max: int, bytes_max: int
+) -> tuple[Transaction, ...]:
+    """Take the wanted transactions; stop when all have come, or `transactions_max` of them.
+
+    Raises LimitExceeded if those taken are together longer than `bytes_max`.
+    """
+    selected: list[Transaction] = []
+    bytes_left = bytes_max
+    still_wanted = min(wanted.gtid_count, transactions_max)
+    if not still_wanted:
+        return ()
+    for transaction in transactions:
+        if transaction.gtid is None or transaction.gtid not in wanted:
+            continue
+        bytes_left -= transaction.end - transaction.start
+        if bytes_left < 0:
+            raise LimitExceeded(name="bytes_max", limit=bytes_max)
+        selected.append(transaction)
+        if len(selected) == still_wanted:
+            break
+    return tuple(selected)
+
+
+class DumpDecoder:
+    """Decodes the events of a dump, each whole, and keeps account of where they stand.
+
+    `checksum` is what the server was asked to send: it guards the artificial ROTATE that comes
+    before the first description.
+    """
+
+    def __init__(self, *, checksum: ChecksumAlgorithm) -> None:
+        self.file = ""
+        self.position = 0
+        self._checksum = checksum
+        self._description: FormatDescription | None = None
+
+    def decode(self, raw: bytes) -> Event:
+        """Take one packet's event. Raises CorruptBinlog, UnsupportedBinlog."""
+        name = self.file or "(binlog dump)"
+        if len(raw) < HEADER_BYTES:
+            raise CorruptBinlog(file=name, position=self.position, what="a packet without an event")
+        header = parse_header(raw)
+        check_event_bytes(header, file=name, start=self.position)
+        if header.event_bytes != len(raw):
+            what = f"an event of {header.event_bytes} bytes in a packet of {len(raw)}"
+            raise CorruptBinlog(file=name, position=self.position, what=what)
+        start, end = self._place(header.event_bytes, header.end_log_pos, header.is_artificial)
+        checksum = self._description.checksum if self._description else self._checksum
+        event = decode_event(
+            raw,
+            file=name,
+            start=start,
+            end=end,
+            description=self._description,
+            checksum=checksum,
+        )
+        self.position = end
+        match event.body:
+            case FormatDescription() as description:
+                self._description = description
+            case Rotate(next_file=file, next_position=position):
+                self.file, self.position = file, position
+            case Heartbeat(file=file, position=position):
+                self.file, self.position = file, self._widen(position)
+        return event
+
+    def _place(self, size: int, end_log_pos: int, is_artificial: bool) -> tuple[int, int]:
+        """Start and end. What is artificial, or a description sent again, takes no bytes."""
+        if is_artificial or end_log_pos == 0:
+            return self.position, self.position
+        end = self._widen(end_log_pos)
+        return max(end - size, 0), end
+
+    def _widen(self, position: int) -> int:
+        """Headers keep 32 bits of a position; in a file it only grows, which gives the others."""
+        if position >> _POSITION_BITS:
+            return position
+        base = self.position >> _POSITION_BITS << _POSITION_BITS
+        # A heartbeat may repeat the position it is at, so only a smaller one has wrapped.
+        return base + position + ((base + position < self.position) << _POSITION_BITS)

@@ -1,0 +1,353 @@
+"""Folds events into transactions.
+
+1. A transaction is a group: from its GTID event (or, on a server without GTIDs, from its BEGIN or
+   its only statement) to the event that ends it.
+2. The rules are those of Transaction_boundary_parser (trx_boundary_parser.cpp beside the events of
+   mysql-server), and are a table here. SQL is never parsed beyond its first words.
+3. This file knows no bytes and no files; it is told events, in order, and gives transactions.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from binlog.cursor import MalformedBody
+from binlog.decode import Decompress, events_in_payload
+from binlog.errors import CorruptBinlog
+from binlog.event_types import EventType, RowKind
+from binlog.events import (
+    Event,
+    FormatDescription,
+    GtidLog,
+    Heartbeat,
+    Incident,
+    PreviousGtids,
+    Query,
+    Rotate,
+    Rows,
+    Stop,
+    TableMap,
+    TransactionPayload,
+    XaPrepare,
+    Xid,
+)
+from binlog.row_images import count_rows
+from gtid import Gtid
+
+# Text kept of one statement. Enough to recognise any DDL; the whole is in the event.
+STATEMENT_CHARACTERS_MAX = 16_384
+# Statements and tables kept of one transaction. Beyond, `is_cut` is set.
+STATEMENTS_MAX = 1_000
+
+
+class TransactionKind(Enum):
+    """What a transaction is, judged by the shape of its group."""
+
+    EMPTY = "empty"  # BEGIN, COMMIT and nothing between: injected, or filtered away by a replica
+    DDL = "ddl"  # one statement outside BEGIN: DDL, account management, FLUSH, ANALYZE
+    DML = "dml"  # rows or statements between BEGIN and its end
+    XA = "xa"  # XA START … XA PREPARE, or XA COMMIT, or XA ROLLBACK
+    INCIDENT = "incident"  # the source says that its log has a hole here
+    OTHER = "other"  # a view change, or a compressed payload that could not be opened
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One logged statement. Bytes that are not UTF-8 are shown in hexadecimal, after `x`."""
+
+    schema: str
+    sql: str
+    error_code: int
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableChange:
+    """How many rows of one table a transaction changed."""
+
+    schema: str
+    table: str
+    rows_written: int = 0
+    rows_updated: int = 0
+    rows_deleted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """One transaction as it stands in one log. Positions count bytes; `end` is exclusive."""
+
+    gtid: Gtid | None
+    file: str
+    start: int
+    end: int
+    # Of the server it was first committed on: replicas keep the origin's server_id in their logs.
+    server_id: int
+    kind: TransactionKind
+    # When the first event was logged, in seconds since 1970 (UTC), by the origin's clock.
+    timestamp_seconds: int
+    # Microseconds since 1970 (UTC); None before 8.0.1. Equal on the server that first committed it.
+    original_commit_timestamp: int | None
+    immediate_commit_timestamp: int | None
+    logical_last_committed: int | None
+    logical_sequence_number: int | None
+    original_server_version: int | None
+    statements: tuple[Statement, ...]
+    tables: tuple[TableChange, ...]
+    # The first error a statement ended with on the source; 0 if none did.
+    error_code: int
+    # The group's end was seen. False at the tail of a log that was cut off.
+    is_complete: bool = True
+    # More statements or tables than STATEMENTS_MAX; the rest is not here.
+    is_cut: bool = False
+
+    def __post_init__(self) -> None:
+        assert self.start < self.end
+
+
+# First words of a statement and what they do to the group. The server writes BEGIN, COMMIT and
+# ROLLBACK itself; XA statements it writes anew from 5.7.7 on.
+class _Word(Enum):
+    BEGIN = "begin"
+    END = "end"
+    XA_BEGIN = "xa begin"
+    XA_INNER = "xa inner"
+    XA_END = "xa end"
+    PLAIN = "plain"
+
+
+_WORDS: tuple[tuple[re.Pattern[bytes], _Word], ...] = (
+    (re.compile(rb"BEGIN\s*\Z", re.IGNORECASE), _Word.BEGIN),
+    (re.compile(rb"COMMIT\s*\Z", re.IGNORECASE), _Word.END),
+    # ROLLBACK ends a group, ROLLBACK TO a savepoint does not.
+    (re.compile(rb"ROLLBACK\s*\Z", re.IGNORECASE), _Word.END),
+    (re.compile(rb"XA\s+(START|BEGIN)\b", re.IGNORECASE), _Word.XA_BEGIN),
+    (re.compile(rb"XA\s+END\b", re.IGNORECASE), _Word.XA_INNER),
+    (re.compile(rb"XA\s+(COMMIT|ROLLBACK)\b", re.IGNORECASE), _Word.XA_END),
+)
+_ROW_COUNTER = {RowKind.WRITE: 0, RowKind.UPDATE: 1, RowKind.DELETE: 2}
+# They belong to the file or to the connection, not to a group, even where they interrupt one.
+_BETWEEN_GROUPS = (FormatDescription, PreviousGtids, Rotate, Stop, Heartbeat)
+# Only VIEW_CHANGE makes a group that is neither empty nor a change of data.
+_GROUP_REPLICATION_EVENTS = frozenset({EventType.VIEW_CHANGE})
+# Written before the statement they belong to, also outside BEGIN (log_event.cc).
+_OPENING_EVENTS = frozenset(
+    {
+        EventType.INTVAR,
+        EventType.RAND,
+        EventType.USER_VAR,
+        EventType.ROWS_QUERY,
+        EventType.BEGIN_LOAD_QUERY,
+        EventType.APPEND_BLOCK,
+    }
+)
+
+
+def _word(sql: bytes) -> _Word:
+    return next((word for pattern, word in _WORDS if pattern.match(sql)), _Word.PLAIN)
+
+
+@dataclass(slots=True)
+class _Group:
+    """A transaction being put together."""
+
+    first: Event
+    head: GtidLog
+    end: int = 0
+    kind: TransactionKind = TransactionKind.EMPTY
+    is_open: bool = False  # BEGIN or XA START has been seen
+    is_cut: bool = False
+    statements: list[Statement] = field(default_factory=list)
+    counts: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    maps: dict[int, TableMap] = field(default_factory=dict)
+    error_code: int = 0
+
+    def note(self, kind: TransactionKind) -> None:
+        """Give the group a kind; the first that is not EMPTY stays."""
+        if self.kind is TransactionKind.EMPTY:
+            self.kind = kind
+
+    def add_statement(self, query: Query) -> None:
+        """Keep a statement, up to the limits."""
+        self.error_code = self.error_code or query.error_code
+        if len(self.statements) >= STATEMENTS_MAX:
+            self.is_cut = True
+            return
+        # A character is at most four bytes, so this many bytes are enough to cut from.
+        sql = query.sql[: 4 * STATEMENT_CHARACTERS_MAX].decode("utf-8", errors="backslashreplace")
+        is_cut = (
+            len(sql) > STATEMENT_CHARACTERS_MAX or len(query.sql) > 4 * STATEMENT_CHARACTERS_MAX
+        )
+        kept = sql[:STATEMENT_CHARACTERS_MAX]
+        self.statements.append(Statement(query.schema, kept, query.error_code, is_cut))
+
+    def add_rows(self, event: Event, rows: Rows) -> None:
+        """Count the rows of one event under their table."""
+        table = self.maps.get(rows.table_id)
+        if table is None:
+            if not rows.images:
+                return  # sql/log_event.cc: a dummy event that only ends the statement
+            raise CorruptBinlog(
+                file=event.file,
+                position=event.start,
+                what=f"rows of table id {rows.table_id}, which no TABLE_MAP announced",
+            )
+        try:
+            count = count_rows(rows, table)
+        except MalformedBody as error:
+            raise CorruptBinlog(
+                file=event.file,
+                position=event.start,
+                what=f"rows of {table.schema}.{table.table}: {error.what}",
+            ) from error
+        key = (table.schema, table.table)
+        if key not in self.counts and len(self.counts) >= STATEMENTS_MAX:
+            self.is_cut = True
+            return
+        self.counts.setdefault(key, [0, 0, 0])[_ROW_COUNTER[rows.kind]] += count
+
+    def close(self, *, is_complete: bool) -> Transaction:
+        """Freeze what has been gathered."""
+        return Transaction(
+            gtid=self.head.gtid,
+            file=self.first.file,
+            start=self.first.start,
+            end=self.end,
+            server_id=self.first.header.server_id,
+            kind=self.kind,
+            timestamp_seconds=self.first.header.timestamp_seconds,
+            original_commit_timestamp=self.head.original_commit_timestamp,
+            immediate_commit_timestamp=self.head.immediate_commit_timestamp,
+            logical_last_committed=self.head.logical_last_committed,
+            logical_sequence_number=self.head.logical_sequence_number,
+            original_server_version=self.head.original_server_version,
+            statements=tuple(self.statements),
+            tables=tuple(TableChange(*key, *n) for key, n in sorted(self.counts.items())),
+            error_code=self.error_code,
+            is_complete=is_complete,
+            is_cut=self.is_cut,
+        )
+
+
+class TransactionFolder:
+    """Takes events in order; `fold` answers with the transactions that have just become known.
+
+    `decompress` opens compressed payloads; without it their transactions are OTHER and hold no
+    statements and no tables.
+    """
+
+    def __init__(self, *, decompress: Decompress | None = None) -> None:
+        self._decompress = decompress
+        self._description: FormatDescription | None = None
+        self._group: _Group | None = None
+
+    def fold(self, event: Event) -> tuple[Transaction, ...]:
+        """Take one event. Two transactions come back only if the first never ended."""
+        if isinstance(event.body, FormatDescription):
+            self._description = event.body
+        if event.header.is_artificial or isinstance(event.body, _BETWEEN_GROUPS):
+            return ()
+        if isinstance(event.body, GtidLog):
+            cut_off = self.finish()
+            self._group = _Group(event, event.body, end=event.end)
+            return cut_off
+        if self._group is None:
+            if not _opens_group(event):
+                return ()
+            self._group = _Group(event, GtidLog(None))
+        # A relay log may hold the head of a group in one file and its tail in the next.
+        if event.file == self._group.first.file:
+            self._group.end = max(self._group.end, event.end)
+        if not self._add(self._group, event):
+            return ()
+        return self._close(is_complete=True)
+
+    def finish(self) -> tuple[Transaction, ...]:
+        """Say that the log ends here; an open group is given as it is, with is_complete False."""
+        return self._close(is_complete=False)
+
+    def _close(self, *, is_complete: bool) -> tuple[Transaction, ...]:
+        if self._group is None:
+            return ()
+        closed = self._group.close(is_complete=is_complete)
+        self._group = None
+        return (closed,)
+
+    def _add(self, group: _Group, event: Event) -> bool:
+        """Put one event into the group; True if it ends it."""
+        match event.body:
+            case Query() as query:
+                return _add_query(group, query)
+            case TableMap() as table:
+                group.maps[table.table_id] = table
+            case Rows() as rows:
+                group.note(TransactionKind.DML)
+                group.add_rows(event, rows)
+            case Xid():
+                return True
+            case XaPrepare():
+                group.note(TransactionKind.XA)
+                return True
+            case Incident():
+                group.kind = TransactionKind.INCIDENT
+                return True
+            case TransactionPayload():
+                self._add_payload(group, event)
+                return True
+            case _:
+                if event.header.type_code in _GROUP_REPLICATION_EVENTS:
+                    group.note(TransactionKind.OTHER)
+        return False
+
+    def _add_payload(self, group: _Group, event: Event) -> None:
+        inner = events_in_payload(event, description=self._description, decompress=self._decompress)
+        if inner is None:
+            group.note(TransactionKind.OTHER)
+            return
+        for each in inner:
+            if isinstance(each.body, TransactionPayload):
+                raise CorruptBinlog(
+                    file=event.file, position=event.start, what="a payload inside a payload"
+                )
+            self._add(group, each)
+
+
+def _opens_group(event: Event) -> bool:
+    """Without GTIDs: does a group start here? Between groups stand only the file's own events."""
+    return (
+        isinstance(event.body, Query | TableMap | Incident | TransactionPayload)
+        or event.header.type_code in _OPENING_EVENTS
+    )
+
+
+def _add_query(group: _Group, query: Query) -> bool:
+    """Put one statement into the group; True if it ends it."""
+    word = _word(query.sql)
+    group.error_code = group.error_code or query.error_code
+    match word:
+        case _Word.BEGIN:
+            group.is_open = True
+            return False
+        case _Word.END:
+            return True
+        case _Word.XA_BEGIN:
+            group.is_open = True
+            group.note(TransactionKind.XA)
+        case _Word.XA_END:
+            group.note(TransactionKind.XA)
+        case _Word.PLAIN:
+            group.note(TransactionKind.DML if group.is_open else TransactionKind.DDL)
+        case _Word.XA_INNER:
+            pass
+    group.add_statement(query)
+    return word is _Word.XA_END or not group.is_open
+
+
+def fold_transactions(
+    events: Iterable[Event], *, decompress: Decompress | None = None
+) -> Iterator[Transaction]:
+    """Give the transactions of a sequence of events, in order; the last may be incomplete."""
+    folder = TransactionFolder(decompress=decompress)
+    for event in events:
+        yield from folder.fold(event)
+    yield from folder.finish()

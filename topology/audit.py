@@ -5,7 +5,9 @@
 2. It reads no clock: the snapshot says when it was.
 """
 
-from topology.facts import gather_facts
+from collections.abc import Iterator
+
+from topology.facts import ClusterFacts, gather_facts
 from topology.findings import ClusterAudit, Unknown, verdict_of
 from topology.policy import Policy
 from topology.rules import RULES
@@ -18,21 +20,7 @@ def audit_cluster(snapshot: ClusterSnapshot, policy: Policy | None = None) -> Cl
     facts = gather_facts(snapshot, policy or Policy())
     found = [finding for rule in RULES for finding in rule(facts)]
     findings = tuple(sorted(suppress_symptoms(found), key=lambda finding: finding.order))
-    unknown = tuple(
-        sorted(
-            {
-                Unknown(
-                    snapshot.cluster,
-                    server.name,
-                    fact.fact,
-                    _reason(fact.reason.value, fact.detail),
-                )
-                for readings in (snapshot.first, snapshot.last)
-                for server in readings
-                for fact in server.unread
-            }
-        )
-    )
+    unknown = tuple(sorted({*_unread(snapshot), *_torn(facts)}))
     assert len({finding.id for finding in findings}) == len(findings), "one fact, one finding"
     return ClusterAudit(
         cluster=snapshot.cluster,
@@ -44,5 +32,13 @@ def audit_cluster(snapshot: ClusterSnapshot, policy: Policy | None = None) -> Cl
     )
 
 
-def _reason(reason: str, detail: str) -> str:
-    return f"{reason}: {detail}" if detail else reason
+def _unread(snapshot: ClusterSnapshot) -> Iterator[Unknown]:
+    for server in (*snapshot.first, *snapshot.last):
+        for fact in server.unread:
+            reason = f"{fact.reason.value}: {fact.detail}" if fact.detail else fact.reason.value
+            yield Unknown(snapshot.cluster, server.name, fact.fact, reason)
+
+
+def _torn(facts: ClusterFacts) -> Iterator[Unknown]:
+    for name, sign in facts.torn:
+        yield Unknown(facts.snapshot.cluster, name, "two readings of one state", f"torn: {sign}")

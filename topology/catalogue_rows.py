@@ -25,7 +25,8 @@ ROWS: tuple[Row, ...] = (
         "T1", "tail gap of the parallel applier", "info", True, ("wait",),
         "The replica lacks a few transactions among its newest, and is applying them now.",
         "A parallel applier without commit order finishes transactions in any order.",
-        "The GTIDs are owned by a thread of the replica or named by a worker, or they are in the relay"
+        "The GTIDs are owned by a thread of the replica or named by a worker, or they are in the"
+        " relay"
         " log, below what is already applied, with the applier running.",
     ),
     Row(
@@ -94,7 +95,8 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "H6", "hole in a server's own numbers", "warning", False, ("inject_empty",),
-        "After a restart the server will give these numbers to new transactions, which replicas that"
+        "After a restart the server will give these numbers to new transactions, which replicas"
+        " that"
         " already have them will silently skip.",
         "A number given by hand, or a rolled-back transaction.",
         "A gap in gtid_executed for the server's own UUID.",
@@ -110,20 +112,24 @@ ROWS: tuple[Row, ...] = (
         ("start_channel", "inject_empty", "redo_on_source", "undo_on_replica"),
         "The replica has transactions that its source lacks and that will not flow back.",
         "Somebody wrote on the replica.",
-        "Read on the replica first and absent on the source afterwards; not the source's own, not on"
+        "Read on the replica first and absent on the source afterwards; not the source's own, not"
+        " on"
         " their way, not from another channel; still in the replica's binary logs.",
     ),
     Row(
         "E2", "errant, already purged", "critical", True, ("inject_empty", "reclone"),
-        "As E1, and the replica can no longer send them: a failover to it stops the others with 1236.",
+        "As E1, and the replica can no longer send them: a failover to it stops the others with"
+        " 1236.",
         "Somebody wrote on the replica, long ago.",
         "As E1, and within the replica's gtid_purged.",
     ),
     Row(
         "E3", "crash-lost on the source", "critical", True, ("redo_on_source", "undo_on_replica"),
         "The replica holds transactions of the source that the source itself has lost. It will use"
-        " their numbers again for other transactions, and then the sets agree and the data does not.",
-        "The source crashed before its binary log reached the disk; the replica had already read it.",
+        " their numbers again for other transactions, and then the sets agree and the data does"
+        " not.",
+        "The source crashed before its binary log reached the disk; the replica had already read"
+        " it.",
         "Read on the replica first; afterwards the source neither lists nor owns them.",
     ),
     Row(

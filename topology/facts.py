@@ -20,12 +20,14 @@ from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
 class EdgeFacts:
     """What a replica lacks of its source, and has beyond it.
 
-    Invariant: applying, queued_below, queued_above, purged, bypassed and expected are disjoint, and
-    together with `own_lost` (which the replica itself once committed) they are what is missing.
+    Invariant: applying_below, applying_above, queued_below, queued_above, purged, bypassed and
+    expected are disjoint, and together with `own_lost` (which the replica itself once committed)
+    they are what is missing.
     """
 
     edge: Edge
-    applying: GtidSet  # owned by a thread of the replica, or named by a worker
+    applying_below: GtidSet  # owned by a thread or a worker of the replica, below its highest
+    applying_above: GtidSet  # likewise, beyond it: the ordinary next one
     queued_below: GtidSet  # in the relay log, below the highest applied: gaps
     queued_above: GtidSet  # in the relay log, above it: backlog
     purged: GtidSet  # not received, and the source has purged it
@@ -40,7 +42,8 @@ class EdgeFacts:
     def is_clean(self) -> bool:
         """Tell whether the two servers hold the same transactions."""
         return not (
-            self.applying
+            self.applying_below
+            or self.applying_above
             or self.queued_below
             or self.queued_above
             or self.purged
@@ -72,6 +75,7 @@ class ClusterFacts:
     last: dict[str, ServerSnapshot]
     judgeable: frozenset[str]  # both readings have the facts without which nothing can be said
     twins: tuple[tuple[str, ...], ...]  # servers that share a server_uuid
+    torn: tuple[tuple[str, str], ...]  # (server, what shows it was restarted or reset meanwhile)
     edges: tuple[EdgeFacts, ...]
     lost: tuple[LostFacts, ...]
     islands: tuple[tuple[str, ...], ...]  # groups of servers that no channel links
@@ -84,10 +88,16 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
     graph = build_graph(snapshot)
     twins = _twins(snapshot)
     twin_names = {name for group in twins for name in group}
+    torn = tuple(
+        (name, sign)
+        for name in first
+        if (sign := _sign_of_tearing(first[name], last[name])) is not None
+    )
+    set_aside = twin_names | {name for name, _ in torn}
     judgeable = frozenset(
         name
         for name in first
-        if first[name].is_judgeable and last[name].is_judgeable and name not in twin_names
+        if first[name].is_judgeable and last[name].is_judgeable and name not in set_aside
     )
     lost = tuple(
         facts
@@ -108,6 +118,7 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
         last=last,
         judgeable=judgeable,
         twins=twins,
+        torn=torn,
         edges=edges,
         lost=lost,
         islands=_islands(snapshot, graph),
@@ -151,7 +162,8 @@ def _edge_facts(
     errant = GtidSet() if arriving else extra - at_source
     facts = EdgeFacts(
         edge=edge,
-        applying=applying,
+        applying_below=applying & executed.filled(),
+        applying_above=applying - executed.filled(),
         queued_below=queued & executed.filled(),
         queued_above=queued - executed.filled(),
         purged=purged,
@@ -202,8 +214,7 @@ def _extra(
     last: dict[str, ServerSnapshot],
     policy: Policy,
 ) -> tuple[GtidSet, GtidSet]:
-    """Return what the replica has beyond this source and no other channel brings; and the
-    allowed."""
+    """Return what the replica has beyond this source by no other channel, and what is allowed."""
     source, replica = last[edge.source], first[edge.replica]
     assert source.server_uuid is not None, "only judgeable servers have edge facts"
     extra = _set(replica.gtid_executed) - _set(source.gtid_executed) - _set(source.gtid_owned)
@@ -245,6 +256,26 @@ def _set(gtid_set: GtidSet | None) -> GtidSet:
     return gtid_set
 
 
+def _sign_of_tearing(first: ServerSnapshot, last: ServerSnapshot) -> str | None:
+    """Return what shows that the two readings are not of one undisturbed server, or None."""
+    if not first.is_judgeable or not last.is_judgeable:
+        return None
+    if first.server_uuid != last.server_uuid:
+        return f"server_uuid was {first.server_uuid} and then {last.server_uuid}"
+    for reading in (first, last):
+        beyond = _set(reading.gtid_purged) - _set(reading.gtid_executed)
+        if beyond:
+            return f"gtid_purged holds {beyond}, which gtid_executed does not"
+    shrunk = _set(first.gtid_executed) - _set(last.gtid_executed)
+    if shrunk:
+        return f"gtid_executed lost {shrunk} between the readings"
+    if None not in (first.uptime_seconds, last.uptime_seconds) and (
+        (last.uptime_seconds or 0) < (first.uptime_seconds or 0)
+    ):
+        return f"uptime fell from {first.uptime_seconds} to {last.uptime_seconds} seconds"
+    return None
+
+
 def _twins(snapshot: ClusterSnapshot) -> tuple[tuple[str, ...], ...]:
     by_uuid: dict[UUID, list[str]] = {}
     for server in snapshot.last:
@@ -255,8 +286,10 @@ def _twins(snapshot: ClusterSnapshot) -> tuple[tuple[str, ...], ...]:
 
 
 def _islands(snapshot: ClusterSnapshot, graph: Graph) -> tuple[tuple[str, ...], ...]:
-    """Return the connected groups of servers; one whose channels are unread belongs to
-    everyone's."""
+    """Return the groups of servers that channels link.
+
+    A server whose channels are unread may be linked to any other: it joins all groups.
+    """
     group_of = {server.name: {server.name} for server in snapshot.last}
 
     def join(left: str, right: str) -> None:

@@ -1,0 +1,55 @@
+"""The visible table of rules: pure functions from the facts of a cluster to findings.
+
+A new verdict is a new row here and a row in the catalogue. The order of the rows does not matter:
+findings are sorted afterwards, and what explains what is the business of suppression.py.
+"""
+
+from collections.abc import Callable, Iterator
+
+from topology.facts import ClusterFacts
+from topology.findings import Finding
+from topology.rules.differences import (
+    allowed_extra,
+    applier_backlog,
+    bypassed_by_position,
+    crash_lost,
+    errant_available,
+    errant_purged,
+    purged_on_source,
+    receiver_backlog,
+    tail_gap,
+    unconfirmed_lead,
+)
+from topology.rules.identity import duplicate_server_uuid, torn_reading, unreadable_facts
+from topology.rules.threads import (
+    applier_error,
+    auto_position_off,
+    receiver_error,
+    replication_not_running,
+    servers_not_linked,
+)
+
+Rule = Callable[[ClusterFacts], Iterator[Finding]]
+
+RULES: tuple[Rule, ...] = (
+    tail_gap,  # T1
+    applier_backlog,  # T2
+    receiver_backlog,  # T3
+    unconfirmed_lead,  # T4
+    allowed_extra,  # T6
+    bypassed_by_position,  # H1
+    errant_available,  # E1
+    errant_purged,  # E2
+    crash_lost,  # E3
+    purged_on_source,  # P1
+    applier_error,  # A1 A2 A3
+    receiver_error,  # A4
+    replication_not_running,  # A7
+    servers_not_linked,  # A7
+    duplicate_server_uuid,  # C1
+    auto_position_off,  # C3
+    unreadable_facts,  # U1
+    torn_reading,  # U2
+)
+
+__all__ = ["RULES", "Rule"]

@@ -1,0 +1,71 @@
+"""How a rule writes down what it found: catalogue words, evidence, sets short enough to print."""
+
+from datetime import datetime
+
+from gtid import GtidSet
+from topology.catalogue import entry_of
+from topology.facts import ClusterFacts
+from topology.findings import Evidence, Finding, Grade, Severity, Strategy
+from topology.snapshot import ServerSnapshot
+from topology.strategies import STRATEGIES
+
+EVIDENCE_RANGES_MAX = 64  # a proof somebody reads; the finding's own gtid_set is always whole
+
+
+def evidence(fact: str, value: object, server: ServerSnapshot) -> Evidence:
+    """Quote a fact: its value, which server said so, and when that reading ended."""
+    if isinstance(value, GtidSet):
+        value = value.shortened(ranges_max=EVIDENCE_RANGES_MAX) or "(empty)"
+    return Evidence(fact, str(value), server.name, server.read_ended)
+
+
+def finding(
+    facts: ClusterFacts,
+    code: str,
+    *,
+    proof: tuple[Evidence, ...],
+    explanation: str,
+    grade: Grade,
+    source: str | None = None,
+    replica: str | None = None,
+    channel: str | None = None,
+    gtid_set: GtidSet | None = None,
+    severity: Severity | None = None,
+    strategies: tuple[str, ...] | None = None,
+) -> Finding:
+    """Make a finding in the words of its catalogue row."""
+    entry = entry_of(code)
+    assert entry.judged, f"{code} is marked as not judged"
+    moment = _moment(facts)
+    return Finding(
+        code=code,
+        name=entry.name,
+        severity=severity or entry.severity,
+        grade=grade,
+        cluster=facts.snapshot.cluster,
+        source=source,
+        replica=replica,
+        channel=channel,
+        gtid_set=gtid_set if gtid_set is not None else GtidSet(),
+        first_seen=moment,
+        last_seen=moment,
+        evidence=proof,
+        explanation=explanation,
+        strategies=entry.strategies if strategies is None else _named(strategies),
+    )
+
+
+def many(gtid_set: GtidSet) -> str:
+    """Say how many transactions: "1 transaction", "20 transactions"."""
+    count = gtid_set.gtid_count
+    return f"{count:,} transaction" if count == 1 else f"{count:,} transactions"
+
+
+def _named(names: tuple[str, ...]) -> tuple[Strategy, ...]:
+    return tuple(STRATEGIES[name] for name in names)
+
+
+def _moment(facts: ClusterFacts) -> datetime:
+    moment = facts.snapshot.read_ended
+    assert moment is not None, "a cluster without servers has no findings"
+    return moment

@@ -1,0 +1,311 @@
+"""Rules on the sets: what a replica lacks, what it has beyond its source, and which of that heals.
+
+1. Each rule looks at one part of the difference; facts.py has made the parts disjoint.
+2. `proved` is said only where the evidence excludes every benign cause; each place says which.
+"""
+
+from collections.abc import Iterator
+
+from gtid import GtidSet
+from topology.facts import ClusterFacts, EdgeFacts
+from topology.findings import Evidence, Finding, Grade
+from topology.rules.build import evidence, finding, many
+from topology.snapshot import ServerSnapshot, ThreadState
+
+
+def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
+    """T1: gaps that the applier is filling."""
+    for edge in facts.edges:
+        gap = edge.applying_below
+        if edge.edge.channel.applier is ThreadState.RUNNING:
+            gap |= edge.queued_below
+        if gap:
+            replica = facts.last[edge.edge.replica]
+            yield _on_edge(
+                facts,
+                edge,
+                "T1",
+                gap,
+                grade=Grade.PROVED if edge.applying_below else Grade.LIKELY,
+                proof=(
+                    evidence("owned or being applied", edge.applying_below, replica),
+                    evidence("missing below the highest applied", gap, replica),
+                    evidence("applier", edge.edge.channel.applier.value, replica),
+                ),
+                explanation=f"{edge.edge.replica} is applying {many(gap)} out of order; the gap"
+                " closes by itself.",
+            )
+
+
+def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
+    """T2: received and not applied."""
+    for edge in facts.edges:
+        queue = edge.applying_above | edge.queued_above
+        if edge.edge.channel.applier is not ThreadState.RUNNING:
+            queue |= edge.queued_below
+        if queue:
+            replica = facts.last[edge.edge.replica]
+            lag = edge.edge.channel.lag_seconds
+            yield _on_edge(
+                facts,
+                edge,
+                "T2",
+                queue,
+                grade=Grade.PROVED,
+                proof=(
+                    evidence("missing; received or being applied", queue, replica),
+                    evidence("seconds behind source", "unknown" if lag is None else lag, replica),
+                ),
+                explanation=f"{edge.edge.replica} has received {many(queue)} that it has not"
+                " applied yet.",
+            )
+
+
+def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
+    """T3: not received yet, by a receiver that runs."""
+    for edge in facts.edges:
+        if edge.expected and edge.edge.channel.receiver is not ThreadState.STOPPED:
+            replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
+            yield _on_edge(
+                facts,
+                edge,
+                "T3",
+                edge.expected,
+                grade=Grade.PROVED,
+                proof=(
+                    evidence("missing and not retrieved", edge.expected, replica),
+                    evidence("receiver", edge.edge.channel.receiver.value, replica),
+                    evidence("receiver has read to", edge.edge.channel.received_to, replica),
+                    evidence("source's log ended at", source.log_end, source),
+                ),
+                explanation=f"{edge.edge.replica} has not received {many(edge.expected)} of"
+                f" {edge.edge.source} yet; its receiver is on the way.",
+            )
+
+
+def unconfirmed_lead(facts: ClusterFacts) -> Iterator[Finding]:
+    """T4: the replica has what its source is still committing."""
+    for lost in facts.lost:
+        if lost.leading:
+            origin = facts.last[lost.origin]
+            yield finding(
+                facts,
+                "T4",
+                source=lost.origin,
+                replica=lost.holder,
+                gtid_set=lost.leading,
+                grade=Grade.PROVED,
+                proof=(
+                    evidence("has", lost.leading, facts.first[lost.holder]),
+                    evidence("owned, not yet executed", lost.leading, origin),
+                ),
+                explanation=f"{lost.origin} is still committing {many(lost.leading)} that"
+                f" {lost.holder} already has.",
+            )
+
+
+def allowed_extra(facts: ClusterFacts) -> Iterator[Finding]:
+    """T6: extra transactions that the policy permits."""
+    for edge in facts.edges:
+        if edge.allowed:
+            yield _on_edge(
+                facts,
+                edge,
+                "T6",
+                edge.allowed,
+                grade=Grade.PROVED,
+                proof=(evidence("extra, of an allowed UUID", edge.allowed, _holder(facts, edge)),),
+                explanation=f"{edge.edge.replica} has {many(edge.allowed)} beyond"
+                f" {edge.edge.source}, of UUIDs that the policy allows.",
+            )
+
+
+def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
+    """H1: a hole that stays, because the channel has gone past it.
+
+    Proved when the receiver's position in the source's log is beyond the place where the source's
+    log ended after the transactions were in it, and the replica still lacks them.
+    """
+    for edge in facts.edges:
+        if edge.bypassed:
+            channel = edge.edge.channel
+            replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
+            yield _on_edge(
+                facts,
+                edge,
+                "H1",
+                edge.bypassed,
+                grade=Grade.PROVED if edge.bypass_is_proved else Grade.LIKELY,
+                proof=(
+                    evidence("still in the source's binary logs", edge.bypassed, source),
+                    evidence("source's log ended at", source.log_end, source),
+                    evidence("receiver has read to", channel.received_to, replica),
+                    evidence("auto_position", int(channel.auto_position), replica),
+                    evidence("neither executed, owned nor retrieved", edge.bypassed, replica),
+                ),
+                explanation=f"{edge.edge.replica} lacks {many(edge.bypassed)} of"
+                f" {edge.edge.source} and has read past them: they will not come by themselves."
+                + (
+                    ""
+                    if channel.auto_position
+                    else " The channel runs by file position, so no check noticed."
+                ),
+            )
+
+
+def errant_available(facts: ClusterFacts) -> Iterator[Finding]:
+    """E1: extra, and still in the replica's binary logs."""
+    for edge in facts.edges:
+        holder = _holder(facts, edge)
+        available = edge.errant - (holder.gtid_purged or GtidSet())
+        if available:
+            yield _errant(facts, edge, "E1", available)
+
+
+def errant_purged(facts: ClusterFacts) -> Iterator[Finding]:
+    """E2: extra, and no longer in the replica's binary logs."""
+    for edge in facts.edges:
+        purged = edge.errant & (_holder(facts, edge).gtid_purged or GtidSet())
+        if purged:
+            yield _errant(facts, edge, "E2", purged)
+
+
+def crash_lost(facts: ClusterFacts) -> Iterator[Finding]:
+    """E3: the origin itself has lost what another server holds.
+
+    Proved by the order of reading alone: the holder's reading had ended when the origin's began,
+    and the origin neither lists nor owns the transactions.
+    """
+    for lost in facts.lost:
+        if not lost.lost:
+            continue
+        origin, holder = facts.last[lost.origin], facts.first[lost.holder]
+        yield finding(
+            facts,
+            "E3",
+            source=lost.origin,
+            replica=lost.holder,
+            gtid_set=lost.lost,
+            grade=Grade.PROVED,
+            proof=(
+                evidence("has", lost.lost, holder),
+                evidence("server_uuid", origin.server_uuid, origin),
+                evidence(
+                    "gtid_executed of its own UUID", _own(origin.gtid_executed, origin), origin
+                ),
+                evidence("gtid_owned", origin.gtid_owned, origin),
+                evidence("commits until the numbers are all reused", lost.lost.gtid_count, origin),
+                evidence("uptime in seconds", origin.uptime_seconds, origin),
+            ),
+            explanation=f"{lost.origin} has lost {many(lost.lost)} of its own that {lost.holder}"
+            " still holds. It gives their numbers to new transactions: after"
+            f" {many(lost.lost)} more the sets will look equal and the data will differ.",
+        )
+
+
+def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
+    """P1: the source can no longer send what the replica lacks."""
+    for edge in facts.edges:
+        if not edge.purged:
+            continue
+        source, replica = facts.first[edge.edge.source], facts.last[edge.edge.replica]
+        donors = [
+            name
+            for name in sorted(facts.judgeable - {edge.edge.source, edge.edge.replica})
+            if edge.purged
+            <= (facts.first[name].gtid_executed or GtidSet())
+            - (facts.first[name].gtid_purged or GtidSet())
+        ]
+        yield _on_edge(
+            facts,
+            edge,
+            "P1",
+            edge.purged,
+            grade=Grade.PROVED,
+            strategies=("donor_refetch", "reclone") if donors else ("reclone",),
+            proof=(
+                evidence("missing and purged on the source", edge.purged, source),
+                evidence("neither executed nor retrieved", edge.purged, replica),
+                evidence("receiver", edge.edge.channel.receiver.value, replica),
+                evidence("receiver error", edge.edge.channel.receiver_error or "(none)", replica),
+                evidence("donors that still have all of it", ", ".join(donors) or "none", source),
+            ),
+            explanation=f"{edge.edge.replica} needs {many(edge.purged)} that {edge.edge.source} has"
+            " purged: its next connection is refused with error 1236."
+            + (f" {donors[0]} can still send them." if donors else ""),
+        )
+
+
+def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) -> Finding:
+    """Write down an errant set: one story whether it is purged or not.
+
+    Proved unless a stopped channel back to the source would deliver it when started: then it
+    is a matter of what was intended.
+    """
+    holder, source = _holder(facts, edge), facts.last[edge.edge.source]
+    entry_strategies = {
+        ("E1", True): ("start_channel", "inject_empty", "undo_on_replica"),
+        ("E1", False): ("inject_empty", "redo_on_source", "undo_on_replica"),
+        ("E2", True): ("inject_empty", "reclone"),
+        ("E2", False): ("inject_empty", "reclone"),
+    }
+    proof: tuple[Evidence, ...] = (
+        evidence("extra, read first", gtid_set, holder),
+        evidence("absent, read afterwards", gtid_set, source),
+        evidence("gtid_purged", holder.gtid_purged, holder),
+    )
+    way_back = ""
+    if edge.way_back_is_stopped:
+        proof += (evidence("channel from the replica", "stopped, without an error", source),)
+        way_back = (
+            f" {edge.edge.source} has a channel that would bring them, but it is stopped:"
+            " starting it applies them there."
+        )
+    origin = "its own" if gtid_set == _own(gtid_set, holder) else "committed elsewhere"
+    return _on_edge(
+        facts,
+        edge,
+        code,
+        gtid_set,
+        grade=Grade.LIKELY if edge.way_back_is_stopped else Grade.PROVED,
+        strategies=entry_strategies[code, edge.way_back_is_stopped],
+        proof=proof,
+        explanation=f"{edge.edge.replica} has {many(gtid_set)} ({origin}) that its source"
+        f" {edge.edge.source} does not have and does not receive.{way_back}",
+    )
+
+
+def _own(gtid_set: GtidSet | None, server: ServerSnapshot) -> GtidSet:
+    assert gtid_set is not None, "only judgeable servers have differences"
+    assert server.server_uuid is not None, "only judgeable servers have differences"
+    return gtid_set.from_uuid(server.server_uuid)
+
+
+def _holder(facts: ClusterFacts, edge: EdgeFacts) -> ServerSnapshot:
+    """Return the reading that claims of excess are made of: the replica's first."""
+    return facts.first[edge.edge.replica]
+
+
+def _on_edge(
+    facts: ClusterFacts,
+    edge: EdgeFacts,
+    code: str,
+    gtid_set: GtidSet,
+    *,
+    grade: Grade,
+    proof: tuple[Evidence, ...],
+    explanation: str,
+    strategies: tuple[str, ...] | None = None,
+) -> Finding:
+    return finding(
+        facts,
+        code,
+        source=edge.edge.source,
+        replica=edge.edge.replica,
+        channel=edge.edge.channel.name,
+        gtid_set=gtid_set,
+        grade=grade,
+        proof=proof,
+        explanation=explanation,
+        strategies=strategies,
+    )

@@ -1,0 +1,68 @@
+"""Rules on the readings themselves: who answered, and what did not."""
+
+from collections.abc import Iterator
+
+from topology.facts import ClusterFacts
+from topology.findings import Finding, Grade
+from topology.rules.build import evidence, finding
+
+
+def duplicate_server_uuid(facts: ClusterFacts) -> Iterator[Finding]:
+    """C1: two servers under one UUID. One finding for each server after the first of the group."""
+    for first, *others in facts.twins:
+        for other in others:
+            pair = (facts.last[first], facts.last[other])
+            yield finding(
+                facts,
+                "C1",
+                source=first,
+                replica=other,
+                grade=Grade.PROVED,
+                proof=(
+                    *(evidence("server_uuid", server.server_uuid, server) for server in pair),
+                    *(
+                        evidence(name, server.setting(name), server)
+                        for name in ("hostname", "port", "datadir")
+                        for server in pair
+                    ),
+                ),
+                explanation=f"{first} and {other} have the same server_uuid: their transactions"
+                " cannot be told apart, and no comparison of their sets means anything.",
+            )
+
+
+def unreadable_facts(facts: ClusterFacts) -> Iterator[Finding]:
+    """U1: one finding for each server that did not answer everything."""
+    for name in sorted(facts.last):
+        unread = {
+            fact: server
+            for server in (facts.first[name], facts.last[name])
+            for fact in server.unread
+        }
+        if unread:
+            listed = ", ".join(sorted({fact.fact for fact in unread}))
+            yield finding(
+                facts,
+                "U1",
+                replica=name,
+                grade=Grade.UNKNOWN,
+                proof=tuple(
+                    evidence(fact.fact, f"{fact.reason.value}: {fact.detail}", server)
+                    for fact, server in sorted(unread.items(), key=lambda item: item[0])
+                ),
+                explanation=f"Not read from {name}: {listed}. What depends on it is not judged.",
+            )
+
+
+def torn_reading(facts: ClusterFacts) -> Iterator[Finding]:
+    """U2: the server was not the same undisturbed one in both readings."""
+    for name, sign in facts.torn:
+        yield finding(
+            facts,
+            "U2",
+            replica=name,
+            grade=Grade.UNKNOWN,
+            proof=(evidence("what shows it", sign, facts.last[name]),),
+            explanation=f"{name} was restarted or reset while it was read; its sets are not"
+            " judged.",
+        )

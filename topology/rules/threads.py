@@ -1,0 +1,192 @@
+"""Rules on the threads of a channel: stopped, failed, or steered by file position."""
+
+import re
+from collections.abc import Iterator
+
+from gtid import GtidSet
+from topology.facts import ClusterFacts
+from topology.findings import Evidence, Finding, Grade
+from topology.rules.build import evidence, finding
+from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
+
+# sql/log_event.cc, Query_log_event::do_apply_event: the two texts of "the error is not the expected
+# one". With this text Last_SQL_Errno is 0 (seen on 5.6.24), so the text is the only sign.
+_DIFFERENT_ERRORS = re.compile(
+    r"caused different errors on (?:master|source) and (?:slave|replica)", re.IGNORECASE
+)
+_ROW_CONFLICTS = {1032: "the row is not there", 1062: "the key is already there"}
+
+
+def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
+    """A1, A2, A3: the applier stopped with an error."""
+    for source, replica, channel in _channels(facts):
+        if not (channel.applier_errno or channel.applier_error):
+            continue
+        text = _applier_text(channel)
+        code, story = _classify(channel, text)
+        applying = _failing(channel, replica)
+        yield finding(
+            facts,
+            code,
+            source=source,
+            replica=replica.name,
+            channel=channel.name,
+            gtid_set=applying,
+            grade=Grade.PROVED,
+            proof=(
+                evidence("applier errno", channel.applier_errno, replica),
+                evidence("applier error", text, replica),
+                evidence("applier error at", channel.applier_error_at or "unknown", replica),
+                evidence("applier stopped before", channel.applied_to, replica),
+            ),
+            explanation=f"The applier of {replica.name} stopped: {story}",
+        )
+
+
+def receiver_error(facts: ClusterFacts) -> Iterator[Finding]:
+    """A4: the receiver stopped with an error, or cannot connect."""
+    for source, replica, channel in _channels(facts):
+        if channel.receiver_errno or channel.receiver_error:
+            stopped = channel.receiver is ThreadState.STOPPED
+            yield finding(
+                facts,
+                "A4",
+                source=source,
+                replica=replica.name,
+                channel=channel.name,
+                grade=Grade.PROVED,
+                proof=(
+                    evidence("receiver errno", channel.receiver_errno, replica),
+                    evidence("receiver error", channel.receiver_error, replica),
+                    evidence("receiver", channel.receiver.value, replica),
+                    *_address(channel, replica),
+                ),
+                explanation=f"The receiver of {replica.name} "
+                + ("stopped" if stopped else "cannot connect")
+                + f": error {channel.receiver_errno}, {channel.receiver_error}",
+            )
+
+
+def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
+    """A7: a thread that somebody stopped."""
+    for source, replica, channel in _channels(facts):
+        if channel.has_error:
+            continue
+        stopped = [
+            name
+            for name, state in (("receiver", channel.receiver), ("applier", channel.applier))
+            if state is ThreadState.STOPPED
+        ]
+        if stopped:
+            yield finding(
+                facts,
+                "A7",
+                source=source,
+                replica=replica.name,
+                channel=channel.name,
+                gtid_set=_waiting(facts, source=source, replica=replica.name),
+                grade=Grade.PROVED,
+                proof=(
+                    evidence("receiver", channel.receiver.value, replica),
+                    evidence("applier", channel.applier.value, replica),
+                    *_address(channel, replica),
+                ),
+                explanation=f"{replica.name} is not replicating: its {' and '.join(stopped)} "
+                + ("are" if len(stopped) > 1 else "is")
+                + " stopped, without an error.",
+            )
+
+
+def servers_not_linked(facts: ClusterFacts) -> Iterator[Finding]:
+    """A7 once more: servers of one cluster that no channel links."""
+    if len(facts.islands) > 1:
+        servers = [facts.last[name] for group in facts.islands for name in group]
+        groups = "; ".join(", ".join(group) for group in facts.islands)
+        yield finding(
+            facts,
+            "A7",
+            grade=Grade.PROVED,
+            strategies=(),
+            proof=tuple(
+                evidence(
+                    "channels",
+                    ", ".join(
+                        f"from {channel.source_host}:{channel.source_port}"
+                        for channel in server.channels or ()
+                    )
+                    or "none",
+                    server,
+                )
+                for server in servers
+            ),
+            explanation=f"No channel links these parts of the cluster: {groups}. What one commits"
+            " never reaches the other.",
+        )
+
+
+def auto_position_off(facts: ClusterFacts) -> Iterator[Finding]:
+    """C3: a file position steers the channel."""
+    for source, replica, channel in _channels(facts):
+        if not channel.auto_position:
+            yield finding(
+                facts,
+                "C3",
+                source=source,
+                replica=replica.name,
+                channel=channel.name,
+                grade=Grade.PROVED,
+                proof=(
+                    evidence("auto_position", 0, replica),
+                    evidence("receiver has read to", channel.received_to, replica),
+                ),
+                explanation=f"The channel of {replica.name} runs by file position. If it is moved,"
+                " transactions are skipped and nothing notices.",
+            )
+
+
+def _channels(
+    facts: ClusterFacts,
+) -> Iterator[tuple[str | None, ServerSnapshot, ChannelSnapshot]]:
+    """Yield every channel, whether or not its source is a server of this cluster."""
+    for edge in facts.graph.edges:
+        yield edge.source, facts.last[edge.replica], edge.channel
+    for name, channel in facts.graph.outside:
+        yield None, facts.last[name], channel
+
+
+def _classify(channel: ChannelSnapshot, text: str) -> tuple[str, str]:
+    if _DIFFERENT_ERRORS.search(text):
+        return "A1", (
+            "the statement was logged with an error and does not fail the same way here. An empty"
+            " transaction under its GTID does not help; the applier has to be moved past it."
+        )
+    conflict = _ROW_CONFLICTS.get(channel.applier_errno)
+    if conflict is not None:
+        return "A2", f"{conflict} (error {channel.applier_errno}). {text}"
+    return "A3", f"error {channel.applier_errno}. {text}"
+
+
+def _applier_text(channel: ChannelSnapshot) -> str:
+    """Return the fullest text: with workers, the channel's own often only points at theirs."""
+    texts = [worker.error for worker in channel.workers if worker.error]
+    return "; ".join([channel.applier_error, *texts]) if texts else channel.applier_error
+
+
+def _failing(channel: ChannelSnapshot, replica: ServerSnapshot) -> GtidSet:
+    """Return the GTIDs the failed workers were at; empty where the version does not tell."""
+    failing = GtidSet()
+    for worker in channel.workers:
+        if worker.errno:
+            failing |= worker.applying
+    return failing - (replica.gtid_executed or GtidSet())
+
+
+def _waiting(facts: ClusterFacts, *, source: str | None, replica: str) -> GtidSet:
+    for edge in facts.edges:
+        if edge.edge.source == source and edge.edge.replica == replica:
+            return edge.expected | edge.queued_above | edge.queued_below
+    return GtidSet()
+
+
+def _address(channel: ChannelSnapshot, replica: ServerSnapshot) -> tuple[Evidence, ...]:
+    return (evidence("source", f"{channel.source_host}:{channel.source_port}", replica),)

@@ -24,6 +24,8 @@ class Dialect:
     stop_applier: str
     replica_status: str
     binary_log_status: str
+    parallel_applier: tuple[str, ...]
+    """Workers that commit in any order; to be set while the applier is stopped."""
     server_options: tuple[str, ...]
     source_options: tuple[str, ...]
 
@@ -53,9 +55,9 @@ _OLD = Dialect(
     stop_applier="STOP SLAVE SQL_THREAD",
     replica_status="SHOW SLAVE STATUS",
     binary_log_status="SHOW MASTER STATUS",
+    parallel_applier=("SET GLOBAL slave_parallel_workers = 4",),
     server_options=(
         "--log-slave-updates",
-        "--skip-slave-start",
         "--slave-net-timeout=10",
         "--master-info-repository=TABLE",
         "--relay-log-info-repository=TABLE",
@@ -78,9 +80,12 @@ _NEW = Dialect(
     stop_applier="STOP REPLICA SQL_THREAD",
     replica_status="SHOW REPLICA STATUS",
     binary_log_status="SHOW BINARY LOG STATUS",
+    parallel_applier=(
+        "SET GLOBAL replica_parallel_workers = 4",
+        "SET GLOBAL replica_preserve_commit_order = OFF",
+    ),
     server_options=(
         "--log-replica-updates=ON",
-        "--skip-replica-start",
         "--replica-net-timeout=10",
         "--mysqlx=OFF",
         # The smallest server that still shows its workers, locks and threads.

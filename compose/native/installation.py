@@ -65,7 +65,7 @@ class Clients:
                 f"no {name} in {self.folder}; unset GTID_AUDIT_MYSQL to use the packaged one"
             )
         options = ["--no-defaults"]
-        if self.plugin_folder is not None and name != "mysqlslap":
+        if self.plugin_folder is not None:
             options.append(f"--plugin-dir={self.plugin_folder}")
         return [*self.loader, str(binary), *options]
 

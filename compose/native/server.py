@@ -249,6 +249,11 @@ class Server:
         """Return the value of one expression: ``server.value("@@GLOBAL.server_uuid")``."""
         return self.query(f"SELECT {expression}")[0][0]
 
+    def binary_log_position(self) -> tuple[str, int]:
+        """Return the file and offset where the next event will be written."""
+        file, offset = self.query(self.dialect.binary_log_status)[0][:2]
+        return str(file), int(offset)
+
     def replica_status(self) -> dict[str, Any]:
         """Return the first channel's status with today's column names; empty if there is none."""
         with self.connect(cursor=DictCursor) as connection, connection.cursor() as cursor:

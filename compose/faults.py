@@ -1,0 +1,342 @@
+"""The faults a replication topology suffers in the field, each produced on real servers.
+
+1. One function per fault. It takes a running topology whose concerned servers are caught up,
+   injects the fault by the same statements and signals that cause it in life, waits until the
+   servers show it, and says what it injected. Servers are named as the topology names them.
+2. No server is pretended to, and no status is edited: what an auditor then reads is what a server
+   says.
+3. Nothing here judges. Which finding a fault must lead to is the business of the tests.
+4. Each fault works in a schema of its own, so that several can be laid on one topology. A fault
+   that stops a channel comes last.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pymysql
+
+from compose.native.provision import copy_data_directory
+from compose.native.server import Server
+from compose.native.shapes import Link, Topology, wait_for
+
+_APPEAR_SECONDS_MAX = 60.0
+_POLL_SECONDS = 0.05
+_ER_TABLE_EXISTS = 1050
+
+# What a receiver reports when the source refuses its GTID set: the client's number up to 5.7, the
+# error log's number since 8.0 (seen on 5.6.24 and 9.7.4).
+SOURCE_REFUSED = frozenset({1236, 13114})
+
+
+class FaultNotProduced(Exception):
+    """The servers did not show the fault in time; the message is what they showed instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class PositionBypass:
+    """``replica`` never applied ``skipped`` of ``source``, and applied the later ``applied``."""
+
+    source: Server
+    replica: Server
+    skipped: str
+    applied: str
+
+
+def position_bypass(
+    topology: Topology, *, source: str = "a", replica: str = "b", skipped_count: int = 3
+) -> PositionBypass:
+    """Move a replica past some transactions by file position, as is done to "skip an error".
+
+    Afterwards: AUTO_POSITION=0 on the replica, both its threads running and no error; its
+    gtid_executed has a hole that no waiting closes; the skipped rows are absent there.
+    """
+    here, there = topology[source], topology[replica]
+    _table_on(here, there, "bypassed")
+    there.execute(there.dialect.stop_replica)
+    skipped = _commit(here, *["INSERT INTO bypassed.t () VALUES ()"] * skipped_count)
+    log_file, log_pos = here.binary_log_position()
+    applied = _commit(here, *["INSERT INTO bypassed.t () VALUES ()"] * 2)
+    there.execute(
+        there.dialect.change_source_to(auto_position=0, log_file=log_file, log_pos=log_pos),
+        there.dialect.start_replica,
+    )
+    wait_for(there, applied)
+    _await_status(there, _both_threads_run)
+    return PositionBypass(source=here, replica=there, skipped=skipped, applied=applied)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrantTransaction:
+    """``written_on`` committed ``errant``, which its source does not have."""
+
+    written_on: Server
+    errant: str
+
+
+def errant_transaction(
+    topology: Topology, *, on: str = "b", transaction_count: int = 1
+) -> ErrantTransaction:
+    """Write rows on a server that was not meant to be written.
+
+    Where the server's own source also replicates from it (a dual-primary pair), that channel is
+    stopped first, for otherwise the write is no fault: it flows back. Afterwards: the server has
+    rows and GTIDs of its own server_uuid that its source lacks; in a chain they flow downstream.
+    """
+    server = topology[on]
+    for link in topology.links:
+        if link.source == on and Link(source=link.replica, replica=on) in topology.links:
+            topology[link.replica].execute(topology[link.replica].dialect.stop_replica)
+    errant = _commit(
+        server,
+        "CREATE DATABASE errant",
+        "CREATE TABLE errant.t (id INT AUTO_INCREMENT PRIMARY KEY, note VARCHAR(40))",
+        *["INSERT INTO errant.t (note) VALUES ('written on the wrong server')"] * transaction_count,
+    )
+    return ErrantTransaction(written_on=server, errant=errant)
+
+
+@dataclass(frozen=True, slots=True)
+class LostTail:
+    """``source`` lost ``lost``, transactions of its own that ``replica`` has applied."""
+
+    source: Server
+    replica: Server
+    lost: str
+
+
+def lost_tail_crash(
+    topology: Topology, *, source: str = "a", replica: str = "b", lost_count: int = 3
+) -> LostTail:
+    """Let a source crash and lose its last transactions, which its replica already has.
+
+    A faithful power loss: the files as they were at one instant (the server frozen, its data
+    directory copied) come back after the server went on, was read by its replica, and was killed.
+
+    Afterwards: the source runs without the lost transactions and will use their numbers again for
+    its next ones; the replica has them; its receiver has stopped (13114 since 8.0, 1236 before),
+    for it has more of the source's GTIDs than the source.
+    """
+    here, there = topology[source], topology[replica]
+    _table_on(here, there, "lost")
+    before_crash = here.folder / "before-crash"
+    here.freeze()
+    try:
+        copy_data_directory(here.datadir, before_crash)
+    finally:
+        here.thaw()
+    lost = _commit(here, *["INSERT INTO lost.t () VALUES ()"] * lost_count)
+    wait_for(there, lost)
+    here.kill()
+    shutil.rmtree(here.datadir)
+    before_crash.rename(here.datadir)
+    here.start()
+    _await_status(there, _source_refused)
+    return LostTail(source=here, replica=there, lost=lost)
+
+
+@dataclass(frozen=True, slots=True)
+class PurgedUnderReplica:
+    """``source`` purged ``purged`` before ``replica`` had received them."""
+
+    source: Server
+    replica: Server
+    purged: str
+
+
+def purge_under_stopped_replica(
+    topology: Topology, *, source: str = "a", replica: str = "b", purged_count: int = 3
+) -> PurgedUnderReplica:
+    """Purge binary logs that a stopped replica still needs, then start it.
+
+    Afterwards: the replica's receiver has stopped (13114 since 8.0, 1236 before) and cannot catch
+    up from this source; its applier runs and has nothing to do.
+    """
+    here, there = topology[source], topology[replica]
+    _table_on(here, there, "purged")
+    there.execute(there.dialect.stop_replica)
+    purged = _commit(here, *["INSERT INTO purged.t () VALUES ()"] * purged_count)
+    here.execute("FLUSH BINARY LOGS")
+    current, _ = here.binary_log_position()
+
+    def gone() -> bool:
+        # A log the replica's ended session still holds open survives the statement: say it again.
+        here.execute(f"PURGE BINARY LOGS TO '{current}'")
+        return bool(here.query("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_purged)", [purged])[0][0])
+
+    _await(gone, lambda: f"{here.name} does not purge {purged}")
+    there.execute(there.dialect.start_replica)
+    _await_status(there, _source_refused)
+    return PurgedUnderReplica(source=here, replica=there, purged=purged)
+
+
+@dataclass(frozen=True, slots=True)
+class FailingCreateView:
+    """``failed`` failed on ``source`` with 1050, was logged, and would succeed on ``replica``."""
+
+    source: Server
+    replica: Server
+    failed: str
+    statement: str
+
+
+def failing_create_view(
+    topology: Topology, *, source: str = "a", replica: str = "b"
+) -> FailingCreateView:
+    """Let CREATE VIEW fail on the source (1050) where it would succeed on the replica.
+
+    5.6 logs the failed statement with its error code (seen on 5.6.24; 8.0's atomic DDL does not).
+    Afterwards: the replica's applier has stopped, Last_SQL_Errno is 0 and only the text tells of
+    "different errors"; the failed GTID is *in* the replica's gtid_executed.
+    """
+    here, there = topology[source], topology[replica]
+    _table_on(here, there, "viewed")
+    statement = "CREATE VIEW viewed.v AS SELECT * FROM viewed.t"
+    wait_for(there, _commit(here, statement))
+    there.execute("SET SESSION sql_log_bin = 0", "DROP VIEW viewed.v")
+    failed = _commit(here, statement, expected_error=_ER_TABLE_EXISTS)
+    if not failed:
+        raise FaultNotProduced(f"{here.version_text} does not log a statement that failed")
+    _await_status(there, lambda status: "different errors" in status["Last_SQL_Error"])
+    return FailingCreateView(source=here, replica=there, failed=failed, statement=statement)
+
+
+@dataclass(frozen=True, slots=True)
+class TailGap:
+    """``replica`` has applied ``applied``; the earlier ``held`` waits for a row lock."""
+
+    source: Server
+    replica: Server
+    held: str
+    applied: str
+
+
+@contextmanager
+def tail_gap(topology: Topology, *, source: str = "a", replica: str = "b") -> Iterator[TailGap]:
+    """Hold a parallel applier's older transaction back while younger ones commit.
+
+    Inside the block: the replica applies with several workers in any commit order; a session of
+    ours holds the row that ``held`` updates; ``held`` is in gtid_owned, not in gtid_executed; both
+    threads run. After the block: the lock is gone and the gap has closed. The parallel settings
+    stay. Two schemas, because 5.6 spreads work over its workers by schema.
+    """
+    here, there = topology[source], topology[replica]
+    for schema in ("gap_held", "gap_free"):
+        _table_on(here, there, schema)
+    there.execute(
+        there.dialect.stop_replica,
+        *there.dialect.parallel_applier,
+        "SET GLOBAL innodb_lock_wait_timeout = 3600",  # a worker must not give up and retry
+        there.dialect.start_replica,
+    )
+    # The coordinator lets workers overtake only what it has seen commit since it started (seen on
+    # 9.7.4: without this transaction the younger ones wait for the held one).
+    wait_for(there, _commit(here, "INSERT INTO gap_held.t (id) VALUES (1)"))
+    with there.connect() as holder, holder.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("SELECT id FROM gap_held.t WHERE id = 1 FOR UPDATE")
+        held = _commit(here, "UPDATE gap_held.t SET note = 'changed' WHERE id = 1")
+        applied = _commit(here, *["INSERT INTO gap_free.t () VALUES ()"] * 3)
+        wait_for(there, applied)
+        _await(
+            lambda: f"{held}#" in str(there.value("@@GLOBAL.gtid_owned")),
+            lambda: f"{there.name} owns {there.value('@@GLOBAL.gtid_owned')}, not {held}",
+        )
+        yield TailGap(source=here, replica=there, held=held, applied=applied)
+        holder.rollback()
+    wait_for(there, held)
+
+
+@contextmanager
+def hung_server(server: Server) -> Iterator[Server]:
+    """Freeze a server: it accepts connections, for the kernel does, and never says a word.
+
+    After the block it runs on as if nothing had happened.
+    """
+    server.freeze()
+    try:
+        yield server
+    finally:
+        server.thaw()
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateServerUuid:
+    """``copied_to`` runs with the ``server_uuid`` of ``copied_from``."""
+
+    copied_from: Server
+    copied_to: Server
+    server_uuid: str
+
+
+def duplicate_server_uuid(
+    topology: Topology, *, copied_from: str = "a", copied_to: str = "b"
+) -> DuplicateServerUuid:
+    """Give a server another's server_uuid, as cloning a data directory with its auto.cnf does.
+
+    Afterwards: both run; receivers between the two stop and name the equal UUIDs; two replicas of
+    one source with one UUID keep throwing each other out.
+    """
+    first, second = topology[copied_from], topology[copied_to]
+    server_uuid = str(first.value("@@GLOBAL.server_uuid"))
+    second.stop()
+    (second.datadir / "auto.cnf").write_text(f"[auto]\nserver-uuid={server_uuid}\n")
+    second.start()
+    if Link(source=copied_from, replica=copied_to) in topology.links:
+        _await_status(second, lambda status: "equal MySQL server UUIDs" in status["Last_IO_Error"])
+    return DuplicateServerUuid(copied_from=first, copied_to=second, server_uuid=server_uuid)
+
+
+# ---- leaves -----------------------------------------------------------------------------------
+
+
+def _table_on(source: Server, replica: Server, schema: str) -> None:
+    """Make sure both have an empty table to play with, and let the replica catch up."""
+    source.execute(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {schema}.t (id INT AUTO_INCREMENT PRIMARY KEY, note VARCHAR(40))",
+    )
+    wait_for(replica, source.value("@@GLOBAL.gtid_executed"))
+
+
+def _commit(server: Server, *statements: str, expected_error: int | None = None) -> str:
+    """Run statements and return the GTIDs they got here, of this server's own uuid only."""
+    before = server.value("@@GLOBAL.gtid_executed")
+    try:
+        server.execute(*statements)
+    except pymysql.err.MySQLError as failure:
+        if failure.args[0] != expected_error:
+            raise
+    else:
+        if expected_error is not None:
+            raise FaultNotProduced(f"{statements} did not fail with {expected_error}")
+    added = server.query("SELECT GTID_SUBTRACT(@@GLOBAL.gtid_executed, %s)", [before])[0][0]
+    own = str(server.value("@@GLOBAL.server_uuid"))
+    parts = str(added).replace("\n", "").split(",")  # the peer's may have arrived meanwhile
+    return ",".join(part for part in parts if part.startswith(own))
+
+
+def _both_threads_run(status: dict[str, Any]) -> bool:
+    return (status["Replica_IO_Running"], status["Replica_SQL_Running"]) == ("Yes", "Yes")
+
+
+def _source_refused(status: dict[str, Any]) -> bool:
+    return status["Last_IO_Errno"] in SOURCE_REFUSED and status["Replica_IO_Running"] == "No"
+
+
+def _await_status(server: Server, shows: Callable[[dict[str, Any]], bool]) -> None:
+    _await(
+        lambda: shows(server.replica_status()),
+        lambda: f"{server.name} shows {server.replica_status()}",
+    )
+
+
+def _await(condition: Callable[[], bool], instead: Callable[[], str]) -> None:
+    deadline = time.monotonic() + _APPEAR_SECONDS_MAX
+    while not condition():
+        if time.monotonic() > deadline:
+            raise FaultNotProduced(instead())
+        time.sleep(_POLL_SECONDS)

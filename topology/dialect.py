@@ -23,6 +23,7 @@ _PURGED_APPEND = ServerVersion(8, 0, 0)  # SET @@GLOBAL.gtid_purged = '+…' (WL
 _WORKER_STATUS = ServerVersion(5, 7, 0)  # performance_schema.replication_applier_status_by_worker
 _APPLYING_TRANSACTION = ServerVersion(8, 0, 0)  # its column APPLYING_TRANSACTION
 _CHANNELS = ServerVersion(5, 7, 0)  # FOR CHANNEL
+_WAIT_FOR_GTIDS = ServerVersion(5, 7, 5)  # WAIT_FOR_EXECUTED_GTID_SET
 _METADATA_LOCKS = ServerVersion(8, 0, 3)  # instrumented without being asked
 _PUBLIC_KEY = ServerVersion(8, 0, 4)  # GET_SOURCE_PUBLIC_KEY
 
@@ -42,6 +43,7 @@ class Dialect:
     replica_variable_prefix: str  # "replica_" or "slave_"
     log_replica_updates: str
     wait_for_position: str
+    wait_for_gtids: str  # (set, seconds); the old one waits only while an applier runs
     has_tags: bool
     has_purged_append: bool
     has_worker_status: bool
@@ -81,6 +83,11 @@ def dialect_of(version: ServerVersion) -> Dialect:
         replica_variable_prefix="replica_" if replica_variables else "slave_",
         log_replica_updates="log_replica_updates" if replica_variables else "log_slave_updates",
         wait_for_position="SOURCE_POS_WAIT" if replica_variables else "MASTER_POS_WAIT",
+        wait_for_gtids=(
+            "WAIT_FOR_EXECUTED_GTID_SET"
+            if version >= _WAIT_FOR_GTIDS
+            else "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS"
+        ),
         has_tags=version >= _TAGS,
         has_purged_append=version >= _PURGED_APPEND,
         has_worker_status=version >= _WORKER_STATUS,

@@ -1,0 +1,312 @@
+"""What only a live server can do: refuse, purge, freeze, vanish, and notice who is asking."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pymysql
+import pytest
+
+from binlog.adapters.stream import (
+    SERVER_ID_BASE,
+    fetch_transactions,
+    read_transactions_at,
+)
+from binlog.errors import (
+    BinlogMisuse,
+    CorruptBinlog,
+    DumpBroken,
+    DumpRefused,
+    DumpTimedOut,
+    LimitExceeded,
+)
+from compose.native import shapes
+from compose.native.installation import Installation
+from compose.native.server import Server
+from gtid import GtidSet
+from tests.binlog.material import Written
+from tests.binlog.material import connect_arguments as arguments
+
+
+@pytest.fixture(scope="module", params=["installation56", "installation97"])
+def lone_server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """A server of this module's own. MyISAM, so that the redo log does not bound a row."""
+    installation: Installation = request.getfixturevalue(request.param)
+    with shapes.single(installation) as server:
+        server.execute(
+            "CREATE DATABASE d",
+            "CREATE TABLE d.t (a INT PRIMARY KEY, b LONGTEXT) ENGINE=MyISAM",
+            "CREATE USER nobody@'%' IDENTIFIED BY 'secret'",
+            "SET GLOBAL max_allowed_packet = 67108864",
+            "SET GLOBAL binlog_format = 'ROW'",
+        )
+        yield server
+
+
+def _executed(server: Server) -> GtidSet:
+    return GtidSet.parse(server.value("@@GLOBAL.gtid_executed"))
+
+
+def test_the_failing_view_is_found_where_the_replica_stopped(pair56: shapes.Pair) -> None:
+    """The seed's case, end to end: the replica's own coordinates lead to the failing statement."""
+    pair56.a.execute("CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)")
+    pair56.settle()
+    pair56.a.execute("SET sql_log_bin = 0", "CREATE VIEW d.v AS SELECT a FROM d.t")
+    with pytest.raises(pymysql.err.OperationalError) as failed:
+        pair56.a.execute("CREATE VIEW d.v AS SELECT a FROM d.t")
+    assert failed.value.args[0] == 1050
+    pair56.a.execute("INSERT INTO d.t VALUES (1)")
+    status = _await_applier_error(pair56.b)
+    [failing] = read_transactions_at(
+        arguments(pair56.a),
+        file=status["Relay_Source_Log_File"],
+        position=int(status["Exec_Source_Log_Pos"]),
+        transactions_max=1,
+        timeout_seconds_max=30,
+    )
+    assert failing.error_code == 1050
+    assert failing.start == int(status["Exec_Source_Log_Pos"])
+    assert "VIEW `d`.`v`" in failing.statements[0].sql
+    assert failing.gtid is not None
+    assert failing.gtid in _executed(pair56.a)
+
+
+def _await_applier_error(server: Server) -> dict[str, Any]:
+    for _ in range(3000):
+        status = server.replica_status()
+        if status["Last_SQL_Error"]:
+            assert "different errors" in status["Last_SQL_Error"]
+            return status
+        threading.Event().wait(0.01)
+    raise AssertionError("the replica went on")
+
+
+def test_purged_transactions_are_refused_in_the_servers_words(lone_server: Server) -> None:
+    before = _executed(lone_server)
+    lone_server.execute("REPLACE INTO d.t VALUES (1, '')")
+    wanted = _executed(lone_server) - before
+    lone_server.execute("FLUSH BINARY LOGS", "REPLACE INTO d.t VALUES (1, '')")
+    file, _ = lone_server.binary_log_position()
+    lone_server.execute(f"PURGE BINARY LOGS TO '{file}'")
+    with pytest.raises(DumpRefused) as refused:
+        fetch_transactions(
+            arguments(lone_server),
+            wanted=wanted,
+            executed=_executed(lone_server),
+            timeout_seconds_max=30,
+        )
+    assert refused.value.code == 1236
+    assert "purged" in refused.value.text
+
+
+def test_what_was_committed_since_is_left_out(lone_server: Server) -> None:
+    before = _executed(lone_server)
+    lone_server.execute("REPLACE INTO d.t VALUES (1, '')")
+    executed = _executed(lone_server)
+    lone_server.execute("REPLACE INTO d.t VALUES (1, '')")
+    given = fetch_transactions(
+        arguments(lone_server), wanted=executed - before, executed=executed, timeout_seconds_max=30
+    )
+    assert [each.gtid for each in given] == list((executed - before).gtids())
+
+
+def test_the_server_sends_only_what_is_wanted(lone_server: Server) -> None:
+    """A megabyte lies before and behind the wanted transaction, and 100 kB are allowed."""
+    megabyte = "REPLACE INTO d.t VALUES ({}, REPEAT('x', 1048576))"
+    lone_server.execute(megabyte.format(1))
+    before = _executed(lone_server)
+    lone_server.execute("REPLACE INTO d.t VALUES (2, 'small')")
+    wanted = _executed(lone_server) - before
+    lone_server.execute(megabyte.format(3))
+    given = fetch_transactions(
+        arguments(lone_server),
+        wanted=wanted,
+        executed=_executed(lone_server),
+        bytes_max=100_000,
+        timeout_seconds_max=30,
+    )
+    assert [each.gtid for each in given] == list(wanted.gtids())
+
+
+def test_an_event_of_more_than_one_packet(lone_server: Server) -> None:
+    """Packets hold 16 MiB - 1 bytes; the server sends a larger event in several."""
+    before = _executed(lone_server)
+    lone_server.execute("REPLACE INTO d.t VALUES (4, REPEAT('x', 33554432))")
+    executed = _executed(lone_server)
+    [large] = fetch_transactions(
+        arguments(lone_server), wanted=executed - before, executed=executed, timeout_seconds_max=30
+    )
+    assert large.end - large.start > 33_554_432
+    assert large.tables[0].rows_written == 1
+    with pytest.raises(LimitExceeded):
+        fetch_transactions(
+            arguments(lone_server),
+            wanted=executed - before,
+            executed=executed,
+            bytes_max=20_000_000,
+            timeout_seconds_max=30,
+        )
+
+
+def test_nobody_takes_us_for_a_replica(lone_server: Server) -> None:
+    """Two at once do not end each other; none of them is listed; all are gone afterwards."""
+    before = _executed(lone_server)
+    lone_server.execute(*["REPLACE INTO d.t VALUES (1, '')"] * 5)
+    executed = _executed(lone_server)
+    listed: list[Any] = []
+    given: list[int] = []
+
+    def ask() -> None:
+        for _ in range(10):
+            transactions = fetch_transactions(
+                arguments(lone_server),
+                wanted=executed - before,
+                executed=executed,
+                timeout_seconds_max=30,
+            )
+            given.append(len(transactions))
+
+    askers = [threading.Thread(target=ask) for _ in range(2)]
+    for asker in askers:
+        asker.start()
+    hosts = "SHOW SLAVE HOSTS" if lone_server.version < (8, 0, 22) else "SHOW REPLICAS"
+    while any(asker.is_alive() for asker in askers):
+        listed += lone_server.query(hosts)
+    assert given == [5] * 20
+    assert listed == []
+    assert SERVER_ID_BASE + 2**28 - 1 < 2**32
+
+
+def test_a_frozen_server_costs_its_timeout(lone_server: Server) -> None:
+    executed = _executed(lone_server)
+    lone_server.freeze()
+    try:
+        with pytest.raises((DumpTimedOut, DumpBroken)):
+            fetch_transactions(
+                arguments(lone_server), wanted=executed, executed=executed, timeout_seconds_max=0.3
+            )
+    finally:
+        lone_server.thaw()
+
+
+def test_a_server_that_freezes_in_the_middle_costs_the_timeout(lone_server: Server) -> None:
+    executed = _executed(lone_server)
+    connection = pymysql.connect(**arguments(lone_server))
+
+    def freeze_then_give() -> Any:
+        lone_server.freeze()
+        return connection
+
+    try:
+        with pytest.raises(DumpTimedOut, match=r"after 0\.3 s"):
+            fetch_transactions(
+                freeze_then_give, wanted=executed, executed=executed, timeout_seconds_max=0.3
+            )
+    finally:
+        lone_server.thaw()
+
+
+def test_a_missing_privilege_is_named(lone_server: Server) -> None:
+    with pytest.raises(DumpRefused) as refused:
+        read_transactions_at(
+            {**arguments(lone_server), "user": "nobody", "password": "secret"},
+            file="binlog.000001",
+            position=4,
+            transactions_max=1,
+            timeout_seconds_max=30,
+        )
+    assert refused.value.code == 1227
+    assert "secret" not in str(refused.value)
+
+
+def test_a_wrong_password_is_refused(lone_server: Server) -> None:
+    with pytest.raises(DumpRefused) as refused:
+        read_transactions_at(
+            {**arguments(lone_server), "password": "wrong"},
+            file="binlog.000001",
+            position=4,
+            transactions_max=1,
+            timeout_seconds_max=30,
+        )
+    assert refused.value.code == 1045
+
+
+def test_positions_a_dump_cannot_name() -> None:
+    for position in (3, 2**32):
+        with pytest.raises(BinlogMisuse):
+            read_transactions_at(
+                {}, file="f", position=position, transactions_max=1, timeout_seconds_max=1
+            )
+    with pytest.raises(BinlogMisuse, match="timeout"):
+        read_transactions_at({}, file="f", position=4, transactions_max=1, timeout_seconds_max=0)
+
+
+def test_nobody_listens() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with pytest.raises(DumpBroken):
+        read_transactions_at(
+            {"host": "127.0.0.1", "port": port, "user": "root"},
+            file="f",
+            position=4,
+            transactions_max=1,
+            timeout_seconds_max=5,
+        )
+
+
+class _FalseServer:
+    """A real session until the dump, then whatever bytes the test wants the server to send."""
+
+    def __init__(self, written: Written, answer: bytes) -> None:
+        self.connection = pymysql.connect(**arguments(written.server))
+        self.answer = answer
+
+    def __call__(self) -> Any:
+        connection: Any = self.connection
+        original = connection._execute_command
+
+        def execute(command: int, sql: bytes | str) -> None:
+            original(command, sql)
+            if isinstance(sql, bytes) and command in (0x12, 0x1E):
+                here, there = socket.socketpair()
+                there.sendall(self.answer)
+                there.close()
+                connection._sock.close()
+                connection._sock, connection._rfile = here, here.makefile("rb")
+
+        connection._execute_command = execute
+        return connection
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "text"),
+    [
+        (b"", DumpBroken, "closed the connection"),
+        (b"\1\0\0", DumpBroken, "closed the connection"),
+        (b"\1\0\0\7x", DumpBroken, "expected packet 1"),
+        (b"\0\0\0\1", DumpBroken, "empty packet"),
+        (b"\1\0\0\1\5", DumpBroken, "unknown kind 5"),
+        (b"\x0d\0\0\1\xff\xd4\x04#HY000lost", DumpRefused, "1236: lost"),
+        (b"\7\0\0\1\xff\xd4\x04lost", DumpRefused, "1236: lost"),
+        (b"\2\0\0\1\0\0", CorruptBinlog, "a packet without an event"),
+        (b"\x15\0\0\1\0" + bytes(20), CorruptBinlog, "found a length of 0"),
+        (b"\x15\0\0\1\0" + bytes(9) + b"\x13" + bytes(10), CorruptBinlog, "in a packet of 20"),
+        (b"\xff\xff\xff\1", LimitExceeded, "bytes_max"),
+    ],
+)
+def test_answers_no_server_should_give(
+    written97: Written, answer: bytes, error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=text):
+        read_transactions_at(
+            _FalseServer(written97, answer),
+            file="binlog.000001",
+            position=4,
+            transactions_max=1,
+            timeout_seconds_max=5,
+            bytes_max=1_000_000,
+        )

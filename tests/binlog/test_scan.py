@@ -1,0 +1,147 @@
+"""Whole logs and dumps, from bytes: heads, positions beyond 4 GiB, files one after another."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from binlog.adapters.compression import find_decompressor
+from binlog.adapters.files import FileLogs, read_transactions
+from binlog.adapters.memory import MemoryLogs
+from binlog.errors import BinlogMisuse, CorruptBinlog
+from binlog.event_types import EventType
+from binlog.events import ChecksumAlgorithm, Heartbeat
+from binlog.scan import DumpDecoder, read_head, scan_transactions
+from gtid import GtidSet
+from tests.binlog.builders import UUID_A, Log, event, gtid_body
+
+
+def chunks(log: Log) -> MemoryLogs:
+    return MemoryLogs({"log": bytes(log)}, chunk_bytes=5)
+
+
+def test_a_relay_log_is_read_from_the_middle_with_its_sources_description() -> None:
+    """Its head: its own description, previous GTIDs, the source's ROTATE and description."""
+    log = Log(checksum=True)
+    log.add(EventType.PREVIOUS_GTIDS, bytes(8))
+    log.add(EventType.ROTATE, struct.pack("<Q", 4) + b"binlog.000001")
+    log.description(version="5.6.24", checksum=False)
+    log.gtid(1)
+    log.query("CREATE TABLE t (a INT)")
+    second = log.gtid(2)
+    log.query("CREATE TABLE u (a INT)")
+    head = read_head(lambda at: [bytes(log)[at:]], file="log")
+    assert head.description.server_version == "5.6.24"
+    assert head.previous_gtids == GtidSet()
+    [transaction] = chunks(log).transactions_at(file="log", position=second, transactions_max=9)
+    assert str(transaction.gtid) == f"{UUID_A}:2"
+    for position in (4, head.first_position):
+        both = chunks(log).transactions_at(file="log", position=position, transactions_max=9)
+        assert len(both) == 2
+
+
+def test_a_head_of_nothing_but_a_rotate() -> None:
+    data = b"\xfebin" + event(EventType.ROTATE, bytes(8) + b"x", checksum=False)
+    with pytest.raises(CorruptBinlog, match="expected a format description"):
+        read_head(lambda at: [data[at:]], file="log")
+
+
+def test_positions_that_cannot_be() -> None:
+    with pytest.raises(BinlogMisuse, match="expected a position of 4 or more, not 3"):
+        scan_transactions(lambda _at: [], file="log", position=3)
+
+
+def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BinlogMisuse, match="one name"):
+        FileLogs([tmp_path / "a" / "binlog.000001", tmp_path / "b" / "binlog.000001"])
+
+
+def test_an_empty_file_on_disk(tmp_path: Path) -> None:
+    path = tmp_path / "binlog.000001"
+    path.touch()
+    with pytest.raises(CorruptBinlog, match=r"binlog\.000001: at byte 0"):
+        list(read_transactions(path))
+
+
+def test_a_cut_file_gives_what_is_whole_before_it_complains(tmp_path: Path) -> None:
+    log = Log()
+    log.gtid(1)
+    log.query("CREATE TABLE t (a INT)")
+    at = log.gtid(2)
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(bytes(log)[:-3])
+    transactions = read_transactions(path)
+    assert str(next(transactions).gtid) == f"{UUID_A}:1"
+    with pytest.raises(CorruptBinlog) as caught:
+        next(transactions)
+    assert (caught.value.file, caught.value.position) == ("binlog.000001", at)
+
+
+# ---- dumps
+
+
+def dump_decoder() -> DumpDecoder:
+    decoder = DumpDecoder(checksum=ChecksumAlgorithm.NONE)
+    rotate = struct.pack("<Q", 4) + b"binlog.000007"
+    decoder.decode(event(EventType.ROTATE, rotate, checksum=False, flags=0x20, end_log_pos=0))
+    description = bytes(Log(checksum=False))[4:]
+    decoder.decode(description)
+    return decoder
+
+
+def gtid_at(end_log_pos: int) -> bytes:
+    return event(EventType.GTID, gtid_body(1), checksum=False, end_log_pos=end_log_pos)
+
+
+def test_positions_of_a_dump_come_from_the_headers() -> None:
+    decoder = dump_decoder()
+    assert decoder.file == "binlog.000007"
+    found = decoder.decode(gtid_at(1000))
+    assert (found.file, found.start, found.end) == ("binlog.000007", 1000 - 44, 1000)
+
+
+def test_a_description_sent_again_takes_no_bytes() -> None:
+    decoder = dump_decoder()
+    decoder.decode(gtid_at(1000))
+    log = bytes(Log(checksum=False))[4:]
+    again = log[:13] + bytes(4) + log[17:]
+    found = decoder.decode(again)
+    assert (found.start, found.end) == (1000, 1000)
+
+
+def test_positions_beyond_4_gib_grow_on() -> None:
+    decoder = dump_decoder()
+    decoder.decode(gtid_at(2**32 - 10))
+    found = decoder.decode(gtid_at(90))
+    assert found.end == 2**32 + 90
+    found = decoder.decode(gtid_at(2**32 - 1))
+    assert found.end == 2**33 - 1
+    found = decoder.decode(gtid_at(1000))
+    assert (found.start, found.end) == (2**33 + 1000 - 44, 2**33 + 1000)
+
+
+def test_heartbeats_move_the_position() -> None:
+    decoder = dump_decoder()
+    beat = event(EventType.HEARTBEAT, b"binlog.000008", checksum=False, end_log_pos=500)
+    found = decoder.decode(beat)
+    assert found.body == Heartbeat("binlog.000008", 500)
+    assert (decoder.file, decoder.position) == ("binlog.000008", 500)
+    wide = b"\1\1x\2\x09\xfe" + struct.pack("<Q", 2**33) + b"\0"
+    decoder.decode(event(EventType.HEARTBEAT_V2, wide, checksum=False, end_log_pos=0))
+    assert (decoder.file, decoder.position) == ("x", 2**33)
+
+
+def test_a_decompressor_is_bounded_and_names_what_is_wrong() -> None:
+    decompress = find_decompressor()
+    if decompress is None:
+        pytest.skip("zstandard is not installed")
+    import zstandard  # type: ignore[import-not-found,unused-ignore]
+
+    frame = zstandard.ZstdCompressor().compress(b"x" * 100_000)
+    assert decompress(frame, 100_000) == b"x" * 100_000
+    with pytest.raises(ValueError, match="more than the 1,000 bytes"):
+        decompress(frame, 1000)
+    with pytest.raises(ValueError, match=r"(?i)frame|unknown|descriptor"):
+        decompress(b"no frame at all", 1000)

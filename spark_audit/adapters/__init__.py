@@ -1,0 +1,1 @@
+"""Where the fleet audit meets files, Spark and Java."""

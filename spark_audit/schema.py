@@ -1,0 +1,78 @@
+"""The named schemas of the fleet audit: what a row of each DataFrame holds.
+
+Each is written once, as Arrow columns, because both the files and the batches that go to and from
+the executors are Arrow; the Spark schema of the same name is derived from it. Columns are the
+fields of the records in topology/records.py, in their order.
+"""
+
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from topology.adapters.parquet import SNAPSHOT_SCHEMA, TIMESTAMP, list_of
+
+# A set may hold more than 2**63 GTIDs; 38 digits are the widest exact number of Spark and Parquet.
+_COUNT = pa.decimal128(38, 0)
+
+_EVIDENCE = pa.struct(
+    {
+        "fact": pa.string(),
+        "value": pa.string(),
+        "read_from": pa.string(),
+        "read_at": TIMESTAMP,
+    }
+)
+_STRATEGY = pa.struct(
+    {
+        "name": pa.string(),
+        "automatic": pa.bool_(),
+        "risk": pa.string(),
+        "why": pa.string(),
+    }
+)
+
+FINDING_SCHEMA: Final = pa.schema(
+    {
+        "id": pa.string(),
+        "code": pa.string(),
+        "name": pa.string(),
+        "severity": pa.string(),
+        "grade": pa.string(),
+        "cluster": pa.string(),
+        "source": pa.string(),
+        "replica": pa.string(),
+        "channel": pa.string(),
+        "gtid_set": pa.string(),
+        "gtid_count": _COUNT,
+        "first_seen": TIMESTAMP,
+        "last_seen": TIMESTAMP,
+        "deadline": TIMESTAMP,
+        "evidence": list_of(_EVIDENCE),
+        "explanation": pa.string(),
+        "strategies": list_of(_STRATEGY),
+    }
+)
+
+UNKNOWN_SCHEMA: Final = pa.schema(
+    {
+        "cluster": pa.string(),
+        "server": pa.string(),
+        "fact": pa.string(),
+        "reason": pa.string(),
+    }
+)
+
+AUDIT_SCHEMA: Final = pa.schema(
+    {
+        "cluster": pa.string(),
+        "verdict": pa.string(),
+        "servers": list_of(pa.string()),
+        "read_at": TIMESTAMP,
+        "findings": list_of(pa.struct(list(FINDING_SCHEMA))),
+        "unknown": list_of(pa.struct(list(UNKNOWN_SCHEMA))),
+    }
+)
+
+SNAPSHOTS: Final = from_arrow_schema(SNAPSHOT_SCHEMA)
+AUDITS: Final = from_arrow_schema(AUDIT_SCHEMA)

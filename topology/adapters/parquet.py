@@ -1,0 +1,342 @@
+"""Stored snapshots: Parquet files in which a whole fleet, and its history, fits.
+
+    directory/day=2026-01-02/run=20260102T030405.000006Z/part-00000.parquet
+                                                         _SUCCESS
+
+1. One row per server and phase, with the columns of SNAPSHOT_SCHEMA: the fields of a snapshot's
+   record, typed. Times are UTC microseconds, GTID sets MySQL's text.
+2. A run is named for the moment its last reading ended, so names sort as time does, and writing the
+   same snapshots twice gives the same run. `day=`/`run=` are what Spark takes for partitions.
+3. A run is written under a hidden name (`_writing-…`, which Spark and Arrow pass over too), made
+   durable, and renamed; a writer that dies leaves nothing that looks like a run. `_SUCCESS` is its
+   last file: a run without it, half copied from elsewhere perhaps, is not complete and is not read.
+4. Nothing here judges. A file or row that cannot be read is an error with its name.
+"""
+
+import filecmp
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import islice
+from pathlib import Path
+from typing import Final, TypeAlias
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from topology.records import (
+    MalformedRecord,
+    Plain,
+    Record,
+    cluster_from_servers,
+    snapshot_from_record,
+    snapshot_to_record,
+    time_from_text,
+    time_to_text,
+)
+from topology.snapshot import ClusterSnapshot, ServerSnapshot
+
+Cell: TypeAlias = "bool | int | str | datetime | Decimal | list[Cell] | dict[str, Cell] | None"
+
+PART: Final = "part-00000.parquet"
+COMPLETE: Final = "_SUCCESS"
+_WRITING: Final = "_writing-"
+_RUN = re.compile(r"run=\d{8}T\d{6}\.\d{6}Z")
+_CLUSTERS_PER_ROW_GROUP: Final = 1_000  # what is in memory at once, and what Spark can split at
+
+
+class NoSnapshots(Exception):
+    """A directory without a complete run."""
+
+
+class UnreadableSnapshots(Exception):
+    """A file that is no snapshot file, or a row of it that is no snapshot."""
+
+
+# -- the columns ----------------------------------------------------------------------------------
+
+
+def list_of(item: pa.DataType) -> pa.DataType:
+    """Return the type of a list, with its item named as Parquet and Spark name it."""
+    return pa.list_(pa.field("element", item))
+
+
+TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+_POSITION = pa.struct({"file": pa.string(), "position": pa.int64()})
+_WORKER = pa.struct(
+    {
+        "worker_id": pa.int64(),
+        "applying": pa.string(),
+        "errno": pa.int32(),
+        "error": pa.string(),
+    }
+)
+_CHANNEL = pa.struct(
+    {
+        "name": pa.string(),
+        "source_host": pa.string(),
+        "source_port": pa.int32(),
+        "source_uuid": pa.string(),
+        "auto_position": pa.bool_(),
+        "gtid_retrieved": pa.string(),
+        "receiver": pa.string(),
+        "receiver_errno": pa.int32(),
+        "receiver_error": pa.string(),
+        "receiver_error_at": pa.string(),
+        "applier": pa.string(),
+        "applier_errno": pa.int32(),
+        "applier_error": pa.string(),
+        "applier_error_at": pa.string(),
+        "received_to": _POSITION,
+        "applied_to": _POSITION,
+        "lag_seconds": pa.int64(),
+        "filters": list_of(pa.string()),
+        "workers": list_of(_WORKER),
+    }
+)
+_BINARY_LOG = pa.struct({"name": pa.string(), "size_bytes": pa.int64(), "encrypted": pa.bool_()})
+_SETTING = pa.struct({"name": pa.string(), "value": pa.string()})
+_UNREAD = pa.struct({"fact": pa.string(), "reason": pa.string(), "detail": pa.string()})
+
+SNAPSHOT_SCHEMA: Final = pa.schema(
+    {
+        "cluster": pa.string(),
+        "name": pa.string(),
+        "host": pa.string(),
+        "port": pa.int32(),
+        "phase": pa.int32(),
+        "read_started": TIMESTAMP,
+        "read_ended": TIMESTAMP,
+        "server_clock": TIMESTAMP,
+        "server_uuid": pa.string(),
+        "server_id": pa.int64(),
+        "version": pa.string(),
+        "version_text": pa.string(),
+        "vendor": pa.string(),
+        "uptime_seconds": pa.int64(),
+        "gtid_executed": pa.string(),
+        "gtid_purged": pa.string(),
+        "gtid_owned": pa.string(),
+        "log_end": _POSITION,
+        "channels": list_of(_CHANNEL),
+        "binary_logs": list_of(_BINARY_LOG),
+        "settings": list_of(_SETTING),
+        "unread": list_of(_UNREAD),
+    }
+)
+
+
+# -- records and columns --------------------------------------------------------------------------
+
+
+def table_of_records(records: Iterable[Record], schema: pa.Schema) -> pa.Table:
+    """Type the fields of records as columns: times and exact counts leave their text."""
+    rows = list(records)
+    columns = [
+        pa.array([_to_cell(row[column.name], column.type) for row in rows], type=column.type)
+        for column in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def records_of_table(table: pa.Table | pa.RecordBatch) -> list[Record]:
+    """Turn columns back into records."""
+    types = {column.name: column.type for column in table.schema}
+    return [
+        {name: _from_cell(row[name], kind) for name, kind in types.items()}
+        for row in table.to_pylist()
+    ]
+
+
+def _to_cell(value: Plain, kind: pa.DataType) -> Cell:
+    if value is None:
+        return None
+    if pa.types.is_timestamp(kind):
+        assert isinstance(value, str)
+        return time_from_text(value)
+    if pa.types.is_decimal(kind):
+        assert isinstance(value, int)
+        return Decimal(value)
+    if pa.types.is_list(kind):
+        assert isinstance(value, list)
+        return [_to_cell(item, kind.value_type) for item in value]
+    if pa.types.is_struct(kind):
+        assert isinstance(value, dict)
+        return {part.name: _to_cell(value[part.name], part.type) for part in kind.fields}
+    assert isinstance(value, bool | int | str)
+    return value
+
+
+def _from_cell(cell: Cell, kind: pa.DataType) -> Plain:
+    if isinstance(cell, datetime):
+        return time_to_text(cell)
+    if isinstance(cell, Decimal):
+        return int(cell)
+    if isinstance(cell, list):
+        return [_from_cell(item, kind.value_type) for item in cell]
+    if isinstance(cell, dict):
+        return {part.name: _from_cell(cell[part.name], part.type) for part in kind.fields}
+    return cell
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+def write_snapshots(directory: Path, snapshots: Iterable[ClusterSnapshot]) -> Path:
+    """Write one run of these clusters and return its directory.
+
+    `snapshots` is consumed as it comes; a thousand clusters are in memory at once. Writing a run
+    that is already there, byte for byte, changes nothing.
+
+    Raises:
+        ValueError: no cluster, a cluster without servers, or a cluster twice.
+        FileExistsError: another run ended at the very same microsecond, or an incomplete copy of
+            this one is in the way.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    hidden = directory / f"{_WRITING}{uuid4().hex}"
+    hidden.mkdir()
+    try:
+        ended = _write_part(hidden / PART, snapshots)
+        (hidden / COMPLETE).touch()
+        _make_durable(hidden / PART, hidden / COMPLETE, hidden)
+        day = directory / f"day={ended:%Y-%m-%d}"
+        day.mkdir(exist_ok=True)
+        run = day / f"run={ended:%Y%m%dT%H%M%S.%fZ}"
+        if _is_same_run(hidden, run):
+            return run
+        if run.exists():
+            raise FileExistsError(f"{run}: another run, or an incomplete one, is already there")
+        hidden.rename(run)
+        _make_durable(day, directory)
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+    return run
+
+
+def _write_part(path: Path, snapshots: Iterable[ClusterSnapshot]) -> datetime:
+    """Write one file and return when the last reading in it ended."""
+    ended: datetime | None = None
+    seen: set[str] = set()
+    remaining = iter(snapshots)
+    with pq.ParquetWriter(path, SNAPSHOT_SCHEMA, compression="zstd") as writer:
+        while group := list(islice(remaining, _CLUSTERS_PER_ROW_GROUP)):
+            records: list[Record] = []
+            for snapshot in group:
+                if snapshot.read_ended is None:
+                    raise ValueError(f"{snapshot.cluster}: a cluster without servers has no rows")
+                if snapshot.cluster in seen:
+                    raise ValueError(f"{snapshot.cluster}: the cluster appears twice in one run")
+                seen.add(snapshot.cluster)
+                records += map(snapshot_to_record, (*snapshot.first, *snapshot.last))
+                ended = max(ended or snapshot.read_ended, snapshot.read_ended)
+            writer.write_table(table_of_records(records, SNAPSHOT_SCHEMA))
+    if ended is None:
+        raise ValueError("no cluster: there is nothing to write")
+    return ended.astimezone(UTC)
+
+
+def _is_same_run(one: Path, other: Path) -> bool:
+    return (other / COMPLETE).exists() and not any(
+        filecmp.cmpfiles(one, other, [PART, COMPLETE], shallow=False)[1:]
+    )
+
+
+def _make_durable(*paths: Path) -> None:
+    for path in paths:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def latest_run(directory: Path) -> Path:
+    """Return the newest complete run below `directory`, or `directory` itself if it is a run.
+
+    Raises NoSnapshots, which names the runs that are not complete.
+    """
+    if _RUN.fullmatch(directory.resolve().name):
+        runs = [directory]
+    else:
+        runs = sorted(run for run in directory.glob("day=*/run=*") if _RUN.fullmatch(run.name))
+    complete = [run for run in runs if (run / COMPLETE).exists()]
+    if complete:
+        return complete[-1]
+    if runs:
+        names = ", ".join(run.name for run in runs)
+        raise NoSnapshots(f"{directory}: no complete run (no {COMPLETE} in {names})")
+    raise NoSnapshots(f"{directory}: no stored snapshots (day=…/run=…) here")
+
+
+def files_of_run(run: Path) -> tuple[Path, ...]:
+    """Return the files of a run, each seen to hold the columns of SNAPSHOT_SCHEMA.
+
+    Reads only the foot of each file. Raises UnreadableSnapshots, and NoSnapshots if there is none.
+    """
+    files = tuple(sorted(file for file in run.glob("*.parquet") if file.name[0] not in "._"))
+    if not files:
+        raise NoSnapshots(f"{run}: a run without a Parquet file")
+    for file in files:
+        try:
+            found = pq.read_schema(file)
+        except (pa.ArrowException, OSError) as error:
+            raise UnreadableSnapshots(f"{file}: {error}") from error
+        for column in SNAPSHOT_SCHEMA:
+            if column.name not in found.names:
+                raise UnreadableSnapshots(f"{file}: the column {column.name} is missing")
+            kind = found.field(column.name).type
+            if kind != column.type:
+                raise UnreadableSnapshots(
+                    f"{file}: expected the column {column.name} to be {column.type}, found {kind}"
+                )
+    return files
+
+
+def read_records(directory: Path) -> Iterator[tuple[str, Record]]:
+    """Give every row of the latest complete run as (where it stands, record), unchecked.
+
+    Raises NoSnapshots and UnreadableSnapshots.
+    """
+    for file in files_of_run(latest_run(directory)):
+        row = 0
+        try:
+            with pq.ParquetFile(file) as opened:
+                for batch in opened.iter_batches(columns=SNAPSHOT_SCHEMA.names):
+                    for record in records_of_table(batch):
+                        row += 1
+                        yield f"{file}, row {row}", record
+        except (pa.ArrowException, OSError) as error:
+            raise UnreadableSnapshots(f"{file}: {error}") from error
+
+
+def read_snapshots(directory: Path) -> tuple[ClusterSnapshot, ...]:
+    """Read the latest complete run, clusters in order of name.
+
+    All or nothing: whoever wants the readable clusters although one is damaged judges records
+    instead. Raises NoSnapshots and UnreadableSnapshots.
+    """
+    servers: dict[str, list[ServerSnapshot]] = {}
+    for where, record in read_records(directory):
+        try:
+            server = snapshot_from_record(record)
+        except MalformedRecord as error:
+            raise UnreadableSnapshots(f"{where}: {error}") from error
+        servers.setdefault(server.cluster, []).append(server)
+    return _clusters_of(servers, directory)
+
+
+def _clusters_of(
+    servers: Mapping[str, Iterable[ServerSnapshot]], directory: Path
+) -> tuple[ClusterSnapshot, ...]:
+    try:
+        return tuple(cluster_from_servers(cluster, servers[cluster]) for cluster in sorted(servers))
+    except ValueError as error:
+        raise UnreadableSnapshots(f"{latest_run(directory)}: {error}") from error

@@ -1,0 +1,271 @@
+"""Snapshots, findings and audits as plain records, and back: the one place that names the fields.
+
+A record is made of dict, list, str, int, bool and None only, so that it is JSON as it stands, and
+one row of a Parquet file after the columns are typed (topology/adapters/parquet.py).
+
+1. A table per dataclass says how each field is written and read. Nothing is written that cannot be
+   read back, and reading gives an equal value or MalformedRecord, which names the field.
+2. Reading is strict: a field too few or too many, a number where a text belongs, a time without
+   its zone, a set that is not in canonical form. A foreign record is refused, never guessed at.
+3. Times are ISO-8601 in UTC, with microseconds and `Z`. GTID sets are MySQL's text on one line.
+   Counts are exact integers: a set may hold more than 2**63 GTIDs.
+4. This file knows no file format and no server.
+"""
+
+from collections.abc import Iterable
+
+from topology.findings import (
+    ClusterAudit,
+    Evidence,
+    Finding,
+    Grade,
+    Severity,
+    Strategy,
+    Unknown,
+    Verdict,
+)
+from topology.record_codec import (
+    FLAG,
+    GTID_SET,
+    NUMBER,
+    TEXT,
+    TIME,
+    UUID_TEXT,
+    VERSION,
+    MalformedRecord,
+    Plain,
+    Record,
+    Shape,
+    many,
+    optional,
+    time_from_text,
+    time_to_text,
+    word,
+)
+from topology.snapshot import (
+    BinaryLog,
+    ChannelSnapshot,
+    ClusterSnapshot,
+    LogPosition,
+    ServerSnapshot,
+    ThreadState,
+    UnreadFact,
+    UnreadReason,
+    WorkerSnapshot,
+)
+from topology.version import Vendor
+
+__all__ = [
+    "MalformedRecord",
+    "Plain",
+    "Record",
+    "audit_from_record",
+    "audit_to_record",
+    "cluster_from_servers",
+    "finding_from_record",
+    "finding_to_record",
+    "snapshot_from_record",
+    "snapshot_to_record",
+    "time_from_text",
+    "time_to_text",
+    "unknown_from_record",
+    "unknown_to_record",
+]
+
+# -- the tables -----------------------------------------------------------------------------------
+
+
+def _make_position(*, file: str, position: int) -> LogPosition:
+    made = LogPosition.of(file=file, position=position)
+    if made is None:
+        raise ValueError(f"expected a file name that ends in a number, found {file!r}")
+    return made
+
+
+_POSITION = Shape(_make_position, {"file": TEXT, "position": NUMBER}).codec
+
+_WORKER = Shape(
+    WorkerSnapshot,
+    {"worker_id": NUMBER, "applying": GTID_SET, "errno": NUMBER, "error": TEXT},
+).codec
+
+_CHANNEL = Shape(
+    ChannelSnapshot,
+    {
+        "name": TEXT,
+        "source_host": TEXT,
+        "source_port": NUMBER,
+        "source_uuid": optional(UUID_TEXT),
+        "auto_position": FLAG,
+        "gtid_retrieved": GTID_SET,
+        "receiver": word(ThreadState),
+        "receiver_errno": NUMBER,
+        "receiver_error": TEXT,
+        "receiver_error_at": TEXT,
+        "applier": word(ThreadState),
+        "applier_errno": NUMBER,
+        "applier_error": TEXT,
+        "applier_error_at": TEXT,
+        "received_to": optional(_POSITION),
+        "applied_to": optional(_POSITION),
+        "lag_seconds": optional(NUMBER),
+        "filters": many(TEXT),
+        "workers": many(_WORKER),
+    },
+).codec
+
+_BINARY_LOG = Shape(
+    BinaryLog, {"name": TEXT, "size_bytes": NUMBER, "encrypted": optional(FLAG)}
+).codec
+
+
+def _make_setting(*, name: str, value: str) -> tuple[str, str]:
+    return (name, value)
+
+
+def _get_of_setting(setting: tuple[str, str], name: str) -> str:
+    return setting[("name", "value").index(name)]
+
+
+_SETTING = Shape(
+    _make_setting,
+    {"name": TEXT, "value": TEXT},
+    get=_get_of_setting,
+).codec
+
+_UNREAD = Shape(UnreadFact, {"fact": TEXT, "reason": word(UnreadReason), "detail": TEXT}).codec
+
+_SERVER = Shape(
+    ServerSnapshot,
+    {
+        "cluster": TEXT,
+        "name": TEXT,
+        "host": TEXT,
+        "port": NUMBER,
+        "phase": NUMBER,
+        "read_started": TIME,
+        "read_ended": TIME,
+        "server_clock": optional(TIME),
+        "server_uuid": optional(UUID_TEXT),
+        "server_id": optional(NUMBER),
+        "version": optional(VERSION),
+        "version_text": optional(TEXT),
+        "vendor": optional(word(Vendor)),
+        "uptime_seconds": optional(NUMBER),
+        "gtid_executed": optional(GTID_SET),
+        "gtid_purged": optional(GTID_SET),
+        "gtid_owned": optional(GTID_SET),
+        "log_end": optional(_POSITION),
+        "channels": optional(many(_CHANNEL)),
+        "binary_logs": optional(many(_BINARY_LOG)),
+        "settings": optional(many(_SETTING)),
+        "unread": many(_UNREAD),
+    },
+)
+
+_EVIDENCE = Shape(Evidence, {"fact": TEXT, "value": TEXT, "read_from": TEXT, "read_at": TIME}).codec
+
+_STRATEGY = Shape(Strategy, {"name": TEXT, "automatic": FLAG, "risk": TEXT, "why": TEXT}).codec
+
+
+def _get_of_finding(finding: Finding, name: str) -> object:
+    return finding.gtid_set.gtid_count if name == "gtid_count" else getattr(finding, name)
+
+
+_FINDING = Shape(
+    Finding,
+    {
+        "id": TEXT,
+        "code": TEXT,
+        "name": TEXT,
+        "severity": word(Severity),
+        "grade": word(Grade),
+        "cluster": TEXT,
+        "source": optional(TEXT),
+        "replica": optional(TEXT),
+        "channel": optional(TEXT),
+        "gtid_set": GTID_SET,
+        "gtid_count": NUMBER,
+        "first_seen": TIME,
+        "last_seen": TIME,
+        "deadline": optional(TIME),
+        "evidence": many(_EVIDENCE),
+        "explanation": TEXT,
+        "strategies": many(_STRATEGY),
+    },
+    derived=frozenset({"id", "gtid_count"}),
+    get=_get_of_finding,
+)
+
+_UNKNOWN = Shape(Unknown, {"cluster": TEXT, "server": TEXT, "fact": TEXT, "reason": TEXT})
+
+_AUDIT = Shape(
+    ClusterAudit,
+    {
+        "cluster": TEXT,
+        "verdict": word(Verdict),
+        "servers": many(TEXT),
+        "read_at": optional(TIME),
+        "findings": many(_FINDING.codec),
+        "unknown": many(_UNKNOWN.codec),
+    },
+)
+
+
+# -- the interface --------------------------------------------------------------------------------
+
+
+def snapshot_to_record(snapshot: ServerSnapshot) -> Record:
+    """Write one reading of one server."""
+    return _SERVER.write(snapshot)
+
+
+def snapshot_from_record(record: Record) -> ServerSnapshot:
+    """Read one reading of one server. Raises MalformedRecord."""
+    return _SERVER.read(record)
+
+
+def finding_to_record(finding: Finding) -> Record:
+    """Write a finding with the fields, and in the order, of its contract."""
+    return _FINDING.write(finding)
+
+
+def finding_from_record(record: Record) -> Finding:
+    """Read a finding; its id and count must follow from the rest. Raises MalformedRecord."""
+    return _FINDING.read(record)
+
+
+def unknown_to_record(unknown: Unknown) -> Record:
+    """Write a fact that was not read."""
+    return _UNKNOWN.write(unknown)
+
+
+def unknown_from_record(record: Record) -> Unknown:
+    """Read a fact that was not read. Raises MalformedRecord."""
+    return _UNKNOWN.read(record)
+
+
+def audit_to_record(audit: ClusterAudit) -> Record:
+    """Write the judgement of a cluster."""
+    return _AUDIT.write(audit)
+
+
+def audit_from_record(record: Record) -> ClusterAudit:
+    """Read the judgement of a cluster. Raises MalformedRecord."""
+    return _AUDIT.read(record)
+
+
+def cluster_from_servers(cluster: str, servers: Iterable[ServerSnapshot]) -> ClusterSnapshot:
+    """Put the readings of one cluster together, in whatever order they come.
+
+    Raises ValueError if they are not two readings of the same servers, the second after the first.
+    """
+    ordered = sorted(servers, key=lambda server: (server.phase, server.name))
+    strangers = sorted({server.cluster for server in ordered} - {cluster})
+    if strangers:
+        raise ValueError(f"{cluster}: a reading of cluster {strangers[0]} among its own")
+    return ClusterSnapshot(
+        cluster,
+        first=tuple(server for server in ordered if server.phase == 1),
+        last=tuple(server for server in ordered if server.phase != 1),
+    )

@@ -35,8 +35,8 @@ class Ended(Exception):
 
 def main(run_folder: Path, parent: int) -> None:
     """Serve requests until the run is over, then leave nothing behind."""
-    for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
-        signal.signal(ignored, signal.SIG_IGN)
+    for unheeded in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(unheeded, _nothing)  # not SIG_IGN, which the children would inherit
     signal.signal(signal.SIGTERM, _end)
     children: dict[int, subprocess.Popen[bytes]] = {}
     try:
@@ -70,6 +70,10 @@ def _serve(children: dict[int, subprocess.Popen[bytes]], parent: int) -> None:
                 answer = {"failure": str(failure)}
             os.write(1, json.dumps(answer).encode() + b"\n")
     raise Ended
+
+
+def _nothing(*_arguments: object) -> None:
+    pass
 
 
 def _end(*_arguments: object) -> None:

@@ -128,7 +128,7 @@ def scan_transactions(
     else:
         chunks = read_from(position)
         events = scan_events(chunks, file=file, position=position, description=head.description)
-    return fold_transactions(events, decompress=decompress)
+    return fold_transactions(events, description=head.description, decompress=decompress)
 
 
 def select_transactions(

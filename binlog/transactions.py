@@ -232,13 +232,19 @@ class _Group:
 class TransactionFolder:
     """Takes events in order; `fold` answers with the transactions that have just become known.
 
+    `description` is what holds before the first event, where that is not a description itself.
     `decompress` opens compressed payloads; without it their transactions are OTHER and hold no
     statements and no tables.
     """
 
-    def __init__(self, *, decompress: Decompress | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        description: FormatDescription | None = None,
+        decompress: Decompress | None = None,
+    ) -> None:
         self._decompress = decompress
-        self._description: FormatDescription | None = None
+        self._description = description
         self._group: _Group | None = None
 
     def fold(self, event: Event) -> tuple[Transaction, ...]:
@@ -344,10 +350,13 @@ def _add_query(group: _Group, query: Query) -> bool:
 
 
 def fold_transactions(
-    events: Iterable[Event], *, decompress: Decompress | None = None
+    events: Iterable[Event],
+    *,
+    description: FormatDescription | None = None,
+    decompress: Decompress | None = None,
 ) -> Iterator[Transaction]:
     """Give the transactions of a sequence of events, in order; the last may be incomplete."""
-    folder = TransactionFolder(decompress=decompress)
+    folder = TransactionFolder(description=description, decompress=decompress)
     for event in events:
         yield from folder.fold(event)
     yield from folder.finish()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gtid import GNO_END, GNO_MAX, GtidSet, MalformedBinary, Tsid, UnknownFormatVersion
 from gtid.binary import decode, encode
 
-LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=300)
+LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=200)
 
 A = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 B = "98f81cd6-e51f-11f1-8e00-02fc00000001"

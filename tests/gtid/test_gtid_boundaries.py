@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gtid import boundaries as line
 from gtid.boundaries import Boundaries, TruthTable
 
-LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=400)
+LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=200)
 
 OPERATIONS: dict[str, tuple[TruthTable, Callable[[int, int], int]]] = {
     "union": (line.UNION, operator.or_),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gtid import Gtid, GtidSet, SetRelation, Tsid, relate
 
-LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=300)
+LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=200)
 
 TSIDS = [
     Tsid(uuid, tag)

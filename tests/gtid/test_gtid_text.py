@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gtid import GNO_END, GNO_MAX, GtidSet, GtidSetTooLarge, MalformedGtidSet
 from gtid.text import in_order, parse_carefully, parse_plainly
 
-LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=400)
+LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=200)
 
 U = "00000000-0000-0000-0000-000000000000"
 V = "00000000-0000-0000-0000-000000000001"

@@ -1,0 +1,1 @@
+"""Where repair touches the world: reading failing events, writing plan directories."""

@@ -1,0 +1,94 @@
+"""Writes a plan into a directory: all of it or nothing.
+
+1. A directory that holds anything else is refused; one that holds this very plan is left as it is.
+2. The files appear together, by renaming a finished directory into place.
+3. The account and the secrets of nobody are in a plan, so its files are readable by all (within the
+   umask of a new file's usual mode).
+"""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from repair.plan import Plan
+from repair.render import render_files
+
+_FILE_MODE = 0o644
+_DIRECTORY_MODE = 0o755
+
+
+class DirectoryTaken(Exception):
+    """The directory holds something that is not this plan."""
+
+
+def write_plan(plan: Plan, directory: Path) -> tuple[Path, ...]:
+    """Write a plan's files and return their paths, scripts first, in order.
+
+    Raises:
+        DirectoryTaken: the directory, or a file of that name, is there and holds something else.
+        OSError: it cannot be written.
+    """
+    files = render_files(plan)
+    paths = tuple(directory / name for name in files)
+    if directory.exists() and _content(directory) == files:
+        return paths
+    _refuse_taken(directory)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    # Beside its final place: a rename is atomic only within one file system.
+    made = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
+    try:
+        for name, text in files.items():
+            _write(made / name, text)
+        made.chmod(_DIRECTORY_MODE & ~_umask())
+        _sync(made)
+        made.rename(directory)  # replaces an empty directory, and only an empty one (rename(2))
+    except BaseException:
+        shutil.rmtree(made)
+        raise
+    _sync(directory.parent)
+    return paths
+
+
+def _refuse_taken(directory: Path) -> None:
+    if not directory.exists():
+        return
+    if not directory.is_dir():
+        raise DirectoryTaken(f"{directory} is there, and is no directory")
+    found = sorted(path.name for path in directory.iterdir())
+    if found:
+        shown = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")  # noqa: PLR2004
+        raise DirectoryTaken(f"{directory} holds something else ({shown}): name another directory")
+
+
+def _content(directory: Path) -> dict[str, str] | None:
+    if not directory.is_dir():
+        return None
+    found: dict[str, str] = {}
+    for path in directory.iterdir():
+        if not path.is_file():
+            return None
+        found[path.name] = path.read_bytes().decode("utf-8", errors="replace")
+    return found
+
+
+def _write(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,145 @@
+"""Reads from the sources' binary logs the events that stop an applier, or would.
+
+1. For an applier that stopped because errors differ (A1): the event it stands before.
+2. For a hole that a source could send again (H1): whether one of its transactions was logged with
+   an error, and so would stop the applier if it were fetched.
+3. What cannot be read is reported by finding id, with the reason. Nothing is guessed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from binlog.adapters.stream import Connect, fetch_transactions, read_transactions_at
+from binlog.errors import BinlogError
+from gtid import GtidSet, GtidSetTooLarge
+from repair.evidence import FailingEvent, NoSuchEvent, event_of, find_failing_event
+from topology.adapters.mysql import connect
+from topology.findings import ClusterAudit, Finding
+from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot
+from topology.target import ServerTarget
+
+# From the applier's low-water mark on. More than this many transactions in flight is no parallel
+# applier's gap; it is a log we have misread.
+LOOKED_AT_MAX = 2_000
+# Of one hole. A larger one is not read: refetching it is judged by whoever runs it.
+HOLE_READ_MAX = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class EventsRead:
+    """What was found, by finding id, and what could not be read, with the reason."""
+
+    events: Mapping[str, FailingEvent] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_events(
+    snapshot: ClusterSnapshot,
+    audit: ClusterAudit,
+    targets: Mapping[str, ServerTarget],
+    *,
+    timeout_seconds_max: float,
+) -> EventsRead:
+    """Read the failing events behind an audit's findings.
+
+    Args:
+        snapshot: the snapshot the audit was made of.
+        audit: its findings.
+        targets: how to reach the servers, by name. The account needs REPLICATION SLAVE.
+        timeout_seconds_max: for one finding, connecting included.
+    """
+    events: dict[str, FailingEvent] = {}
+    unread: dict[str, str] = {}
+    servers = {server.name: server for server in snapshot.last}
+    for finding in audit.findings:
+        if finding.code not in ("A1", "H1"):
+            continue
+        source = servers.get(finding.source or "")
+        if source is None or source.server_uuid is None:
+            unread[finding.id] = "the source is not a server of this snapshot, or was not read"
+        elif source.name not in targets:
+            unread[finding.id] = f"no way to {source.name} is known"
+        else:
+            look = _stopping if finding.code == "A1" else _in_hole
+            try:
+                found = look(
+                    finding,
+                    source,
+                    servers[finding.replica or ""],
+                    _way_to(targets[source.name], timeout_seconds_max),
+                    timeout_seconds_max,
+                )
+            except (BinlogError, GtidSetTooLarge) as error:
+                unread[finding.id] = f"{source.name}: {error}"
+                continue
+            if isinstance(found, FailingEvent):
+                events[finding.id] = found
+            elif found is not None:
+                unread[finding.id] = found.reason
+    return EventsRead(events=events, unread=unread)
+
+
+def _stopping(
+    finding: Finding,
+    source: ServerSnapshot,
+    replica: ServerSnapshot,
+    way: Connect,
+    timeout_seconds_max: float,
+) -> FailingEvent | NoSuchEvent:
+    channel = _channel(replica, finding)
+    if channel is None or channel.applied_to is None:
+        return NoSuchEvent(f"{replica.name} does not say where its applier stands")
+    assert source.server_uuid is not None, "the caller has checked"
+    transactions = read_transactions_at(
+        way,
+        file=channel.applied_to.file,
+        position=channel.applied_to.position,
+        transactions_max=LOOKED_AT_MAX,
+        timeout_seconds_max=timeout_seconds_max,
+    )
+    return find_failing_event(
+        transactions,
+        error_text="; ".join(
+            [channel.applier_error, *(worker.error for worker in channel.workers if worker.error)]
+        ),
+        source=source.name,
+        source_uuid=source.server_uuid,
+    )
+
+
+def _in_hole(
+    finding: Finding,
+    source: ServerSnapshot,
+    _replica: ServerSnapshot,
+    way: Connect,
+    timeout_seconds_max: float,
+) -> FailingEvent | NoSuchEvent | None:
+    if finding.gtid_set.gtid_count > HOLE_READ_MAX:
+        return NoSuchEvent(f"more than {HOLE_READ_MAX} transactions: not read")
+    assert source.server_uuid is not None, "the caller has checked"
+    transactions = fetch_transactions(
+        way,
+        wanted=finding.gtid_set,
+        executed=source.gtid_executed or GtidSet(),
+        timeout_seconds_max=timeout_seconds_max,
+    )
+    for transaction in transactions:
+        if transaction.error_code:
+            return event_of(
+                transaction,
+                source=source.name,
+                source_uuid=source.server_uuid,
+                before=GtidSet(),
+            )
+    return None
+
+
+def _channel(replica: ServerSnapshot, finding: Finding) -> ChannelSnapshot | None:
+    return next(
+        (each for each in replica.channels or () if each.name == finding.channel),
+        None,
+    )
+
+
+def _way_to(target: ServerTarget, timeout_seconds_max: float) -> Connect:
+    return lambda: connect(target, timeout_seconds_max=timeout_seconds_max)

@@ -1,0 +1,208 @@
+"""Scripts that start, stop or steer a channel.
+
+Of CHANGE REPLICATION SOURCE only the options of position are ever written: the address and the
+account of a channel stay what they are, and no secret is in a script.
+"""
+
+from gtid import GtidSet
+from repair.actions import AutoPositionOn, MovePast, StartChannel, StopChannel
+from repair.dialect import ChannelQuestions, for_channel, position_wait
+from repair.procedure import Procedure, Setting
+from repair.script import (
+    applied,
+    if_go,
+    literal,
+    runs,
+    same_source,
+    short,
+    transactions,
+    unless_done,
+    until_executed,
+    until_runs,
+)
+from repair.steps import Guard
+from topology.quoting import quote_number, quote_string
+
+# Of an applier that has just been moved or started: if it is stuck it stops within this time.
+STUCK_WAIT_SECONDS = 1
+_APPLIED_PER_SECOND = 500
+
+
+def move_past(action: MovePast, setting: Setting) -> Procedure:
+    """Go on behind the event, by file position: the only thing that helps."""
+    name, event, dialect = action.server, action.event, setting.dialect
+    asks = ChannelQuestions.of(setting.server.version, action.channel)
+    gtid = literal(GtidSet.of(event.gtid))
+    wait = position_wait(
+        dialect,
+        channel=action.channel,
+        file=event.end.file,
+        position=event.end.position,
+        seconds=STUCK_WAIT_SECONDS,
+    )
+    option = dialect.option_prefix
+    suffix = for_channel(dialect, action.channel)
+    # An applier that has run for a second is not stuck. Past the place, or on auto-position with
+    # the GTID executed: either way this script has nothing left to do.
+    done = (
+        f"IFNULL({wait} >= 0 OR ({asks.auto_position} = 1 AND {wait} IS NOT NULL AND"
+        f" GTID_SUBSET({gtid}, @@GLOBAL.gtid_executed)), FALSE) AND IFNULL({asks.runs}, FALSE)"
+    )
+    return Procedure(
+        title=f"move {name} past the failing event {event.gtid}",
+        preconditions=(same_source(name, asks, str(event.source_uuid)),),
+        statements=(
+            f"SET @done = {done};",
+            *unless_done(f"{dialect.stop_replica}{suffix}"),
+            *unless_done(
+                f"{dialect.change_source} {option}LOG_FILE = {quote_string(event.end.file)},"
+                f" {option}LOG_POS = {quote_number(event.end.position)},"
+                f" {option}AUTO_POSITION = 0{suffix}"
+            ),
+            *unless_done(f"{dialect.start_replica}{suffix}"),
+            *until_runs(asks),
+            "DO SLEEP(IF(@go AND NOT @done, 1, 0));",
+        ),
+        verifications=(
+            Guard(
+                f"IFNULL({wait} IS NOT NULL, FALSE) AND IFNULL({asks.runs}, FALSE)",
+                f"{name}: replication does not run behind {event.end}; read"
+                f" {dialect.show_replica_status}, then audit and plan again",
+            ),
+        ),
+        check=f"{dialect.show_replica_status}: both threads run, the position is at or behind"
+        f" {event.end}",
+        undo=f"{dialect.change_source} … {option}AUTO_POSITION = 1 asks the source again for all"
+        " that is not executed",
+        estimated_seconds=5,
+        estimate_assumes="the source answers at once",
+        if_stopped="the channel may be stopped, or run by file position; go on with the plan, or"
+        " audit and plan again",
+        risk=f"the event is passed over: {short(event.statement)}",
+        warnings=(
+            (
+                "an empty transaction alone does not help: the event's error is compared even when"
+                " its GTID is already executed, and the applier stops again"
+            ),
+            (
+                f"the statement failed on {event.source} with error {event.error_code} and did not"
+                f" fail here, so it may have taken effect on {name} only: compare what it touches:"
+                f" {short(event.statement)}"
+            ),
+        ),
+    )
+
+
+def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
+    """Let the source send exactly what is lacking, from now on."""
+    name, dialect = action.server, setting.dialect
+    asks = ChannelQuestions.of(setting.server.version, action.channel)
+    suffix = for_channel(dialect, action.channel)
+    arriving = setting.arriving
+    filled = (
+        (
+            Guard(
+                f"GTID_SUBSET({literal(action.filled)}, @@GLOBAL.gtid_executed)",
+                f"{name}: fill the hole first (the step before this one); with auto-position on the"
+                " source would send it again",
+            ),
+        )
+        if action.filled
+        else ()
+    )
+    return Procedure(
+        title=f"switch {name} to auto-position"
+        + (f" and fetch {transactions(arriving.gtid_count)}" if arriving else ""),
+        preconditions=(*_source_guard(action.channel, setting, asks), *filled),
+        statements=(
+            (
+                f"SET @done = IFNULL({asks.auto_position} = 1, FALSE)"
+                f" AND IFNULL({asks.runs}, FALSE)"
+                f" AND GTID_SUBSET({literal(arriving)}, @@GLOBAL.gtid_executed);"
+            ),
+            *unless_done(f"{dialect.stop_replica}{suffix}"),
+            *unless_done(
+                f"{dialect.change_source} {dialect.option_prefix}AUTO_POSITION = 1{suffix}"
+            ),
+            *unless_done(f"{dialect.start_replica}{suffix}"),
+            *until_runs(asks),
+            *until_executed(dialect, asks, arriving),
+        ),
+        verifications=(
+            *((applied(name, arriving, dialect),) if arriving else ()),
+            runs(name, asks, dialect),
+            Guard(
+                f"IFNULL({asks.auto_position}, 1) = 1",
+                f"{name}: auto-position is still off; read {dialect.show_replica_status}",
+            ),
+        ),
+        check=f"{dialect.show_replica_status}: both threads run, Auto_Position: 1",
+        undo="auto-position can be switched off again; what was applied stays",
+        estimated_seconds=5 + arriving.gtid_count // _APPLIED_PER_SECOND,
+        estimate_assumes=f"{_APPLIED_PER_SECOND} transactions applied a second",
+        if_stopped="the channel may be stopped; run the script again",
+        risk="old transactions are applied after newer ones; rows they touch may have changed since"
+        if arriving
+        else "none: nothing is lacking",
+    )
+
+
+def start_channel(action: StartChannel, setting: Setting) -> Procedure:
+    """Start both threads."""
+    name, dialect = action.server, setting.dialect
+    asks = ChannelQuestions.of(setting.server.version, action.channel)
+    suffix = for_channel(dialect, action.channel)
+    arriving = setting.arriving
+    return Procedure(
+        title=f"start replication on {name}"
+        + (f" and fetch {transactions(arriving.gtid_count)}" if arriving else ""),
+        preconditions=_source_guard(action.channel, setting, asks),
+        statements=(
+            f"SET @done = IFNULL({asks.runs}, FALSE);",
+            *unless_done(f"{dialect.start_replica}{suffix}"),
+            *until_runs(asks),
+            *until_executed(dialect, asks, arriving),
+        ),
+        verifications=(
+            *((applied(name, arriving, dialect),) if arriving else ()),
+            runs(name, asks, dialect),
+        ),
+        check=f"{dialect.show_replica_status}: both threads run",
+        undo=f"{dialect.stop_replica}{suffix}; what was applied stays",
+        estimated_seconds=2 + arriving.gtid_count // _APPLIED_PER_SECOND,
+        estimate_assumes=f"{_APPLIED_PER_SECOND} transactions applied a second",
+        if_stopped="replication may or may not run; run the script again",
+        risk="the waiting transactions are applied as they are",
+    )
+
+
+def stop_channel(action: StopChannel, setting: Setting) -> Procedure:
+    """Stop both threads."""
+    name, dialect = action.server, setting.dialect
+    asks = ChannelQuestions.of(setting.server.version, action.channel)
+    suffix = for_channel(dialect, action.channel)
+    return Procedure(
+        title=f"stop replication on {name}",
+        preconditions=_source_guard(action.channel, setting, asks),
+        statements=if_go(f"{dialect.stop_replica}{suffix}"),
+        verifications=(
+            Guard(
+                f"NOT IFNULL({asks.runs}, FALSE)",
+                f"{name}: replication still runs; read {dialect.show_replica_status}",
+            ),
+        ),
+        check=f"{dialect.show_replica_status}: both threads stopped",
+        undo=f"{dialect.start_replica}{suffix}",
+        estimated_seconds=2,
+        estimate_assumes="no large transaction is being applied",
+        if_stopped="replication may be stopped: start it again, or go on with the plan",
+        risk="the server falls behind until it is started again",
+    )
+
+
+def _source_guard(channel: str, setting: Setting, asks: ChannelQuestions) -> tuple[Guard, ...]:
+    known = setting.server.channel(channel)
+    source = setting.before.servers.get(known.source or "") if known else None
+    if source is None:
+        return ()
+    return (same_source(setting.server.name, asks, str(source.server_uuid)),)

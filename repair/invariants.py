@@ -1,0 +1,120 @@
+"""What no step may ever do: a table of checks on the model before and after.
+
+A broken invariant is not an error of the program. It is the reason why a way of repair is refused,
+told to whoever asked for it.
+"""
+
+from collections.abc import Callable, Iterator
+
+from gtid import GtidSet
+from repair.actions import Action, AppendPurged, InjectEmpty, ResetAndPurge
+from repair.model import Model, refused
+
+Invariant = Callable[[Model, Model, Action], Iterator[str]]
+
+
+def purged_is_executed(_before: Model, after: Model, _action: Action) -> Iterator[str]:
+    """gtid_purged <= gtid_executed, always."""
+    for server in after.servers.values():
+        if not server.purged <= server.executed:
+            yield f"{server.name} would have purged what it has not executed"
+
+
+def nothing_is_lost(before: Model, after: Model, _action: Action) -> Iterator[str]:
+    """before.executed <= after.executed; RESET too must put back what was there."""
+    for name, server in before.servers.items():
+        lost = server.executed - after[name].executed
+        if lost:
+            yield f"{name} would lose {lost.shortened()} from gtid_executed"
+
+
+def reset_restores_exactly(before: Model, _after: Model, action: Action) -> Iterator[str]:
+    """Refuse a reset that would put back anything but what the server has."""
+    if isinstance(action, ResetAndPurge) and action.executed != before[action.server].executed:
+        yield f"{action.server} would be given another history than it has"
+
+
+def only_missing_is_added(before: Model, _after: Model, action: Action) -> Iterator[str]:
+    """Hold added & executed == {} on the server where it is added."""
+    if isinstance(action, InjectEmpty) and action.may_be_executed:
+        return
+    there = _added(action) & before[action.server].executed
+    if there:
+        yield f"{action.server} already has {there.shortened()}"
+
+
+def no_future_numbers(before: Model, after: Model, action: Action) -> Iterator[str]:
+    """No number is used up that its owner will draw later.
+
+    A server draws the smallest free number of its own UUID (sql/rpl_gtid_state.cc,
+    get_automatic_gno). Elsewhere such a number would make the owner's later transaction be skipped;
+    on the owner itself a number beyond the run makes a hole that is drawn from first.
+    """
+    added = _added(action)
+    for owner in before.servers.values():
+        own = added.from_uuid(owner.server_uuid)
+        if owner.name == action.server:
+            holes = after[owner.name].executed.from_uuid(owner.server_uuid).holes()
+            new_holes = holes - owner.executed.from_uuid(owner.server_uuid).holes()
+            if own and new_holes:
+                yield (
+                    f"{owner.name} would have a hole in its own numbers: {new_holes.shortened()}"
+                )
+        elif own - owner.executed:
+            yield (
+                f"{owner.name} has not used {(own - owner.executed).shortened()} yet; what it will"
+                f" commit under them would be skipped on {action.server}"
+            )
+
+
+def nobody_is_refused(before: Model, after: Model, _action: Action) -> Iterator[str]:
+    """No channel that could connect by auto-position is refused with 1236 afterwards."""
+    for server in after.servers.values():
+        for channel in server.channels:
+            if channel.source is None or channel.source not in after.servers:
+                continue
+            was = before[server.name].channel(channel.name)
+            assert was is not None, "no action creates a channel"
+            could = not was.auto_position or not refused(
+                before[channel.source], before[server.name], was
+            )
+            lacking = refused(after[channel.source], server, channel)
+            if lacking and could:
+                yield (
+                    f"{server.name} would get error 1236 from {channel.source}:"
+                    f" {lacking.shortened()}"
+                )
+
+
+def nobody_gets_stuck(before: Model, after: Model, _action: Action) -> Iterator[str]:
+    """No applier runs into an event that stops it."""
+    for server in after.servers.values():
+        for channel in server.channels:
+            was = before[server.name].channel(channel.name)
+            assert was is not None, "no action creates a channel"
+            if channel.is_stuck and not was.is_stuck:
+                yield f"{server.name} would stop again at {channel.doomed.shortened()}"
+
+
+INVARIANTS: tuple[Invariant, ...] = (
+    purged_is_executed,
+    nothing_is_lost,
+    reset_restores_exactly,
+    only_missing_is_added,
+    no_future_numbers,
+    nobody_is_refused,
+    nobody_gets_stuck,
+)
+
+
+def broken_invariants(before: Model, after: Model, action: Action) -> tuple[str, ...]:
+    """Return what an action would break, in words; empty if it may be done."""
+    return tuple(text for check in INVARIANTS for text in check(before, after, action))
+
+
+def _added(action: Action) -> GtidSet:
+    match action:
+        case InjectEmpty() | AppendPurged() | ResetAndPurge():
+            return action.gtids
+        case _:
+            return GtidSet()

@@ -1,0 +1,213 @@
+"""Servers as sets: what a step does to them, and what replication then does by itself.
+
+1. The model knows sets and channels, and no SQL. A step is simulated here before it is written.
+2. It lets replication run to its end after every action: what a running channel would deliver
+   without further help is delivered. It knows no time.
+3. It is pessimistic where it does not know: a channel that the source would refuse delivers
+   nothing.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, TypeVar
+from uuid import UUID
+
+from gtid import GtidSet
+from repair.actions import (
+    Action,
+    AppendPurged,
+    AutoPositionOn,
+    InjectEmpty,
+    MovePast,
+    ResetAndPurge,
+    StartChannel,
+    StopChannel,
+)
+from topology.version import ServerVersion
+
+A = TypeVar("A", bound=Action)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChannel:
+    """A channel as far as it decides what arrives."""
+
+    name: str
+    source: str | None  # None: not a server of the snapshot, delivers nothing here
+    auto_position: bool
+    running: bool
+    retrieved: GtidSet = field(default_factory=GtidSet)
+    # The source has it and this channel's file position is behind it: not sent while auto_position
+    # is off.
+    bypassed: GtidSet = field(default_factory=GtidSet)
+    # Stops the applier whenever it is delivered.
+    doomed: GtidSet = field(default_factory=GtidSet)
+    # The applier stands before a doomed event; starting it does not help, not even when the GTID is
+    # executed already (seen on 5.6.24 and 9.7.4).
+    is_stuck: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModelServer:
+    """One server. Invariant: purged <= executed; simulation keeps it, invariants.py checks it."""
+
+    name: str
+    server_uuid: UUID
+    version: ServerVersion
+    executed: GtidSet
+    purged: GtidSet
+    channels: tuple[ModelChannel, ...] = ()
+
+    @property
+    def available(self) -> GtidSet:
+        """Return what it can still send."""
+        return self.executed - self.purged
+
+    def channel(self, name: str) -> ModelChannel | None:
+        """Return a channel by name."""
+        return next((each for each in self.channels if each.name == name), None)
+
+    def with_channel(self, name: str, **changes: Any) -> "ModelServer":  # noqa: ANN401
+        """Return this server with one channel changed."""
+        assert self.channel(name) is not None, f"{self.name} has no channel {name!r}"
+        return replace(
+            self,
+            channels=tuple(
+                replace(each, **changes) if each.name == name else each for each in self.channels
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """All servers of a cluster, by name."""
+
+    servers: Mapping[str, ModelServer]
+
+    def __post_init__(self) -> None:
+        ordered = {name: self.servers[name] for name in sorted(self.servers)}
+        object.__setattr__(self, "servers", MappingProxyType(ordered))
+
+    def __getitem__(self, name: str) -> ModelServer:
+        return self.servers[name]
+
+    def replace(self, server: ModelServer) -> "Model":
+        """Return the model with one server changed."""
+        return Model({**self.servers, server.name: server})
+
+    def replicas_of(self, name: str) -> tuple[tuple[ModelServer, ModelChannel], ...]:
+        """Return who receives from a server, and by which channel."""
+        return tuple(
+            (server, channel)
+            for server in self.servers.values()
+            for channel in server.channels
+            if channel.source == name
+        )
+
+
+def refused(source: ModelServer, replica: ModelServer, channel: ModelChannel) -> GtidSet:
+    """Return why a source would refuse an auto-position connection; empty if it would not.
+
+    sql/rpl_binlog_sender.cc, check_start_file: what the replica sends must hold all that the source
+    has purged (1789), and of the source's own UUID nothing that the source lacks (1885).
+    """
+    if not channel.auto_position:
+        return GtidSet()
+    sent = replica.executed | channel.retrieved
+    beyond = sent.from_uuid(source.server_uuid) - source.executed
+    return (source.purged - sent) | beyond
+
+
+def simulate(model: Model, action: Action) -> Model:
+    """Return the servers after an action, when replication has come to rest."""
+    server = model[action.server]
+    return settle(model.replace(_EFFECTS[type(action)](server, action)))
+
+
+def settle(model: Model) -> Model:
+    """Deliver everything the running channels would deliver."""
+    while True:
+        before = model
+        for server in model.servers.values():
+            for channel in server.channels:
+                model = model.replace(_receive(model, model[server.name], channel.name))
+        if model == before:
+            return model
+
+
+def delivery(model: Model, server: ModelServer, channel: ModelChannel) -> GtidSet:
+    """Return what a channel would bring its server now if it ran, doomed events included.
+
+    A receiver drops events that carry its own server_id, so a server's own transactions never come
+    back to it (replicate_same_server_id is off).
+    """
+    source = model.servers.get(channel.source) if channel.source is not None else None
+    if source is None or refused(source, server, channel):
+        return GtidSet()
+    coming = (source.available - server.executed).without_uuid(server.server_uuid)
+    return coming if channel.auto_position else coming - channel.bypassed
+
+
+def _receive(model: Model, server: ModelServer, name: str) -> ModelServer:
+    channel = server.channel(name)
+    assert channel is not None, "channels do not vanish in the model"
+    if not channel.running or channel.is_stuck:
+        return server
+    coming = delivery(model, server, channel)
+    if coming & channel.doomed:
+        # Somewhere on the way the applier stops; count on nothing behind that.
+        return server.with_channel(name, is_stuck=True)
+    return replace(server, executed=server.executed | coming) if coming else server
+
+
+def _inject(server: ModelServer, action: InjectEmpty) -> ModelServer:
+    return replace(server, executed=server.executed | action.gtids)
+
+
+def _append(server: ModelServer, action: AppendPurged) -> ModelServer:
+    return replace(
+        server, executed=server.executed | action.gtids, purged=server.purged | action.gtids
+    )
+
+
+def _reset(server: ModelServer, action: ResetAndPurge) -> ModelServer:
+    goal = action.executed | action.gtids
+    return replace(server, executed=goal, purged=goal)
+
+
+def _move(server: ModelServer, action: MovePast) -> ModelServer:
+    channel = server.channel(action.channel)
+    assert channel is not None, "the planner checked that the channel exists"
+    gtid = GtidSet.of(action.event.gtid)
+    return server.with_channel(
+        action.channel,
+        auto_position=False,
+        running=True,
+        is_stuck=False,
+        retrieved=GtidSet(),
+        bypassed=channel.bypassed | action.event.before | gtid,
+    )
+
+
+def _auto_position(server: ModelServer, action: AutoPositionOn) -> ModelServer:
+    return server.with_channel(action.channel, auto_position=True, running=True, bypassed=GtidSet())
+
+
+def _start(server: ModelServer, action: StartChannel) -> ModelServer:
+    return server.with_channel(action.channel, running=True)
+
+
+def _stop(server: ModelServer, action: StopChannel) -> ModelServer:
+    return server.with_channel(action.channel, running=False)
+
+
+_EFFECTS: Mapping[type[Action], Callable[[ModelServer, Any], ModelServer]] = {
+    InjectEmpty: _inject,
+    AppendPurged: _append,
+    ResetAndPurge: _reset,
+    MovePast: _move,
+    AutoPositionOn: _auto_position,
+    StartChannel: _start,
+    StopChannel: _stop,
+}

@@ -1,0 +1,44 @@
+"""What a procedure is: an action as a script and in words, before it has a number in a plan."""
+
+from dataclasses import dataclass
+
+from gtid import GtidSet
+from repair.model import Model, ModelServer
+from repair.steps import Guard
+from topology.dialect import Dialect, dialect_of
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """An action as a script and in words: what becomes a step."""
+
+    title: str
+    preconditions: tuple[Guard, ...]
+    statements: tuple[str, ...]
+    verifications: tuple[Guard, ...]
+    check: str
+    undo: str
+    estimated_seconds: int
+    estimate_assumes: str
+    if_stopped: str
+    risk: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where an action is carried out: the servers before and after it, by the model."""
+
+    server: ModelServer
+    before: Model
+    after: Model
+
+    @property
+    def dialect(self) -> Dialect:
+        """Return the words of the server."""
+        return dialect_of(self.server.version)
+
+    @property
+    def arriving(self) -> GtidSet:
+        """Return what the model expects the server to have afterwards and not before."""
+        return self.after[self.server.name].executed - self.server.executed

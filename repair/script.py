@@ -1,0 +1,131 @@
+"""The lines scripts are made of: conditional statements, bounded waits, and the common guards.
+
+1. @go is 1 until a guard fails; @done says that the goal was reached before. Nothing is changed
+   unless @go holds and @done does not: run again, a finished script changes nothing.
+2. Plain SQL only: no stored program, nothing a client would have to understand. A statement becomes
+   conditional by being prepared from a text (Reference Manual, "SQL Syntax Permitted in Prepared
+   Statements"; seen on 5.6.24 and 9.7.4).
+"""
+
+from gtid import Gtid, GtidSet
+from repair.dialect import ChannelQuestions
+from repair.steps import Guard
+from topology.dialect import Dialect
+from topology.quoting import quote_string
+
+# How long a script waits for transactions to be applied before it says that they were not.
+APPLY_WAIT_SECONDS_MAX = 120
+# It waits in turns, and ends early if the applier stops.
+APPLY_TURN_SECONDS = 10
+# How often, one second each, a script looks whether a started channel is connected.
+CONNECT_LOOKS_MAX = 15
+
+# Put before a thread id it makes a number beyond any GNO in use, and within 64 bits.
+_THREAD_ID_PREFIX = "100000000"
+_STATEMENT_CHARACTERS_SHOWN = 120
+
+RUN_TODO = ("PREPARE todo FROM @todo;", "EXECUTE todo;")
+
+
+def if_go(statement: str) -> tuple[str, ...]:
+    """Run a statement unless a guard has failed."""
+    return (f"SET @todo = IF(@go, {quote_string(statement)}, 'DO 0');", *RUN_TODO)
+
+
+def unless_done(statement: str) -> tuple[str, ...]:
+    """Run a statement unless a guard has failed or the goal was reached before."""
+    return (f"SET @todo = IF(@go AND NOT @done, {quote_string(statement)}, 'DO 0');", *RUN_TODO)
+
+
+def empty_transaction(gtid: Gtid) -> tuple[str, ...]:
+    """Commit nothing under a GTID. Without @go, or if it is executed, this leaves nothing."""
+    value = f"IF(@go, {quote_string(str(gtid))}, 'AUTOMATIC')"
+    return (f"SET SESSION gtid_next = {value};", "BEGIN;", "COMMIT;")
+
+
+def until_runs(asks: ChannelQuestions) -> tuple[str, ...]:
+    """Look once a second, until the channel runs or the looks are used up."""
+    look = f"DO SLEEP(IF(@go AND NOT IFNULL({asks.runs}, FALSE), 1, 0))"
+    return (*_prepared("look", look), *("EXECUTE look;" for _ in range(CONNECT_LOOKS_MAX)))
+
+
+def until_executed(dialect: Dialect, asks: ChannelQuestions, gtids: GtidSet) -> tuple[str, ...]:
+    """Wait until the GTIDs are executed, the channel stops, or the time is used up."""
+    if not gtids:
+        return ()
+    wait = f"{dialect.wait_for_gtids}({literal(gtids)}, {APPLY_TURN_SECONDS})"
+    look = f"DO IF(@go AND IFNULL({asks.runs}, FALSE), {wait}, NULL)"
+    turns = APPLY_WAIT_SECONDS_MAX // APPLY_TURN_SECONDS
+    return (*_prepared("look", look), *("EXECUTE look;" for _ in range(turns)))
+
+
+def _prepared(name: str, statement: str) -> tuple[str, ...]:
+    return (f"SET @{name} = {quote_string(statement)};", f"PREPARE {name} FROM @{name};")
+
+
+def not_owned(name: str, gtids: GtidSet) -> Guard:
+    """Require that none of these is being committed now.
+
+    gtid_owned reads `UUID:GNO#thread:GNO#thread`; with the thread ids moved out of reach it is a
+    GTID set.
+    """
+    owned = f"REPLACE(@@GLOBAL.gtid_owned, '#', ':{_THREAD_ID_PREFIX}')"
+    wanted = literal(gtids)
+    return Guard(
+        f"GTID_SUBSET({wanted}, GTID_SUBTRACT({wanted}, {owned}))",
+        f"{name}: one of these transactions is being committed right now; nothing was changed; run"
+        " this again in a moment",
+    )
+
+
+def executed(name: str, gtids: GtidSet) -> Guard:
+    """Require that all of these are executed."""
+    return Guard(
+        f"GTID_SUBSET({literal(gtids)}, @@GLOBAL.gtid_executed)",
+        f"{name}: the goal is not reached, gtid_executed lacks some of the GTIDs; run this again",
+    )
+
+
+def applied(name: str, gtids: GtidSet, dialect: Dialect) -> Guard:
+    """Require that all of these have arrived, after a wait for them."""
+    return Guard(
+        f"GTID_SUBSET({literal(gtids)}, @@GLOBAL.gtid_executed)",
+        f"{name}: not all has arrived after {APPLY_WAIT_SECONDS_MAX} s; read"
+        f" {dialect.show_replica_status}: if both threads run, it only needs time; run this again",
+    )
+
+
+def runs(name: str, asks: ChannelQuestions, dialect: Dialect) -> Guard:
+    """Require that both threads run and the receiver is connected."""
+    return Guard(
+        f"IFNULL({asks.runs}, FALSE)",
+        f"{name}: replication does not run; read {dialect.show_replica_status}, then audit and plan"
+        " again",
+    )
+
+
+def same_source(name: str, asks: ChannelQuestions, source_uuid: str) -> Guard:
+    """Require that the channel, as far as it says, has the source the plan was made for."""
+    return Guard(
+        f"IFNULL({asks.source_uuid}, {quote_string(source_uuid)}) = {quote_string(source_uuid)}",
+        f"{name}: the channel has another source now than when the plan was made; nothing was"
+        " changed; audit and plan again",
+    )
+
+
+def literal(gtids: GtidSet) -> str:
+    """Return a set as an SQL string."""
+    return quote_string(str(gtids))
+
+
+def transactions(count: int, kind: str = "") -> str:
+    """Say how many."""
+    return f"{count:,} {kind}transaction" + ("" if count == 1 else "s")
+
+
+def short(statement: str) -> str:
+    """Return a statement on one line of a screen."""
+    line = " ".join(statement.split())
+    if len(line) <= _STATEMENT_CHARACTERS_SHOWN:
+        return line
+    return line[: _STATEMENT_CHARACTERS_SHOWN - 1] + "…"

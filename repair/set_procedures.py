@@ -1,0 +1,147 @@
+"""Scripts that change a server's GTID sets: empty transactions, gtid_purged, and the old reset."""
+
+from repair.actions import AppendPurged, InjectEmpty, ResetAndPurge
+from repair.dialect import for_channel
+from repair.procedure import Procedure, Setting
+from repair.script import (
+    RUN_TODO,
+    empty_transaction,
+    executed,
+    if_go,
+    literal,
+    not_owned,
+    transactions,
+    unless_done,
+)
+from repair.steps import Guard
+
+_EMPTY_PER_SECOND = 200  # commits with sync_binlog = 1 on an ordinary disk
+_REMAIN = "cannot be undone: a GTID, once executed, stays in every server's history"
+
+
+def inject_empty(action: InjectEmpty, _setting: Setting) -> Procedure:
+    """Empty transactions, one after the other."""
+    name, count = action.server, action.gtids.gtid_count
+    return Procedure(
+        title=f"commit {transactions(count, 'empty ')} on {name}",
+        preconditions=(not_owned(name, action.gtids),),
+        statements=(
+            *tuple(line for gtid in action.gtids.gtids() for line in empty_transaction(gtid)),
+            "SET SESSION gtid_next = 'AUTOMATIC';",
+        ),
+        verifications=(executed(name, action.gtids),),
+        check=f"SELECT GTID_SUBTRACT({literal(action.gtids)}, @@GLOBAL.gtid_executed);  -- empty",
+        undo=_REMAIN,
+        estimated_seconds=1 + count // _EMPTY_PER_SECOND,
+        estimate_assumes=f"{_EMPTY_PER_SECOND} commits a second",
+        if_stopped="some of the GTIDs are executed, the others are not; run the script again",
+        risk="the content of these transactions will never be applied here",
+    )
+
+
+def append_purged(action: AppendPurged, _setting: Setting) -> Procedure:
+    """One statement, for what is lacking when it runs."""
+    name = action.server
+    return Procedure(
+        title=f"add {transactions(action.gtids.gtid_count)} to gtid_purged on {name}",
+        preconditions=(not_owned(name, action.gtids),),
+        statements=(
+            f"SET @lacking = GTID_SUBTRACT({literal(action.gtids)}, @@GLOBAL.gtid_executed);",
+            "SET @done = (@lacking = '');",
+            (
+                "SET @todo = IF(@go AND NOT @done,"
+                " CONCAT('SET GLOBAL gtid_purged = ''+', @lacking, ''''), 'DO 0');"
+            ),
+            *RUN_TODO,
+        ),
+        verifications=(executed(name, action.gtids),),
+        check=f"SELECT GTID_SUBTRACT({literal(action.gtids)}, @@GLOBAL.gtid_executed);  -- empty",
+        undo=_REMAIN,
+        estimated_seconds=2,
+        estimate_assumes="one rotation of the binary log",
+        if_stopped="either all of it has happened or none; run the script again",
+        risk="the content of these transactions will never be applied here, and this server can"
+        " never send them",
+        warnings=(
+            (
+                f"a replica of {name} that is not in this plan and lacks these GTIDs will get error"
+                " 1236"
+            ),
+        ),
+    )
+
+
+def reset_and_purge(action: ResetAndPurge, setting: Setting) -> Procedure:
+    """Delete the history and write it anew, with what was lacking in it: the old way."""
+    name, goal = action.server, action.executed | action.gtids
+    dialect = setting.dialect
+    here = "@@GLOBAL.gtid_executed"
+    finished = f"GTID_SUBSET({literal(goal)}, {here})"
+    undisturbed = (
+        f"{here} = '' OR (GTID_SUBSET({here}, {literal(action.executed)})"
+        f" AND GTID_SUBSET({literal(action.executed)}, {here}))"
+    )
+    return Procedure(
+        title=f"reset the history of {name} and write it anew with"
+        f" {transactions(action.gtids.gtid_count)} more",
+        preconditions=(
+            Guard(f"GTID_SUBSET(@@GLOBAL.gtid_purged, {here})", f"{name}: read in mid-reset"),
+            Guard(
+                f"@@GLOBAL.gtid_owned = '' OR {finished}",
+                f"{name}: transactions are running; stop all writes to it, then run this again",
+            ),
+            Guard(
+                f"{finished} OR {undisturbed}",
+                f"{name}: gtid_executed is not what the plan was made for; stop all writes, wait"
+                " until the servers agree, and plan again; nothing was changed",
+            ),
+        ),
+        statements=(
+            f"SELECT {here} AS `gtid_executed before: keep this`;",
+            f"SET @done = {finished};",
+            *(
+                line
+                for channel in setting.server.channels
+                for line in unless_done(
+                    f"{dialect.stop_replica}{for_channel(dialect, channel.name)}"
+                )
+            ),
+            *Guard(
+                f"@done OR {undisturbed}",
+                f"{name}: gtid_executed moved while its channels stopped; stop all writes and plan"
+                " again; its binary logs were not touched, its channels are stopped",
+            ).statements(),
+            (
+                f"SET @todo = IF(@go AND NOT @done AND {here} <> '',"
+                f" '{dialect.reset_binary_logs_and_gtids}', 'DO 0');"
+            ),
+            *RUN_TODO,
+            *unless_done(f"SET GLOBAL gtid_purged = {literal(goal)}"),
+            *Guard(
+                f"{finished} AND (@done OR GTID_SUBSET({here}, {literal(goal)}))",
+                f"{name}: gtid_executed is not what it should be; do NOT start its channels; run"
+                " this script again",
+            ).statements(),
+            *(
+                line
+                for channel in action.restart
+                for line in if_go(f"{dialect.start_replica}{for_channel(dialect, channel)}")
+            ),
+        ),
+        verifications=(executed(name, goal),),
+        check=f"SELECT GTID_SUBTRACT({literal(goal)}, {here});  -- empty",
+        undo="cannot be undone: the binary logs are gone; take a copy of them first",
+        estimated_seconds=10,
+        estimate_assumes="a few hundred binary log files to delete",
+        if_stopped=f"gtid_executed of {name} may be EMPTY: let nobody write to it and start none of"
+        " its channels, and run this script again at once; it holds the whole set",
+        risk="all binary logs of this server are deleted; point-in-time recovery from them ends"
+        " here, and replicas in need of them get error 1236",
+        warnings=(
+            (
+                f"only if the DATA is known to be equal: compare the tables of {name} with"
+                " its source first (a checksum tool, or mysqldump and diff)"
+            ),
+            f"before, stop every write to {name} and to its sources, and copy its binary logs",
+        ),
+    )

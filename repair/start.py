@@ -1,0 +1,103 @@
+"""The servers as a plan begins: a model made of the last readings and of what the audit found."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from gtid import GtidSet
+from repair.evidence import FailingEvent
+from repair.model import Model, ModelChannel, ModelServer, settle
+from topology.findings import ClusterAudit, Finding
+from topology.graph import build_graph
+from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
+
+# The applier stands still at these until somebody repairs it.
+_STUCK_CODES = frozenset({"A1", "A2", "A3"})
+# Nothing said of these servers' sets is true.
+_DISTRUSTED_CODES = frozenset({"C1", "U2"})
+
+
+def known_servers(snapshot: ClusterSnapshot, audit: ClusterAudit) -> dict[str, ServerSnapshot]:
+    """Return the last readings a plan may rest on, by name."""
+    distrusted = {
+        name
+        for finding in audit.findings
+        if finding.code in _DISTRUSTED_CODES
+        for name in (finding.source, finding.replica)
+    }
+    return {
+        server.name: server
+        for server in snapshot.last
+        if server.is_judgeable
+        and server.version is not None
+        and server.channels is not None
+        and server.name not in distrusted
+    }
+
+
+def start_model(
+    snapshot: ClusterSnapshot, audit: ClusterAudit, events: Mapping[str, FailingEvent]
+) -> Model:
+    """Return the servers as they will be when replication, as it is, has come to rest."""
+    known = known_servers(snapshot, audit)
+    source_of = {
+        (edge.replica, edge.channel.name): edge.source for edge in build_graph(snapshot).edges
+    }
+    return settle(
+        Model(
+            {
+                name: _server(
+                    server,
+                    tuple(
+                        _channel(
+                            channel,
+                            source=source_of.get((name, channel.name)),
+                            findings=[
+                                finding
+                                for finding in audit.findings
+                                if (finding.replica, finding.channel) == (name, channel.name)
+                            ],
+                            events=events,
+                        )
+                        for channel in server.channels or ()
+                    ),
+                )
+                for name, server in known.items()
+            }
+        )
+    )
+
+
+def _server(server: ServerSnapshot, channels: tuple[ModelChannel, ...]) -> ModelServer:
+    server_uuid, version = server.server_uuid, server.version
+    assert isinstance(server_uuid, UUID), "known servers have a UUID"
+    assert version is not None, "known servers have a version"
+    return ModelServer(
+        name=server.name,
+        server_uuid=server_uuid,
+        version=version,
+        executed=server.gtid_executed or GtidSet(),
+        purged=server.gtid_purged or GtidSet(),
+        channels=channels,
+    )
+
+
+def _channel(
+    channel: ChannelSnapshot,
+    *,
+    source: str | None,
+    findings: list[Finding],
+    events: Mapping[str, FailingEvent],
+) -> ModelChannel:
+    return ModelChannel(
+        name=channel.name,
+        source=source,
+        auto_position=channel.auto_position,
+        running=(
+            channel.receiver is not ThreadState.STOPPED
+            and channel.applier is not ThreadState.STOPPED
+        ),
+        retrieved=channel.gtid_retrieved,
+        bypassed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H1"),
+        doomed=GtidSet.of(events[finding.id].gtid for finding in findings if finding.id in events),
+        is_stuck=any(finding.code in _STUCK_CODES for finding in findings),
+    )

@@ -1,0 +1,80 @@
+"""One step of a plan: a script for one server, and what a person must know to run it.
+
+1. A step is finished text: what is written to the file, shown and stored is made from it alone.
+2. A guard is a condition and what to say when it does not hold. A condition that is NULL does not
+   hold.
+3. This file knows no SQL beyond the guard itself.
+"""
+
+import re
+from dataclasses import dataclass
+
+from topology.quoting import quote_string
+
+# The text of error 1231 shows 200 characters of the refused value (share/errmsg-utf8.txt, seen on
+# 5.6.24 and 9.7.4). Error 1772 shows as many on 5.6, and only about 25 on 9.7.
+GUARD_CHARACTERS_MAX = 200
+_CUT = "..."
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What must be true for the script to go on, and what to say if it is not."""
+
+    condition: str  # an SQL expression
+    message: str
+
+    def __post_init__(self) -> None:
+        if len(self.message) > GUARD_CHARACTERS_MAX:
+            cut = self.message[: GUARD_CHARACTERS_MAX - len(_CUT)] + _CUT
+            object.__setattr__(self, "message", cut)
+
+    def statements(self) -> tuple[str, ...]:
+        """Return the statements that end the script if the condition does not hold.
+
+        `completion_type` is set to itself, or to the message, which the server refuses with error
+        1231. The client stops there. Where it was told not to stop (--force, `source`), @go is 0
+        and no later statement of the script changes anything.
+        """
+        return (
+            f"SET @go = @go AND IFNULL(({self.condition}), FALSE);",
+            (
+                "SET SESSION completion_type = IF(@go, @@SESSION.completion_type,"
+                f" {quote_string(self.message)});"
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One script, in the order of the plan. `number` counts from 1."""
+
+    number: int
+    action: str  # the name of the action's class
+    server: str
+    host: str
+    port: int
+    title: str
+    why: str
+    finding_ids: tuple[str, ...]
+    preconditions: tuple[Guard, ...]
+    statements: tuple[str, ...]
+    verifications: tuple[Guard, ...]
+    check: str  # what a person may look at
+    undo: str
+    estimated_seconds: int
+    estimate_assumes: str
+    if_stopped: str
+    risk: str
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        assert self.number >= 1, "steps are counted from 1"
+        assert self.finding_ids, "a step answers a finding"
+        assert self.verifications, "a step says when it has reached its goal"
+
+    @property
+    def file_name(self) -> str:
+        """Return the name of its script: number and server, with nothing a shell would mind."""
+        return f"{self.number:02d}-{_UNSAFE.sub('_', self.server)}.sql"

@@ -1,0 +1,372 @@
+"""From one finding and one strategy to actions, or to the reason why not.
+
+1. One function for each strategy, in the table at the end, keyed as in topology/strategies.py.
+2. A strategy proposes; it does not simulate. The planner does, and an invariant may still refuse.
+3. What is not planned yet is in BY_HAND, with what a person would do.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from gtid import GtidSet
+from repair.actions import (
+    Action,
+    AppendPurged,
+    AutoPositionOn,
+    InjectEmpty,
+    MovePast,
+    ResetAndPurge,
+    StartChannel,
+    StopChannel,
+)
+from repair.evidence import FailingEvent
+from repair.model import Model, ModelChannel, ModelServer, refused
+from topology.dialect import dialect_of
+from topology.findings import Finding
+
+# Three lines each: what one script may hold and a person may still look through.
+INJECTED_PER_SCRIPT_MAX = 1_000
+# Beyond it, and before 8.0, somebody should look for another way.
+INJECTED_GTIDS_MAX = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a strategy is not planned, and what to do by hand if anything."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Actions in order, and what must be known about data before they run."""
+
+    actions: tuple[Action, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One finding, before the servers as the plan so far will leave them."""
+
+    finding: Finding
+    model: Model
+    event: FailingEvent | None
+    is_chosen: bool  # somebody asked for this strategy by name
+    unread: tuple[str, ...]  # servers of the cluster that nothing is known of
+    snapshot_executed: Mapping[str, GtidSet]
+
+    @property
+    def replica(self) -> ModelServer | None:
+        """Return the finding's replica, if it could be read."""
+        return self.model.servers.get(self.finding.replica or "")
+
+    @property
+    def source(self) -> ModelServer | None:
+        """Return the finding's source, if it is in the snapshot and could be read."""
+        return self.model.servers.get(self.finding.source or "")
+
+    @property
+    def channel(self) -> ModelChannel | None:
+        """Return the finding's channel on its replica."""
+        if self.replica is None or self.finding.channel is None:
+            return None
+        return self.replica.channel(self.finding.channel)
+
+    @property
+    def is_hole(self) -> bool:
+        """Tell whether the replica lacks transactions, rather than has too many."""
+        return self.finding.code.startswith("H")
+
+
+Outcome = Proposal | Refusal
+Planner = Callable[[Case], Outcome]
+
+
+def position_bypass(case: Case) -> Outcome:
+    """Move past the event, fill the hole, switch auto-position on: in this order."""
+    event, replica, channel = case.event, case.replica, case.channel
+    if replica is None or channel is None:
+        return Refusal("the replica, or its channel, could not be read")
+    if event is None:
+        return Refusal(
+            "the failing event has not been read from the source, and a position must not be"
+            " guessed; give the plan access to the source's binary log (REPLICATION SLAVE)"
+        )
+    skipped = event.before - replica.executed
+    if skipped:
+        return Refusal(
+            f"{skipped.shortened()} stand before the failing event in the log and are not executed:"
+            " the parallel applier left gaps; close them first (START … UNTIL SQL_AFTER_MTS_GAPS)"
+        )
+    gtid = GtidSet.of(event.gtid)
+    return Proposal(
+        (
+            MovePast(replica.name, channel.name, event),
+            InjectEmpty(replica.name, gtid, may_be_executed=True),
+            AutoPositionOn(replica.name, channel.name, filled=gtid),
+        )
+    )
+
+
+def refetch(case: Case) -> Outcome:
+    """Let the source send again what is lacking."""
+    replica, channel, source = case.replica, case.channel, case.source
+    if replica is None or channel is None:
+        return Refusal("the replica, or its channel, could not be read")
+    if source is None:
+        return Refusal("the source is not a server of this snapshot: nobody knows what it purged")
+    if channel.is_stuck:
+        return Refusal("the applier is stopped by an event; repair that first")
+    if case.event is not None:
+        return Refusal(
+            f"{case.event.gtid} was logged with error {case.event.error_code}: fetched again it"
+            f" would stop the applier again; {replica.name} is better off without it"
+        )
+    gone = case.finding.gtid_set - replica.executed - source.available
+    if case.is_hole and gone:
+        return Refusal(f"{source.name} can no longer send {gone.shortened()}")
+    return Proposal((AutoPositionOn(replica.name, channel.name, filled=GtidSet()),))
+
+
+def start_channel(case: Case) -> Outcome:
+    """Start what is configured and stopped: the channel itself, or the way back."""
+    finding = case.finding
+    if finding.code in ("E1", "E2"):
+        starting, sending, name = case.source, case.replica, None
+    else:
+        starting, sending, name = case.replica, case.source, finding.channel
+    if starting is None:
+        return Refusal("no channel is named, or its server could not be read: configure it by hand")
+    channels = [
+        channel
+        for channel in starting.channels
+        if (name is None or channel.name == name)
+        and channel.source == (sending.name if sending is not None else None)
+    ]
+    if not channels:
+        return Refusal(f"{starting.name} has no channel to start")
+    channel = channels[0]
+    if sending is not None:
+        lacking = refused(sending, starting, channel)
+        if lacking:
+            return Refusal(
+                f"{sending.name} would refuse {starting.name} with error 1236:"
+                f" {lacking.shortened()}"
+            )
+        undelivered = finding.gtid_set & (sending.purged | channel.bypassed)
+        if finding.code in ("E1", "E2") and undelivered:
+            return Refusal(f"{sending.name} would not send {undelivered.shortened()}")
+    return Proposal((StartChannel(starting.name, channel.name),))
+
+
+def inject_empty(case: Case) -> Outcome:
+    """Commit empty transactions where they are lacking; replicas first, the source last."""
+    targets = _targets(case)
+    if isinstance(targets, Refusal):
+        return targets
+    most = max((gtids.gtid_count for _, gtids in targets), default=0)
+    if most > INJECTED_GTIDS_MAX:
+        return Refusal(f"{most:,} empty transactions are too many ({INJECTED_GTIDS_MAX:,})")
+    appendable = all(dialect_of(server.version).has_purged_append for server, _ in targets)
+    if most > INJECTED_PER_SCRIPT_MAX and appendable and not case.is_chosen:
+        return Refusal(
+            f"{most:,} transactions are more than {INJECTED_PER_SCRIPT_MAX:,}:"
+            " gtid_purged_append does it in one statement"
+        )
+    actions = [
+        InjectEmpty(server.name, part)
+        for server, gtids in targets
+        for part in _portions(gtids, INJECTED_PER_SCRIPT_MAX)
+    ]
+    return Proposal((*actions, *_way_home(case)), _content_warnings(case))
+
+
+def gtid_purged_append(case: Case) -> Outcome:
+    """Append to gtid_purged where they are lacking; the ends of the chain first."""
+    targets = _targets(case)
+    if isinstance(targets, Refusal):
+        return targets
+    if case.unread:
+        return Refusal(f"{_listed(case.unread)} could not be read, and may depend on the range")
+    old = [server for server, _ in targets if not dialect_of(server.version).has_purged_append]
+    if old:
+        return Refusal(f"{old[0].name} runs {old[0].version}: gtid_purged cannot be appended to")
+    actions = [AppendPurged(server.name, gtids) for server, gtids in targets]
+    return Proposal((*actions, *_way_home(case)), _content_warnings(case))
+
+
+def reset_and_purge(case: Case) -> Outcome:
+    """Delete the history of one server and write it anew; its replicas are stopped meanwhile."""
+    server = case.replica if case.is_hole else case.source
+    if server is None:
+        return Refusal("the server to reset could not be read")
+    if dialect_of(server.version).has_purged_append:
+        return Refusal(f"{server.name} runs {server.version}: gtid_purged_append does it without")
+    if not case.is_chosen:
+        return Refusal("it deletes binary logs, and is only planned when asked for by name")
+    if case.unread:
+        return Refusal(f"{_listed(case.unread)} could not be read, and may replicate from it")
+    if server.executed != case.snapshot_executed[server.name]:
+        return Refusal(
+            f"{server.name} is still receiving transactions: stop all writes, wait, plan again"
+        )
+    below = case.model.replicas_of(server.name)
+    by_position = [replica.name for replica, channel in below if not channel.auto_position]
+    if by_position:
+        return Refusal(
+            f"{_listed(by_position)} replicates from it by file position, which a reset invalidates"
+        )
+    goal = server.executed | case.finding.gtid_set
+    behind = [replica.name for replica, _ in below if not goal <= replica.executed]
+    if behind:
+        return Refusal(f"{_listed(behind)} lacks some of what only its binary logs could send")
+    running = [(replica, channel) for replica, channel in below if channel.running]
+    restart = tuple(channel.name for channel in server.channels if channel.running)
+    actions: list[Action] = [StopChannel(each.name, channel.name) for each, channel in running]
+    actions.append(
+        ResetAndPurge(server.name, case.finding.gtid_set, server.executed, restart=restart)
+    )
+    actions.extend(StartChannel(each.name, channel.name) for each, channel in running)
+    return Proposal((*actions, *_way_home(case)), _content_warnings(case))
+
+
+def _targets(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
+    """Return where which GTIDs are lacking, in the order in which to add them.
+
+    A hole concerns its replica. Extra transactions concern their source, and whoever else will not
+    get them from a server that can still send them.
+    """
+    wanted = case.finding.gtid_set
+    if case.is_hole:
+        servers = [case.replica] if case.replica is not None else []
+    elif case.source is None:
+        servers = []
+    else:
+        held = {name for name, each in case.model.servers.items() if wanted <= each.available}
+        distance = _distances(case.model, case.source.name)
+        others = [
+            each
+            for name, each in case.model.servers.items()
+            if name in distance
+            and name != case.source.name
+            and not held & _upstream(case.model, name)
+        ]
+        others.sort(key=lambda each: (-distance[each.name], each.name))
+        servers = [*others, case.source]
+    if not servers:
+        return Refusal("the server that lacks them could not be read")
+    tagged = any(tsid.tag for tsid in wanted.tsids)
+    for server in servers:
+        if tagged and not dialect_of(server.version).has_tags:
+            return Refusal(f"{server.name} runs {server.version}, which knows no tags")
+    return [(server, wanted - server.executed) for server in servers if wanted - server.executed]
+
+
+def _distances(model: Model, source: str) -> dict[str, int]:
+    """Return how many channels lie between a server and each that receives from it."""
+    distance = {source: 0}
+    frontier = [source]
+    while frontier:
+        name = frontier.pop(0)
+        for replica, _ in model.replicas_of(name):
+            if replica.name not in distance:
+                distance[replica.name] = distance[name] + 1
+                frontier.append(replica.name)
+    return distance
+
+
+def _upstream(model: Model, name: str) -> set[str]:
+    """Return every server a server receives from, through channels running or stopped."""
+    found: set[str] = set()
+    frontier = [name]
+    while frontier:
+        for channel in model[frontier.pop()].channels:
+            source = channel.source
+            if source is not None and source in model.servers and source not in found:
+                found.add(source)
+                frontier.append(source)
+    return found
+
+
+def _way_home(case: Case) -> tuple[Action, ...]:
+    """Return what brings a bypassed channel back to auto-position, once its hole is filled."""
+    channel = case.channel
+    if not case.is_hole or channel is None or case.replica is None or channel.auto_position:
+        return ()
+    return (AutoPositionOn(case.replica.name, channel.name, filled=case.finding.gtid_set),)
+
+
+def _content_warnings(case: Case) -> tuple[str, ...]:
+    count = case.finding.gtid_set.gtid_count
+    lacking, holding = case.finding.replica, case.finding.source
+    if not case.is_hole:
+        lacking, holding = holding, lacking
+    return (
+        (
+            f"the sets will agree, the data may not: what {count:,} transaction(s) did on {holding}"
+            f" is declared unneeded on {lacking}; compare the tables they touch first"
+        ),
+    )
+
+
+def _portions(gtids: GtidSet, count: int) -> list[GtidSet]:
+    portions = []
+    while gtids:
+        part = gtids.first(count)
+        portions.append(part)
+        gtids -= part
+    return portions
+
+
+def _listed(names: list[str] | tuple[str, ...]) -> str:
+    return ", ".join(names)
+
+
+PLANNERS: Mapping[str, Planner] = {
+    "position_bypass": position_bypass,
+    "refetch": refetch,
+    "auto_position_on": refetch,
+    "inject_empty": inject_empty,
+    "gtid_purged_append": gtid_purged_append,
+    "reset_and_purge": reset_and_purge,
+    "start_channel": start_channel,
+}
+
+# Which findings a strategy can answer at all, whether or not the catalogue proposes it.
+ANSWERS: Mapping[str, frozenset[str]] = {
+    "position_bypass": frozenset({"A1"}),
+    "refetch": frozenset({"H1", "C3"}),
+    "auto_position_on": frozenset({"H1", "C3"}),
+    "inject_empty": frozenset({"H1", "H4", "H5", "E1", "E2"}),
+    "gtid_purged_append": frozenset({"H1", "H4", "H5", "E1", "E2"}),
+    "reset_and_purge": frozenset({"H1", "H4", "H5", "E1", "E2"}),
+    "start_channel": frozenset({"A7", "E1"}),
+}
+assert ANSWERS.keys() == PLANNERS.keys()
+
+# Strategies without a planner: what a person does.
+BY_HAND: Mapping[str, str] = {
+    "wait": "nothing to run: audit again in a few minutes",
+    "read_again": "nothing to run: audit again",
+    "until_after_gaps": "START REPLICA UNTIL SQL_AFTER_MTS_GAPS, then START REPLICA",
+    "donor_refetch": "point the channel at a donor that still has them (auto-position on), wait"
+    " until they are applied, and point it back",
+    "redo_on_source": "stop writes on the source before it reuses the numbers; take the"
+    " transactions from the replica's binary log (mysqlbinlog --include-gtids) and apply them on"
+    " the source under their GTIDs",
+    "undo_on_replica": "read the rows from the replica's binary log (mysqlbinlog --verbose"
+    " --include-gtids), reverse them there by hand, then audit again",
+    "reclone": "restore the server from a backup or clone of its source, and attach it by"
+    " auto-position",
+    "data_repair": "compare the rows on both servers and decide which version is right",
+    "resolve_conflict": "look at the row the error names on both servers; make the replica's row"
+    " as the event expects it, then start the applier",
+    "raise_retention": "set binlog_expire_logs_seconds (expire_logs_days before 8.0) higher on the"
+    " source now",
+    "kill_blocker": "find the session in performance_schema.metadata_locks and KILL it",
+    "new_server_uuid": "stop the server, remove auto.cnf from its data directory, start it",
+    "configure": "change the setting, in the configuration file too",
+    "grant": "grant the privilege or mend the access, and audit again",
+    "explain": "read the error text; `gtid-audit explain` says what it means",
+}

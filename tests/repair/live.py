@@ -1,0 +1,86 @@
+"""Audits, plans and runs scripts on real servers, as a person would."""
+
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from compose.native.server import Server
+from compose.native.shapes import Topology
+from repair import Plan, plan_repair
+from repair.adapters.read_events import EventsRead, read_events
+from repair.render import render_files
+from repair.steps import Step
+from topology.adapters.collect import CollectLimits, collect_cluster
+from topology.audit import audit_cluster
+from topology.findings import ClusterAudit
+from topology.snapshot import ClusterSnapshot
+from topology.target import ServerTarget
+
+_CLEAN_SECONDS_MAX = 30.0
+_LIMITS = CollectLimits(server_seconds_max=20.0, looks_max=3)
+
+
+@dataclass(frozen=True)
+class Examination:
+    snapshot: ClusterSnapshot
+    audit: ClusterAudit
+    read: EventsRead
+
+    @property
+    def codes(self) -> list[str]:
+        return [finding.code for finding in self.audit.findings]
+
+    def plan(self, choices: Mapping[str, str] | None = None) -> Plan:
+        return plan_repair(self.snapshot, self.audit, choices=choices, events=self.read.events)
+
+
+def examine(topology: Topology) -> Examination:
+    targets = {
+        name: ServerTarget(name, server.host, server.port, "root")
+        for name, server in topology.servers.items()
+    }
+    snapshot = collect_cluster("cluster", list(targets.values()), limits=_LIMITS)
+    audit = audit_cluster(snapshot)
+    return Examination(
+        snapshot, audit, read_events(snapshot, audit, targets, timeout_seconds_max=20.0)
+    )
+
+
+def run_step(topology: Topology, plan: Plan, step: Step) -> subprocess.CompletedProcess[str]:
+    return topology[step.server].client(render_files(plan)[step.file_name])
+
+
+def run_plan(topology: Topology, plan: Plan) -> None:
+    for step in plan.steps:
+        done = run_step(topology, plan, step)
+        assert done.returncode == 0, f"{step.file_name}: {done.stderr}\n{done.stdout}"
+        assert f"step {step.number} is done" in done.stdout
+
+
+def await_clean(topology: Topology) -> None:
+    """Audit until no finding but what time heals is left: a started channel needs a moment."""
+    deadline = time.monotonic() + _CLEAN_SECONDS_MAX
+    while True:
+        examination = examine(topology)
+        left = [code for code in examination.codes if not code.startswith("T")]
+        if not left:
+            return
+        assert time.monotonic() < deadline, [
+            (finding.code, finding.explanation) for finding in examination.audit.findings
+        ]
+        time.sleep(0.2)
+
+
+def executed(server: Server) -> str:
+    return str(server.value("@@GLOBAL.gtid_executed"))
+
+
+def rows(server: Server, table: str) -> list[tuple[object, ...]]:
+    return sorted(server.query(f"SELECT * FROM {table}"))
+
+
+def write_all(plan: Plan, directory: Path) -> None:
+    for name, text in render_files(plan).items():
+        (directory / name).write_text(text)

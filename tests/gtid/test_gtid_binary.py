@@ -19,8 +19,8 @@ C = "ffffffff-0000-4000-8000-00000000abcd"
 X32 = "x" * 32
 A_BYTES = UUID(A).bytes
 
-# Bodies of Previous_gtids events (checksum cut off) from the binary log of a MySQL 9.7.4 server, after
-# SET GTID_NEXT = ...; BEGIN; COMMIT for each GTID, and FLUSH BINARY LOGS. They settle that the
+# Bodies of Previous_gtids events (checksum cut off) from the binary log of a MySQL 9.7.4 server,
+# after SET GTID_NEXT = ...; BEGIN; COMMIT for each GTID, and FLUSH BINARY LOGS. They settle that the
 # length of a tag is written doubled: 02 before "_", 06 before "dba", 40 (hexadecimal) before 32 x.
 WRITTEN_BY_9_7_4 = {
     "0000000000000000": "",
@@ -109,7 +109,9 @@ TAKEN = {
         + (A_BYTES + b"\x00" + interval_bytes(4, 5)),
         f"{A}:4:dba:1-2",
     ),
-    "a tag in capitals": (header(1, 1) + A_BYTES + b"\x06DBA" + interval_bytes(1, 3), f"{A}:dba:1-2"),
+    "a tag in capitals": (
+        header(1, 1) + A_BYTES + b"\x06DBA" + interval_bytes(1, 3), f"{A}:dba:1-2"
+    ),
     "a tag length in two bytes": (
         header(1, 1) + A_BYTES + b"\x0d\x00dba" + interval_bytes(1, 3), f"{A}:dba:1-2"
     ),

@@ -1,8 +1,8 @@
 """Real servers as the judge of text and algebra.
 
-Every text goes to GTID_SUBTRACT(text, ''): it must be taken or refused as we do, and mean the same. The
-9.7 server is the definition, so there are no known differences from it. A 5.6 server reads an older and
-looser grammar; where it differs is listed below, with the reason.
+Every text goes to GTID_SUBTRACT(text, ''): it must be taken or refused as we do, and mean the
+same. The 9.7 server is the definition, and differs only in one defect, which has its own test. A
+5.6 server reads an older and looser grammar; where it differs is listed with the reason.
 """
 
 import random
@@ -155,7 +155,7 @@ def test_mutated_text_is_taken_or_refused_alike_and_at_the_same_place(judge97: J
             continue
         with pytest.raises(MalformedGtidSet) as caught:
             GtidSet.parse(text)
-        # The server looks into a UUID, and behind an end that is out of range; we point to its start.
+        # The server looks into a UUID, and behind an end that is out of range; we at its start.
         if caught.value.expected not in ("a UUID", f"a number from 0 to {GNO_MAX}"):
             assert caught.value.text_position == answer, (SEED, text)
     refused = sum(isinstance(answer, int) for answer in answers)
@@ -227,7 +227,7 @@ def test_one_gtid_is_read_as_gtid_next_is(mysql97: Any, text: str) -> None:
 
 UUID_FORM = re.compile("[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
-# What a text looks like, UUIDs taken out, when a 5.6 server may read it in another way than 9.7 does.
+# What a text looks like, UUIDs taken out, when 5.6 may read it in another way than 9.7 does.
 DIFFERENCES_FROM_5_6 = {
     "there are no tags yet": re.compile(r":\s*[A-Za-z_]"),
     "a UUID needs its dashes": re.compile(r"[0-9A-Fa-f]{32}"),

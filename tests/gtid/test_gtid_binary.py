@@ -20,8 +20,8 @@ X32 = "x" * 32
 A_BYTES = UUID(A).bytes
 
 # Bodies of Previous_gtids events (checksum cut off) from the binary log of a MySQL 9.7.4 server,
-# after SET GTID_NEXT = ...; BEGIN; COMMIT for each GTID, and FLUSH BINARY LOGS. They settle that the
-# length of a tag is written doubled: 02 before "_", 06 before "dba", 40 (hexadecimal) before 32 x.
+# after SET GTID_NEXT = ...; BEGIN; COMMIT for each GTID, and FLUSH BINARY LOGS. They settle that a
+# tag has its length written doubled: 02 before "_", 06 before "dba", 40 (hexadecimal) before 32 x.
 WRITTEN_BY_9_7_4 = {
     "0000000000000000": "",
     (

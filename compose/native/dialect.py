@@ -95,6 +95,7 @@ _NEW = Dialect(
         "--innodb-page-cleaners=1",
         "--innodb-purge-threads=1",
         "--temptable-max-ram=2M",
+        "--performance-schema-max-thread-instances=128",
         "--performance-schema-accounts-size=10",
         "--performance-schema-hosts-size=10",
         "--performance-schema-users-size=10",

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from compose.native.apt import unpack_packages
 from compose.native.cache import Progress, build_once, cache_root, silent
+from compose.native.command import user_option
 from compose.native.installation import Clients, Installation, ProviderMissing, probe_version
 from compose.native.npm import PinnedPackage, unpack_package
 
@@ -238,8 +239,7 @@ def _initialise_old(installation: Installation, folder: Path) -> None:
 
 def _mysqld(installation: Installation, *options: str, stdin: str = "") -> None:
     command = [*installation.mysqld, "--no-defaults", *installation.options, *options]
-    if os.geteuid() == 0:
-        command.append("--user=root")
+    command += user_option()
     _call(
         command,
         what="initialising a data directory",

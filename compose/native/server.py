@@ -7,8 +7,6 @@
 """
 
 import itertools
-import os
-import pwd
 import random
 import re
 import shutil
@@ -18,7 +16,6 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +24,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor, DictCursor
 
 from compose.native.cache import Progress, silent
+from compose.native.command import Settings, server_command
 from compose.native.dialect import Dialect, dialect_of, new_words
 from compose.native.installation import Clients, Installation, Version
 from compose.native.processes import Child, current_supervisor
@@ -55,19 +53,6 @@ _random = random.SystemRandom()  # not seeded by a test: two runs must not choos
 
 class ServerFailed(Exception):
     """A server did not start, or did not stop; the message ends with its error log."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What one server of a topology has its own way. Durability is off: tests are no banks."""
-
-    bind_address: str = "127.0.0.1"
-    sync_binlog: int = 0
-    innodb_flush_log_at_trx_commit: int = 2
-    auto_increment_offset: int = 1
-    auto_increment_increment: int = 1
-    extra: tuple[str, ...] = ()
-    """Further mysqld options, ``--name=value``; they come last and so win."""
 
 
 class Server:
@@ -307,34 +292,14 @@ class Server:
                     raise
 
     def _command(self) -> list[str]:
-        settings = self.settings
-        return [
-            *self.installation.mysqld,
-            "--no-defaults",
-            *self.installation.options,
-            *([f"--user={_user()}"] if os.geteuid() == 0 else []),
-            f"--datadir={self.datadir}",
-            f"--server-id={self.server_id}",
-            f"--port={self.port}",
-            f"--bind-address={settings.bind_address}",
-            "--socket=mysql.sock",
-            "--pid-file=mysqld.pid",
-            f"--report-host={self.host}",
-            f"--report-port={self.port}",
-            "--skip-name-resolve",
-            "--secure-file-priv=",
-            "--gtid-mode=ON",
-            "--enforce-gtid-consistency",
-            "--log-bin=binlog",
-            "--relay-log=relay",
-            f"--sync-binlog={settings.sync_binlog}",
-            f"--innodb-flush-log-at-trx-commit={settings.innodb_flush_log_at_trx_commit}",
-            f"--auto-increment-offset={settings.auto_increment_offset}",
-            f"--auto-increment-increment={settings.auto_increment_increment}",
-            *_SMALL,
-            *self.dialect.server_options,
-            *settings.extra,
-        ]
+        return server_command(
+            self.installation,
+            self.settings,
+            datadir=self.datadir,
+            host=self.host,
+            port=self.port,
+            server_id=self.server_id,
+        )
 
     def _log_since(self, offset: int) -> str:
         with self.error_log.open("rb") as log:
@@ -376,23 +341,6 @@ class Server:
         return Path(datadir).resolve() == self.datadir.resolve()
 
 
-_SMALL = (
-    "--innodb-buffer-pool-size=16M",
-    "--innodb-doublewrite=OFF",
-    "--innodb-read-io-threads=1",
-    "--innodb-write-io-threads=1",
-    "--innodb-use-native-aio=OFF",
-    "--innodb-flush-method=nosync",
-    "--key-buffer-size=16K",
-    "--table-open-cache=200",
-    "--table-definition-cache=400",
-    "--max-connections=100",
-    "--thread-cache-size=8",
-    "--tmp-table-size=1M",
-    "--max-heap-table-size=1M",
-)
-
-
 def free_port(address: str) -> int:
     """Return a port nobody listens on now. Somebody may a moment later: the caller tries again."""
     for port in random.sample(_PORTS, k=200):
@@ -409,7 +357,3 @@ def free_port(address: str) -> int:
 def _all_threads_stopped(pid: int) -> bool:
     states = (path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat"))
     return all(state.rsplit(")", 1)[1].split()[0] == "T" for state in states)
-
-
-def _user() -> str:
-    return pwd.getpwuid(os.geteuid()).pw_name

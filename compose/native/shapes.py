@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from compose.native.cache import Progress, silent
+from compose.native.command import Settings
 from compose.native.installation import Installation
 from compose.native.provision import REPLICATION_USER, seed_data_directory
-from compose.native.server import Server, Settings
+from compose.native.server import Server
 
 _POLL_SECONDS = 0.02
 _SETTLE_SECONDS_MAX = 60.0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from compose.native import processes, server, shapes
+from compose.native import command, processes, server, shapes
 from compose.native.cache import cache_root
 from compose.native.installation import Installation
 from compose.native.processes import Supervisor, SupervisorDied
@@ -144,7 +144,7 @@ def test_a_taken_port_is_answered_by_another_choice(
 
 
 def test_a_server_that_cannot_start_shows_its_log(installation56: Installation) -> None:
-    settings = server.Settings(extra=("--no-such-option=1",))
+    settings = command.Settings(extra=("--no-such-option=1",))
     with (
         pytest.raises(server.ServerFailed, match="no-such-option"),
         shapes.single(installation56, settings=settings),

@@ -66,8 +66,8 @@ class BinlogMisuse(BinlogError):
 class DumpRefused(BinlogError):
     """The server answered the dump request, or broke it off, with an error of its own.
 
-    `code` is the server's error number (1236 for most: ER_MASTER_FATAL_ERROR_READING_BINLOG) and
-    `text` its words, unchanged, because they are what tells a purged file from a lost tail.
+    `code` is the server's error number (1236 for most) and `text` its words, unchanged, because
+    they are what tells a purged file from a lost tail.
     """
 
     def __init__(self, *, code: int, text: str) -> None:

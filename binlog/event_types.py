@@ -20,7 +20,7 @@ class EventType(IntEnum):
     ROTATE = 4
     INTVAR = 5
     LOAD = 6
-    # 7 is SLAVE_EVENT, never written since 4.0.
+    # 7 has not been written since 4.0.
     CREATE_FILE = 8
     APPEND_BLOCK = 9
     EXEC_LOAD = 10

@@ -17,6 +17,7 @@ from binlog.decode import (
     decode_event,
 )
 from binlog.errors import BinlogMisuse, CorruptBinlog, LimitExceeded
+from binlog.event_types import EventType
 from binlog.events import (
     ChecksumAlgorithm,
     Event,
@@ -25,7 +26,7 @@ from binlog.events import (
     PreviousGtids,
     Rotate,
 )
-from binlog.header import HEADER_BYTES, parse_header
+from binlog.header import HEADER_BYTES, EventHeader, parse_header
 from binlog.transactions import Transaction, fold_transactions
 from gtid import GtidSet
 
@@ -34,6 +35,7 @@ TRANSACTIONS_MAX = 10_000
 BYTES_MAX = 256 * 1024 * 1024
 
 _POSITION_BITS = 32
+_IN_NO_FILE = frozenset({EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
 
 # Gives a log's bytes from a position on, in chunks of any size.
 ReadFrom = Callable[[int], Iterable[bytes]]
@@ -178,7 +180,7 @@ class DumpDecoder:
         if header.event_bytes != len(raw):
             what = f"an event of {header.event_bytes} bytes in a packet of {len(raw)}"
             raise CorruptBinlog(file=name, position=self.position, what=what)
-        start, end = self._place(header.event_bytes, header.end_log_pos, header.is_artificial)
+        start, end = self._place(header, name=name)
         checksum = self._description.checksum if self._description else self._checksum
         event = decode_event(
             raw,
@@ -198,12 +200,17 @@ class DumpDecoder:
                 self.file, self.position = file, self._widen(position)
         return event
 
-    def _place(self, size: int, end_log_pos: int, is_artificial: bool) -> tuple[int, int]:
-        """Start and end. What is artificial, or a description sent again, takes no bytes."""
-        if is_artificial or end_log_pos == 0:
+    def _place(self, header: EventHeader, *, name: str) -> tuple[int, int]:
+        """Start and end. What is in no file, or a description sent again, takes no bytes."""
+        if header.is_artificial or header.type_code in _IN_NO_FILE:
             return self.position, self.position
-        end = self._widen(end_log_pos)
-        return max(end - size, 0), end
+        if header.end_log_pos == 0 and header.type_code == EventType.FORMAT_DESCRIPTION:
+            return self.position, self.position
+        end = self._widen(header.end_log_pos)
+        if end < FIRST_POSITION + header.event_bytes:
+            what = f"an event of {header.event_bytes} bytes that ends at {end}"
+            raise CorruptBinlog(file=name, position=self.position, what=what)
+        return end - header.event_bytes, end
 
     def _widen(self, position: int) -> int:
         """Headers keep 32 bits of a position; in a file it only grows, which gives the others."""

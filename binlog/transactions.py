@@ -339,12 +339,10 @@ def _add_query(group: _Group, query: Query) -> bool:
         case _Word.XA_BEGIN:
             group.is_open = True
             group.note(TransactionKind.XA)
-        case _Word.XA_END:
+        case _Word.XA_INNER | _Word.XA_END:
             group.note(TransactionKind.XA)
-        case _Word.PLAIN:
+        case _:
             group.note(TransactionKind.DML if group.is_open else TransactionKind.DDL)
-        case _Word.XA_INNER:
-            pass
     group.add_statement(query)
     return word is _Word.XA_END or not group.is_open
 

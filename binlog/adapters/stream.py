@@ -1,7 +1,7 @@
 """Transactions from a live server, by the replication protocol, over a PyMySQL connection.
 
-1. We are a reader, not a replica: COM_REGISTER_SLAVE is never sent, so we are in no list of
-   replicas, hold back no purge and are waited for by no semi-synchronous source.
+1. We are a reader, not a replica: we never register, so we are in no list of replicas, hold back
+   no purge and are waited for by no semi-synchronous source.
 2. Every dump is non-blocking (BINLOG_DUMP_NON_BLOCK, sql/rpl_constants.h): it ends with the log.
 3. A dump uses its connection up: the server closes it after the answer, and we close it before.
 4. server_id: SERVER_ID_BASE plus our connection id on that server. A server ends an older dump that
@@ -86,7 +86,8 @@ def read_transactions_at(
     """Give the first transactions of a server's log from a position on, which must start an event.
 
     A dump goes on in the next file where one ends, and so does the answer. For a replica's failing
-    event `position` is its Exec_Master_Log_Pos, the start of the failing group, on its source.
+    event `file` and `position` are its Relay_Source_Log_File and Exec_Source_Log_Pos (by today's
+    names): the start of the failing group, on its source.
 
     Raises DumpRefused (the server's own error, 1236 for most), DumpTimedOut, DumpBroken,
     LimitExceeded, CorruptBinlog, UnsupportedBinlog, BinlogMisuse.
@@ -275,7 +276,8 @@ def _translate(error: pymysql.MySQLError, bounds: _Bounds) -> Exception:
     code, text = (error.args[0], str(error.args[-1])) if error.args else (0, str(error))
     if isinstance(code, int) and code and code not in _CLIENT_ERRORS:
         return DumpRefused(code=code, text=text)
-    if time.monotonic() >= bounds.deadline:
+    # PyMySQL raises its own error while it handles the socket's.
+    if isinstance(error.__context__, TimeoutError) or time.monotonic() >= bounds.deadline:
         return bounds.timed_out()
     return DumpBroken(f"the connection broke: {text}")
 

@@ -122,6 +122,12 @@ def test_positions_beyond_4_gib_grow_on() -> None:
     assert (found.start, found.end) == (2**33 + 1000 - 44, 2**33 + 1000)
 
 
+@pytest.mark.parametrize("end_log_pos", [0, 43, 47])
+def test_an_event_of_a_dump_that_would_start_before_its_file(end_log_pos: int) -> None:
+    with pytest.raises(CorruptBinlog, match=f"an event of 44 bytes that ends at {end_log_pos}"):
+        DumpDecoder(checksum=ChecksumAlgorithm.NONE).decode(gtid_at(end_log_pos))
+
+
 def test_heartbeats_move_the_position() -> None:
     decoder = dump_decoder()
     beat = event(EventType.HEARTBEAT, b"binlog.000008", checksum=False, end_log_pos=500)

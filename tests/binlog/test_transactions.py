@@ -45,6 +45,7 @@ def group(*sqls: str) -> Transaction:
         (["XA START 'x'", "INSERT INTO t VALUES (1)", "XA END 'x'"], Kind.XA, False),
         (["XA COMMIT 'x'"], Kind.XA, True),
         (["xa rollback 'x'"], Kind.XA, True),
+        (["XA END 'x'"], Kind.XA, True),
         (["BEGIN", "INSERT INTO t VALUES (1)"], Kind.DML, False),
         (["BEGINNING"], Kind.DDL, True),
     ],

@@ -6,7 +6,12 @@ import struct
 import zlib
 from uuid import UUID
 
+import pytest
+
+from binlog.errors import CorruptBinlog
 from binlog.event_types import EventType
+from binlog.events import Event
+from binlog.scan import scan_events
 
 MAGIC = b"\xfebin"
 UUID_A = UUID("aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaff")
@@ -127,3 +132,21 @@ def payload_body(content: bytes, *, compression: int, uncompressed_bytes: int) -
     return (
         field(2, compression) + field(3, uncompressed_bytes) + field(1, len(content)) + b"\0"
     ) + content
+
+
+def decode(data: bytes) -> list[Event]:
+    return list(scan_events([data], file="log"))
+
+
+def body_of(kind: int, body: bytes, **header: int) -> object:
+    log = Log()
+    log.add(kind, body, **header)
+    return decode(bytes(log))[-1].body
+
+
+def failure(data: bytes) -> CorruptBinlog:
+    with pytest.raises(CorruptBinlog) as caught:
+        decode(data)
+    assert caught.value.file == "log"
+    assert str(caught.value).startswith(f"log: at byte {caught.value.position}: ")
+    return caught.value

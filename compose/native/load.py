@@ -6,8 +6,10 @@ It does not know what the servers are to each other.
 """
 
 import signal
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from compose.native.installation import Clients
 from compose.native.processes import Child, current_supervisor
@@ -16,6 +18,8 @@ from compose.native.server import Server
 
 _FOREVER = 2_000_000_000
 _STOP_SECONDS_MAX = 10.0
+_FIRST_WRITE_SECONDS_MAX = 30.0
+_POLL_SECONDS = 0.02
 
 
 @contextmanager
@@ -24,8 +28,8 @@ def write_load(
 ) -> Iterator[None]:
     """Write to every server from ``connections`` sessions each until the block ends.
 
-    Raises LoadEnded at the end if a writer did not live to see it: then the block did not run
-    under load.
+    The block begins when every server has been written to. Raises LoadEnded at its end if a writer
+    did not live to see it: then the block did not run under load.
     """
     command = (clients or provision_clients()).command("mysqlslap")
     for server in servers:
@@ -34,14 +38,18 @@ def write_load(
             f"CREATE TABLE IF NOT EXISTS {schema_of(server)}.written"
             " (id BIGINT AUTO_INCREMENT PRIMARY KEY, payload VARCHAR(40))",
         )
-    writers = [_writer(command, server, connections) for server in servers]
+    writers: list[tuple[Server, Child]] = []
     ended = []
     try:
+        for server in servers:
+            written = _last_written(server)
+            writers.append((server, _writer(command, server, connections)))
+            _await_write_after(written, *writers[-1])
         yield
     finally:
-        for server, writer in zip(servers, writers, strict=True):
-            if writer.status() is not None:
-                ended.append((server.folder / "load.log").read_text(errors="replace"))
+        for server, writer in writers:
+            if _has_ended(server, writer):
+                ended.append(_log_of(server).read_text(errors="replace"))
             writer.send(signal.SIGKILL)
             writer.wait(timeout_seconds_max=_STOP_SECONDS_MAX)
     if ended:
@@ -57,7 +65,29 @@ def schema_of(server: Server) -> str:
     return f"load_{server.name}_{server.server_id}"
 
 
+def _has_ended(server: Server, writer: Child) -> bool:
+    """Say whether a writer has ended or has lost a session; one that complains is no full load."""
+    return writer.status() is not None or bool(_log_of(server).read_text(errors="replace"))
+
+
+def _last_written(server: Server) -> int:
+    return int(server.value(f"COALESCE(MAX(id), 0) FROM {schema_of(server)}.written"))
+
+
+def _await_write_after(written: int, server: Server, writer: Child) -> None:
+    deadline = time.monotonic() + _FIRST_WRITE_SECONDS_MAX
+    while _last_written(server) <= written:
+        if _has_ended(server, writer) or time.monotonic() > deadline:
+            raise LoadEnded(_log_of(server).read_text(errors="replace") or "nothing was written")
+        time.sleep(_POLL_SECONDS)
+
+
+def _log_of(server: Server) -> Path:
+    return server.folder / "load.log"
+
+
 def _writer(command: list[str], server: Server, connections: int) -> Child:
+    _log_of(server).unlink(missing_ok=True)  # an earlier load's complaints are not this one's
     return current_supervisor().start(
         [
             *command,
@@ -70,6 +100,6 @@ def _writer(command: list[str], server: Server, connections: int) -> Child:
             "--query=INSERT INTO written (payload) VALUES (REPEAT('x', 20))",
         ],
         folder=server.folder,
-        output=server.folder / "load.log",
+        output=_log_of(server),
         environment={},
     )

@@ -38,13 +38,12 @@ def test_pair97_and_its_write_load(pair97: Pair) -> None:
 
 
 def test_write_load_that_ends_early_is_an_error(mysql56: Server) -> None:
-    with pytest.raises(LoadEnded, match="Access denied|exist|refused"), write_load([mysql56]):
-        mysql56.execute(f"DROP DATABASE {schema_of(mysql56)}")
-        time.sleep(1)
-
-
-def test_pair56(pair56: Pair) -> None:
-    _check_pair(pair56)
+    load = write_load([mysql56])
+    load.__enter__()
+    assert mysql56.value(f"COUNT(*) FROM {schema_of(mysql56)}.written") > 0
+    mysql56.execute(f"DROP DATABASE {schema_of(mysql56)}")
+    with pytest.raises(LoadEnded, match=r"Unknown database|doesn't exist"):
+        load.__exit__(None, None, None)
 
 
 def test_star(star97: Topology) -> None:

@@ -282,7 +282,7 @@ def duplicate_server_uuid(
     """
     first, second = topology[copied_from], topology[copied_to]
     server_uuid = str(first.value("@@GLOBAL.server_uuid"))
-    second.stop()
+    second.kill()  # in good order it may take 10 s: see Server.stop
     (second.datadir / "auto.cnf").write_text(f"[auto]\nserver-uuid={server_uuid}\n")
     second.start()
     if Link(source=copied_from, replica=copied_to) in topology.links:

@@ -152,7 +152,10 @@ class Server:
         raise ServerFailed(f"{self.name} did not start:\n{self._complaints(log_start)}")
 
     def stop(self) -> None:
-        """Shut down in good order and wait for the end. A frozen server is continued first."""
+        """Shut down in good order and wait for the end. A frozen server is continued first.
+
+        A source whose replicas come back at once may take 10 s (seen on 9.7.4); ``kill`` never.
+        """
         if not self.running:
             return
         assert self._child is not None

@@ -31,6 +31,8 @@ def judge_records(cluster: str, records: Iterable[Record], *, policy: Policy) ->
             shown = name if isinstance(name, str) and name else NAMELESS_SERVER
             reason = f"unparseable: {error.problem}"
             unknown.add(Unknown(cluster, shown, error.place or "reading", reason))
+    if not servers and not unknown:
+        unknown.add(Unknown(cluster, EVERY_SERVER, "readings", "no reading is stored"))
     if unknown:
         return _unjudged(cluster, servers, unknown)
     try:

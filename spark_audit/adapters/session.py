@@ -46,6 +46,7 @@ _ENVIRONMENT: Final[Mapping[str, str | None]] = {
 
 _CONFIGURATION: Final[Mapping[str, str]] = {
     "spark.app.name": "gtid-audit",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
     "spark.driver.bindAddress": _LOOPBACK,
     "spark.driver.host": _LOOPBACK,
     "spark.log.level": "ERROR",

@@ -46,8 +46,7 @@ from topology.snapshot import (
 from topology.strategies import STRATEGIES
 from topology.version import ServerVersion, Vendor
 
-# The first call imports what it needs; how long that takes is no property of ours.
-untimed = settings(deadline=None)
+LAWS = settings(derandomize=True, database=None, deadline=None)
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, 7, tzinfo=UTC)
 UUIDS = [UUID(int=number << 120) for number in (1, 0xAB, 0xFF)]
@@ -212,7 +211,7 @@ def a_finding(gtid_set: GtidSet | None = None) -> Finding:
 # -- what is written is read back -----------------------------------------------------------------
 
 
-@untimed
+@LAWS
 @given(servers())
 def test_a_snapshot_survives_json(server: ServerSnapshot) -> None:
     back = snapshot_from_record(through_json(snapshot_to_record(server)))
@@ -220,14 +219,14 @@ def test_a_snapshot_survives_json(server: ServerSnapshot) -> None:
     assert repr(back) == repr(server)  # some fields take no part in ==
 
 
-@untimed
+@LAWS
 @given(servers())
 def test_a_snapshot_survives_its_columns(server: ServerSnapshot) -> None:
     record = snapshot_to_record(server)
     assert through_columns(record, SNAPSHOT_SCHEMA) == record
 
 
-@untimed
+@LAWS
 @given(found)
 def test_a_finding_survives_json_and_columns(finding: Finding) -> None:
     record = finding_to_record(finding)
@@ -235,7 +234,7 @@ def test_a_finding_survives_json_and_columns(finding: Finding) -> None:
     assert through_columns(record, FINDING_SCHEMA) == record
 
 
-@untimed
+@LAWS
 @given(audits)
 def test_an_audit_survives_json_and_columns(audit: ClusterAudit) -> None:
     record = audit_to_record(audit)
@@ -243,7 +242,7 @@ def test_an_audit_survives_json_and_columns(audit: ClusterAudit) -> None:
     assert through_columns(record, AUDIT_SCHEMA) == record
 
 
-@untimed
+@LAWS
 @given(unknowns)
 def test_an_unknown_survives_json(unknown: Unknown) -> None:
     assert unknown_from_record(through_json(unknown_to_record(unknown))) == unknown
@@ -309,7 +308,7 @@ def test_no_field_is_forgotten(shape: tuple[type[Any], dict[str, Any], list[str]
 # -- times ----------------------------------------------------------------------------------------
 
 
-@untimed
+@LAWS
 @given(times)
 def test_times_are_utc_with_microseconds_wherever_they_were_taken(time: datetime) -> None:
     text = time_to_text(time.astimezone(timezone(timedelta(hours=5, minutes=30))))
@@ -390,7 +389,7 @@ def test_a_finding_that_contradicts_itself_is_refused(
     assert str(refused.value).startswith(message)
 
 
-@untimed
+@LAWS
 @given(servers(), st.data())
 def test_a_truncated_record_names_the_missing_field(
     server: ServerSnapshot, data: st.DataObject

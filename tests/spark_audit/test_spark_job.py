@@ -1,0 +1,167 @@
+"""The Spark engine: the local engine's findings byte for byte, however the rows are spread."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from spark_audit.adapters.job import audit_snapshots_with_spark
+from spark_audit.adapters.local import audit_snapshots_locally
+from spark_audit.schema import AUDITS, SNAPSHOTS
+from spark_audit.transforms import audits_of
+from topology.adapters.parquet import (
+    SNAPSHOT_SCHEMA,
+    UnreadableSnapshots,
+    files_of_run,
+    latest_run,
+    read_records,
+    records_of_table,
+    table_of_records,
+)
+from topology.findings import ClusterAudit, Unknown, Verdict
+from topology.policy import Policy
+from topology.records import audit_from_record, audit_to_record, finding_to_record
+
+pytestmark = pytest.mark.spark
+POLICY = Policy()
+
+
+def bytes_of(audits: tuple[ClusterAudit, ...]) -> str:
+    return json.dumps([audit_to_record(audit) for audit in audits])
+
+
+def spoil(stored: Path) -> None:
+    """Damage one row of each of three clusters, in three ways."""
+    (file,) = files_of_run(latest_run(stored))
+    records = [record for _, record in read_records(stored)]
+    kept = []
+    for record in records:
+        match record["cluster"], record["name"], record["phase"]:
+            case "hole", "db2", 2:
+                record["gtid_executed"] = "1-2-3"
+            case "errant", "db1", 1:
+                continue
+            case "copied", "db1", 1:
+                record["cluster"] = None
+        kept.append(record)
+    pq.write_table(table_of_records(kept, SNAPSHOT_SCHEMA), file)
+
+
+def test_both_engines_find_the_same_byte_for_byte(stored: Path, spark: SparkSession) -> None:
+    local = audit_snapshots_locally(stored, policy=POLICY)
+    fleet_wide = audit_snapshots_with_spark(stored, policy=POLICY, session=spark)
+    assert bytes_of(fleet_wide) == bytes_of(local)
+    findings = [finding_to_record(one) for audit in fleet_wide for one in audit.findings]
+    assert json.dumps(findings) == json.dumps(
+        [finding_to_record(one) for audit in local for one in audit.findings]
+    )
+    assert len(findings) >= 9
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 7])
+def test_findings_do_not_depend_on_how_rows_are_spread(
+    stored: Path, spark: SparkSession, partitions: int
+) -> None:
+    spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    rows = spark.read.schema(SNAPSHOTS).parquet(str(latest_run(stored)))
+    shuffled = rows.orderBy(sf.rand(seed=partitions)).repartition(partitions)
+    judged = audits_of(shuffled, policy=POLICY)
+    assert judged.schema == AUDITS
+    assert judged.rdd.getNumPartitions() == partitions
+    audits = [audit_from_record(record) for record in records_of_table(judged.toArrow())]
+    in_order = tuple(sorted(audits, key=lambda audit: audit.cluster))
+    assert bytes_of(in_order) == bytes_of(audit_snapshots_locally(stored, policy=POLICY))
+
+
+def test_the_zone_of_the_session_changes_nothing(stored: Path, spark: SparkSession) -> None:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    assert before == "UTC"
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        audits = audit_snapshots_with_spark(stored, policy=POLICY, session=spark)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    assert bytes_of(audits) == bytes_of(audit_snapshots_locally(stored, policy=POLICY))
+
+
+def test_damaged_clusters_are_unknown_and_the_others_are_judged(
+    stored: Path, spark: SparkSession
+) -> None:
+    whole = {audit.cluster: audit for audit in audit_snapshots_locally(stored, policy=POLICY)}
+    spoil(stored)
+    audits = audit_snapshots_with_spark(stored, policy=POLICY, session=spark)
+    assert bytes_of(audits) == bytes_of(audit_snapshots_locally(stored, policy=POLICY))
+    by_cluster = {audit.cluster: audit for audit in audits}
+    damaged = {"", "copied", "errant", "hole"}
+    for cluster in damaged:
+        assert by_cluster[cluster].verdict is Verdict.UNKNOWN, cluster
+    (said,) = by_cluster["hole"].unknown
+    assert (said.server, said.fact) == ("db2", "gtid_executed")
+    assert by_cluster[""].unknown == (
+        Unknown("", "db1", "cluster", "unparseable: expected a text, found null"),
+    )
+    for cluster in whole.keys() - damaged:
+        assert by_cluster[cluster] == whole[cluster]
+
+
+def test_the_policy_reaches_the_executors(stored: Path, spark: SparkSession) -> None:
+    (pair,) = (
+        audit
+        for audit in audit_snapshots_locally(stored, policy=POLICY)
+        if audit.cluster == "errant"
+    )
+    uuids = frozenset(pair.findings[0].gtid_set.uuids)
+    lenient = Policy(allowed_uuids=uuids)
+    audits = audit_snapshots_with_spark(stored, policy=lenient, session=spark)
+    assert bytes_of(audits) == bytes_of(audit_snapshots_locally(stored, policy=lenient))
+    assert bytes_of(audits) != bytes_of(audit_snapshots_locally(stored, policy=POLICY))
+
+
+def test_a_damaged_file_is_named_before_a_job_starts(stored: Path, spark: SparkSession) -> None:
+    (file,) = files_of_run(latest_run(stored))
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(UnreadableSnapshots, match=file.name):
+        audit_snapshots_with_spark(stored, policy=POLICY, session=spark)
+
+
+_OWN_SESSION = """
+import json, os, sys
+from pathlib import Path
+from spark_audit.adapters.job import audit_snapshots_with_spark
+from topology.policy import Policy
+from topology.records import audit_to_record
+
+if __name__ == "__main__":
+    before = dict(os.environ)
+    audits = audit_snapshots_with_spark(Path(sys.argv[1]), policy=Policy())
+    assert dict(os.environ) == before
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        print(json.dumps([audit_to_record(audit) for audit in audits]))
+    else:
+        sys.exit("a child process is left")
+"""
+
+
+def test_a_session_of_its_own_is_quiet_and_leaves_nothing_behind(
+    stored: Path, spark: SparkSession, tmp_path: Path
+) -> None:
+    assert spark.version  # Java is there
+    work = tmp_path / "work"
+    work.mkdir()
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", _OWN_SESSION, str(stored)],
+        capture_output=True,
+        text=True,
+        cwd=work,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.strip() == bytes_of(audit_snapshots_locally(stored, policy=POLICY))
+    assert list(work.iterdir()) == []

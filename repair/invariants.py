@@ -7,7 +7,14 @@ told to whoever asked for it.
 from collections.abc import Callable, Iterator
 
 from gtid import GtidSet
-from repair.actions import Action, AppendPurged, InjectEmpty, ResetAndPurge
+from repair.actions import (
+    Action,
+    AppendPurged,
+    AutoPositionOn,
+    InjectEmpty,
+    ResetAndPurge,
+    StartChannel,
+)
 from repair.model import Model, refused
 
 Invariant = Callable[[Model, Model, Action], Iterator[str]]
@@ -86,6 +93,18 @@ def nobody_is_refused(before: Model, after: Model, _action: Action) -> Iterator[
                 )
 
 
+def what_is_started_connects(_before: Model, after: Model, action: Action) -> Iterator[str]:
+    """Start no channel that the source would refuse."""
+    if isinstance(action, AutoPositionOn | StartChannel):
+        server = after[action.server]
+        channel = server.channel(action.channel)
+        assert channel is not None, "strategies name channels that exist"
+        source = after.servers.get(channel.source or "")
+        lacking = refused(source, server, channel) if source is not None else GtidSet()
+        if source is not None and lacking:
+            yield f"{source.name} would refuse {server.name} with error 1236: {lacking.shortened()}"
+
+
 def nobody_gets_stuck(before: Model, after: Model, _action: Action) -> Iterator[str]:
     """No applier runs into an event that stops it."""
     for server in after.servers.values():
@@ -103,6 +122,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     only_missing_is_added,
     no_future_numbers,
     nobody_is_refused,
+    what_is_started_connects,
     nobody_gets_stuck,
 )
 

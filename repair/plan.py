@@ -111,6 +111,8 @@ class Plan:
         for name in ("answered", "steps", "assumed", "not_chosen", "not_planned"):
             content[name] = [asdict(each) for each in getattr(self, name)]
         for step, written in zip(self.steps, content["steps"], strict=True):
+            del written["effect"]
+            written["action"] = step.action
             written["script"] = step.file_name
         content["warnings"] = list(self.warnings)
         return content

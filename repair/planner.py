@@ -21,14 +21,20 @@ from repair.procedures import describe
 from repair.start import known_servers, start_model
 from repair.steps import Step
 from repair.strategies import ANSWERS, BY_HAND, PLANNERS, Case, Outcome, Proposal, Refusal
+from topology.catalogue import CATALOGUE
 from topology.findings import ClusterAudit, Finding
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.strategies import STRATEGIES
 
-# A stuck applier first; then holes, and with them auto-position; then what is extra; then threads.
-_ORDER = ("A1", "H1", "H2", "H3", "H4", "H5", "C3", "E1", "E2")
+# A stuck applier first; then what is lacking and what is extra, for which somebody may have chosen
+# how; then auto-position and the threads, which deliver what is left.
+_ORDER = ("A1", "H1", "H2", "H3", "H4", "H5", "E1", "E2", "C3")
 # When there are too many transactions for empty ones, this does it in one statement.
 _IN_BULK = {"inject_empty": "gtid_purged_append"}
+
+
+# Stands for a strategy where no step was needed for the finding itself.
+BY_OTHER_STEPS = "by the other steps"
 
 
 class UnknownChoice(ValueError):
@@ -72,7 +78,7 @@ def plan_repair(
         if len(left) == len(waiting):
             break
         waiting = left
-    return work.plan(not_planned=left)
+    return work.plan(not_planned=[finding for finding in left if not work.is_healed(finding)])
 
 
 @dataclass(slots=True)
@@ -106,6 +112,19 @@ class _Work:
             self._keep(finding, name, outcome)
             return True
         return False
+
+    def is_healed(self, finding: Finding) -> bool:
+        """Note a finding that the steps for others answer as well: nothing lacks any more."""
+        lacking = finding.source if finding.code.startswith("E") else finding.replica
+        healed = (
+            bool(self.steps)
+            and bool(finding.gtid_set)
+            and lacking in self.model.servers
+            and finding.gtid_set <= self.model[lacking or ""].executed
+        )
+        if healed:
+            self.answered.append(_answered(finding, BY_OTHER_STEPS, ()))
+        return healed
 
     def plan(self, *, not_planned: list[Finding]) -> Plan:
         """Return the finished plan."""
@@ -149,6 +168,11 @@ class _Work:
                 event=self.events.get(finding.id),
                 is_chosen=self._chosen(finding) == name,
                 unread=self._unread(),
+                way_back_is_purged=any(
+                    other.code == "P1"
+                    and (other.source, other.replica) == (finding.replica, finding.source)
+                    for other in self.audit.findings
+                ),
                 snapshot_executed={
                     each: server.gtid_executed or GtidSet() for each, server in self.known.items()
                 },
@@ -163,16 +187,7 @@ class _Work:
         self.model = simulated.model
         if simulated.settings:
             self.warnings.extend(simulated.warnings)
-        self.answered.append(
-            Answered(
-                finding_id=finding.id,
-                code=finding.code,
-                name=finding.name,
-                about=_about(finding),
-                strategy=name,
-                steps=tuple(range(first, len(self.steps) + 1)),
-            )
-        )
+        self.answered.append(_answered(finding, name, tuple(range(first, len(self.steps) + 1))))
         refused = self.refusals[finding.id]
         for strategy in finding.strategies:
             if strategy.name != name:
@@ -185,7 +200,7 @@ class _Work:
         self.warnings.extend(procedure.warnings)
         return Step(
             number=len(self.steps) + 1,
-            action=type(action).__name__,
+            effect=action,
             server=server.name,
             host=server.host,
             port=server.port,
@@ -265,12 +280,11 @@ def _check_choices(
     audit: ClusterAudit, choices: Mapping[str, str], finding_ids: Collection[str] | None
 ) -> None:
     by_id = {finding.id: finding for finding in audit.findings}
-    codes = {finding.code for finding in audit.findings}
     for missing in sorted(set(finding_ids or ()) - by_id.keys()):
         raise UnknownChoice(f"no finding {missing} in the audit of {audit.cluster}")
     for key, name in choices.items():
-        if key not in by_id and key not in codes:
-            raise UnknownChoice(f"no finding and no code {key} in the audit of {audit.cluster}")
+        if key not in by_id and key not in CATALOGUE:
+            raise UnknownChoice(f"{key} is no code, and no finding of {audit.cluster} has that id")
         if name not in STRATEGIES:
             raise UnknownChoice(f"no strategy {name!r}; there are {', '.join(sorted(STRATEGIES))}")
         code = by_id[key].code if key in by_id else key
@@ -311,6 +325,17 @@ def _not_planned(finding: Finding, refusals: Mapping[str, str]) -> NotPlanned:
         about=_about(finding),
         why=why,
         by_hand=tuple(by_hand),
+    )
+
+
+def _answered(finding: Finding, strategy: str, steps: tuple[int, ...]) -> Answered:
+    return Answered(
+        finding_id=finding.id,
+        code=finding.code,
+        name=finding.name,
+        about=_about(finding),
+        strategy=strategy,
+        steps=steps,
     )
 
 

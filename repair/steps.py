@@ -7,8 +7,9 @@
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from repair.actions import Action
 from topology.quoting import quote_string
 
 # The text of error 1231 shows 200 characters of the refused value (share/errmsg-utf8.txt, seen on
@@ -51,7 +52,7 @@ class Step:
     """One script, in the order of the plan. `number` counts from 1."""
 
     number: int
-    action: str  # the name of the action's class
+    effect: Action = field(repr=False)  # what the model was given; the rest says it in words
     server: str
     host: str
     port: int
@@ -73,6 +74,11 @@ class Step:
         assert self.number >= 1, "steps are counted from 1"
         assert self.finding_ids, "a step answers a finding"
         assert self.verifications, "a step says when it has reached its goal"
+
+    @property
+    def action(self) -> str:
+        """Return the name of what it does."""
+        return type(self.effect).__name__
 
     @property
     def file_name(self) -> str:

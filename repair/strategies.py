@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gtid import GtidSet
 from repair.actions import (
@@ -54,6 +54,8 @@ class Case:
     event: FailingEvent | None
     is_chosen: bool  # somebody asked for this strategy by name
     unread: tuple[str, ...]  # servers of the cluster that nothing is known of
+    # Its source lacks what is extra here because it was purged before it could be sent (P1).
+    way_back_is_purged: bool
     snapshot_executed: Mapping[str, GtidSet]
 
     @property
@@ -147,16 +149,22 @@ def start_channel(case: Case) -> Outcome:
     if not channels:
         return Refusal(f"{starting.name} has no channel to start")
     channel = channels[0]
+    # By file position a channel that brings extra transactions home might pass them by.
+    by_sets = finding.code in ("E1", "E2") and not channel.auto_position
     if sending is not None:
-        lacking = refused(sending, starting, channel)
+        lacking = refused(
+            sending, starting, replace(channel, auto_position=by_sets or channel.auto_position)
+        )
         if lacking:
             return Refusal(
                 f"{sending.name} would refuse {starting.name} with error 1236:"
                 f" {lacking.shortened()}"
             )
-        undelivered = finding.gtid_set & (sending.purged | channel.bypassed)
+        undelivered = finding.gtid_set & sending.purged
         if finding.code in ("E1", "E2") and undelivered:
             return Refusal(f"{sending.name} would not send {undelivered.shortened()}")
+    if by_sets:
+        return Proposal((AutoPositionOn(starting.name, channel.name, filled=GtidSet()),))
     return Proposal((StartChannel(starting.name, channel.name),))
 
 
@@ -165,6 +173,9 @@ def inject_empty(case: Case) -> Outcome:
     targets = _targets(case)
     if isinstance(targets, Refusal):
         return targets
+    unseen = _unseen_content(case)
+    if unseen is not None:
+        return unseen
     most = max((gtids.gtid_count for _, gtids in targets), default=0)
     if most > INJECTED_GTIDS_MAX:
         return Refusal(f"{most:,} empty transactions are too many ({INJECTED_GTIDS_MAX:,})")
@@ -187,6 +198,9 @@ def gtid_purged_append(case: Case) -> Outcome:
     targets = _targets(case)
     if isinstance(targets, Refusal):
         return targets
+    unseen = _unseen_content(case)
+    if unseen is not None:
+        return unseen
     if case.unread:
         return Refusal(f"{_listed(case.unread)} could not be read, and may depend on the range")
     old = [server for server, _ in targets if not dialect_of(server.version).has_purged_append]
@@ -263,6 +277,25 @@ def _targets(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
     return [(server, wanted - server.executed) for server in servers if wanted - server.executed]
 
 
+def _unseen_content(case: Case) -> Refusal | None:
+    """Refuse to declare content unneeded, unasked, that nobody can look at or that is wanted."""
+    if case.is_chosen:
+        return None
+    if case.way_back_is_purged:
+        return Refusal(
+            "its source was meant to have them and can no longer be sent all: answer P1 first, or"
+            " ask for this by name after comparing the data"
+        )
+    holder = case.source if case.is_hole else case.replica
+    gone = case.finding.gtid_set - holder.available if holder is not None else GtidSet()
+    if gone:
+        return Refusal(
+            f"nobody can see any more what {gone.shortened()} did; ask for this by name after"
+            " comparing the data"
+        )
+    return None
+
+
 def _distances(model: Model, source: str) -> dict[str, int]:
     """Return how many channels lie between a server and each that receives from it."""
     distance = {source: 0}
@@ -290,8 +323,22 @@ def _upstream(model: Model, name: str) -> set[str]:
 
 
 def _way_home(case: Case) -> tuple[Action, ...]:
-    """Return what brings a bypassed channel back to auto-position, once its hole is filled."""
+    """Return what brings the channel concerned back, once the sets agree.
+
+    For a hole the bypassed channel, to auto-position. For extra transactions the channel that would
+    have brought them to the source, if it is stopped: the extra ones are why nobody reports it.
+    """
     channel = case.channel
+    if not case.is_hole and case.source is not None and case.replica is not None:
+        then = replace(case.source, executed=case.source.executed | case.finding.gtid_set)
+        return tuple(
+            StartChannel(then.name, back.name)
+            for back in then.channels
+            if back.source == case.replica.name
+            and not back.running
+            and back.auto_position
+            and not refused(case.replica, then, back)
+        )
     if not case.is_hole or channel is None or case.replica is None or channel.auto_position:
         return ()
     return (AutoPositionOn(case.replica.name, channel.name, filled=case.finding.gtid_set),)

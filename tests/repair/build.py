@@ -1,0 +1,166 @@
+"""Small clusters written down as models, and the snapshots their servers would give."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from gtid import GtidSet
+from repair.model import Model, ModelChannel, ModelServer
+from topology.snapshot import (
+    ChannelSnapshot,
+    ClusterSnapshot,
+    LogPosition,
+    ServerSnapshot,
+    ThreadState,
+)
+from topology.version import ServerVersion
+
+UUIDS = {letter: UUID(letter * 8 + "-0000-0000-0000-000000000000") for letter in "abcdef"}
+NEW = ServerVersion(9, 7, 4)
+OLD = ServerVersion(5, 6, 24)
+STUCK_TEXT = (
+    "Query caused different errors on master and slave.     Error on master: message (format)="
+    "'Table '%-.192s' already exists' error code=1050 ; Error on slave: actual message='no error',"
+    " error code=0. Default database: ''. Query: 'CREATE VIEW v AS SELECT 1'"
+)
+_NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+_END = LogPosition.of(file="binlog.000002", position=5000)
+_MIDDLE = LogPosition.of(file="binlog.000002", position=700)
+
+
+def gtids(text: str) -> GtidSet:
+    """Read `a:1-3 b:2`: a letter stands for the server's UUID."""
+    entries = []
+    for item in text.split():
+        letter, _, numbers = item.partition(":")
+        entries.append(f"{UUIDS[letter]}:{numbers}")
+    return GtidSet.parse(",".join(entries))
+
+
+def channel(
+    source: str,
+    *,
+    auto: bool = True,
+    runs: bool = True,
+    bypassed: str = "",
+    stuck: bool = False,
+    name: str = "",
+) -> ModelChannel:
+    return ModelChannel(
+        name=name,
+        source=source,
+        auto_position=auto,
+        running=runs,
+        bypassed=gtids(bypassed),
+        is_stuck=stuck,
+    )
+
+
+def server(
+    name: str,
+    executed: str,
+    *channels: ModelChannel,
+    purged: str = "",
+    version: ServerVersion = NEW,
+) -> ModelServer:
+    return ModelServer(
+        name=name,
+        server_uuid=UUIDS[name],
+        version=version,
+        executed=gtids(executed),
+        purged=gtids(purged),
+        channels=channels,
+    )
+
+
+def model(*servers: ModelServer) -> Model:
+    return Model({each.name: each for each in servers})
+
+
+def snapshot_of(servers: Model, *, silent: Iterable[str] = ()) -> ClusterSnapshot:
+    """Return what an audit would read: twice the same, for nothing moves."""
+    quiet = frozenset(silent)
+    return ClusterSnapshot(
+        "cluster",
+        tuple(_reading(servers, each, 1, quiet) for each in servers.servers.values()),
+        tuple(_reading(servers, each, 2, quiet) for each in servers.servers.values()),
+    )
+
+
+def _reading(
+    servers: Model, each: ModelServer, phase: int, quiet: frozenset[str]
+) -> ServerSnapshot:
+    at = _NOON + timedelta(seconds=phase)
+    number = sorted(servers.servers).index(each.name)
+    bare = ServerSnapshot(
+        cluster="cluster",
+        name=each.name,
+        host="127.0.0.1",
+        port=3306 + number,
+        phase=phase,
+        read_started=at,
+        read_ended=at,
+    )
+    if each.name in quiet:
+        return bare
+    return ServerSnapshot(
+        cluster="cluster",
+        name=each.name,
+        host="127.0.0.1",
+        port=3306 + number,
+        phase=phase,
+        read_started=at,
+        read_ended=at,
+        server_clock=at,
+        server_uuid=each.server_uuid,
+        server_id=1 + number,
+        version=each.version,
+        gtid_executed=each.executed,
+        gtid_purged=each.purged,
+        gtid_owned=GtidSet(),
+        log_end=_END,
+        channels=tuple(_channel(servers, one) for one in each.channels),
+        uptime_seconds=1000 + phase,
+    )
+
+
+def _channel(servers: Model, one: ModelChannel) -> ChannelSnapshot:
+    source = servers[one.source] if one.source is not None else None
+    names = sorted(servers.servers)
+    stuck = one.is_stuck and one.running
+    return ChannelSnapshot(
+        name=one.name,
+        source_host="127.0.0.1" if source else "elsewhere",
+        source_port=3306 + names.index(source.name) if source else 3306,
+        source_uuid=source.server_uuid if source else None,
+        auto_position=one.auto_position,
+        gtid_retrieved=one.retrieved,
+        receiver=ThreadState.RUNNING if one.running else ThreadState.STOPPED,
+        receiver_errno=0,
+        receiver_error="",
+        receiver_error_at="",
+        applier=ThreadState.RUNNING if one.running and not stuck else ThreadState.STOPPED,
+        applier_errno=0,
+        applier_error=STUCK_TEXT if stuck else "",
+        applier_error_at="",
+        received_to=_END if one.running else _MIDDLE,
+        applied_to=_MIDDLE,
+        lag_seconds=0,
+    )
+
+
+def show(servers: Model) -> str:
+    """Write a model on a few lines, for a failure message."""
+    letters = {str(uuid): letter for letter, uuid in UUIDS.items()}
+    lines = []
+    for each in servers.servers.values():
+        text = f"{each.name}: executed {each.executed} purged {each.purged}"
+        for one in each.channels:
+            text += (
+                f" | from {one.source} auto={one.auto_position:d} runs={one.running:d}"
+                f" bypassed={one.bypassed} stuck={one.is_stuck:d}"
+            )
+        for uuid, letter in letters.items():
+            text = text.replace(uuid, letter)
+        lines.append(text)
+    return "\n".join(lines)

@@ -1,0 +1,158 @@
+"""The event that fails differently, on real servers: the seed's 1050 on 5.6, and 1062 on 9.7."""
+
+import time
+
+import pymysql
+import pytest
+
+from compose import faults
+from compose.native.server import Server
+from compose.native.shapes import Pair, wait_for
+from repair.render import render_files
+from tests.repair.live import await_clean, examine, executed, run_plan, run_step
+
+_STATEMENT = "INSERT INTO myisam.t VALUES (5), (6), (1)"
+
+
+def _fails_half_way(pair: Pair) -> str:
+    """Log a statement with error 1062 that succeeds on b: no transaction, no rollback (MyISAM)."""
+    a, b = pair.a, pair.b
+    a.execute(
+        "CREATE DATABASE myisam",
+        "CREATE TABLE myisam.t (id INT PRIMARY KEY) ENGINE = MyISAM",
+        "INSERT INTO myisam.t VALUES (1)",
+    )
+    pair.settle()
+    b.execute("SET SESSION sql_log_bin = 0", "DELETE FROM myisam.t")
+    before = executed(a)
+    with pytest.raises(pymysql.err.IntegrityError):
+        a.execute("SET SESSION binlog_format = STATEMENT", _STATEMENT)
+    failed = a.query("SELECT GTID_SUBTRACT(@@GLOBAL.gtid_executed, %s)", [before])[0][0]
+    deadline = time.monotonic() + 30
+    while b.replica_status()["Replica_SQL_Running"] == "Yes":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return str(failed)
+
+
+def _write_more(server: Server) -> str:
+    server.execute("CREATE DATABASE later", "CREATE TABLE later.t (id INT PRIMARY KEY)")
+    return executed(server)
+
+
+def _replicates_by_auto_position(replica: Server) -> None:
+    status = replica.replica_status()
+    assert status["Auto_Position"] == 1
+    assert status["Replica_IO_Running"] == status["Replica_SQL_Running"] == "Yes"
+
+
+def test_the_seeds_case_is_brought_back(pair56: Pair) -> None:
+    fault = faults.failing_create_view(pair56)
+    later = _write_more(pair56.a)
+    found = examine(pair56)
+    assert found.codes == ["A1"]
+    plan = found.plan()
+    assert [step.action for step in plan.steps] == ["MovePast", "InjectEmpty", "AutoPositionOn"]
+    run_plan(pair56, plan)
+    _replicates_by_auto_position(pair56.b)
+    wait_for(pair56.b, later)
+    assert not pair56.b.query("SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)", [fault.failed])[
+        0
+    ][0]
+    await_clean(pair56)
+
+    # Run again, a finished plan changes nothing: not even the channel is touched.
+    before, status = executed(pair56.b), pair56.b.replica_status()
+    run_plan(pair56, plan)
+    assert executed(pair56.b) == before
+    assert pair56.b.replica_status()["Relay_Log_File"] == status["Relay_Log_File"]
+
+
+def test_the_event_is_read_with_its_real_coordinates(pair56: Pair) -> None:
+    fault = faults.failing_create_view(pair56)
+    event = next(iter(examine(pair56).read.events.values()))
+    assert str(event.gtid) == fault.failed
+    assert event.error_code == 1050
+    listed = pair56.a.query(
+        f"SHOW BINLOG EVENTS IN '{event.start.file}' FROM {event.start.position} LIMIT 2"
+    )
+    assert fault.failed in listed[0][5]
+    assert listed[1][2] == "Query"
+    assert listed[1][4] == event.end.position
+
+
+@pytest.mark.parametrize("shape", ["pair56", "pair97"])
+def test_an_empty_transaction_alone_does_not_help(
+    shape: str, request: pytest.FixtureRequest
+) -> None:
+    pair: Pair = request.getfixturevalue(shape)
+    failed = faults.failing_create_view(pair).failed if shape == "pair56" else _fails_half_way(pair)
+    b = pair.b
+    done = b.client(
+        f"{b.dialect.stop_replica}; SET SESSION gtid_next = '{failed}'; BEGIN; COMMIT;"
+        f" SET SESSION gtid_next = 'AUTOMATIC'; {b.dialect.start_replica};"
+    )
+    assert done.returncode == 0, done.stderr
+    assert b.query("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_executed)", [failed])[0][0] == 1
+    deadline = time.monotonic() + 30
+    while b.replica_status()["Replica_SQL_Running"] == "Yes":
+        assert time.monotonic() < deadline, "the applier went on: the seed says it cannot"
+        time.sleep(0.05)
+    found = examine(pair)
+    assert found.codes == ["A1"]
+    warnings = found.plan().warnings
+    assert any("an empty transaction alone does not help" in text for text in warnings)
+
+
+@pytest.mark.parametrize("cut", [1, 2])
+def test_stopped_after_any_step_a_new_plan_reaches_the_same_end(pair56: Pair, cut: int) -> None:
+    fault = faults.failing_create_view(pair56)
+    plan = examine(pair56).plan()
+    for step in plan.steps[:cut]:
+        assert run_step(pair56, plan, step).returncode == 0
+    run_plan(pair56, examine(pair56).plan())
+    _replicates_by_auto_position(pair56.b)
+    assert not pair56.b.query("SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)", [fault.failed])[
+        0
+    ][0]
+    await_clean(pair56)
+
+
+def test_stopped_inside_the_first_script_it_can_be_run_again(pair56: Pair) -> None:
+    faults.failing_create_view(pair56)
+    plan = examine(pair56).plan()
+    script = render_files(plan)[plan.steps[0].file_name]
+    pieces = script.split("EXECUTE todo;\n")
+    assert len(pieces) == 4, "stop, change, start"
+    for count in (1, 2, 3):
+        begun = "EXECUTE todo;\n".join(pieces[:count]) + ("EXECUTE todo;\n" if count else "")
+        assert pair56.b.client(begun).returncode == 0
+    run_plan(pair56, plan)
+    _replicates_by_auto_position(pair56.b)
+    await_clean(pair56)
+
+
+def test_a_statement_that_failed_half_way_on_nine_seven(pair97: Pair) -> None:
+    failed = _fails_half_way(pair97)
+    later = _write_more(pair97.a)
+    found = examine(pair97)
+    assert found.codes == ["A1"]
+    assert [str(event.gtid) for event in found.read.events.values()] == [failed]
+    plan = found.plan()
+    run_plan(pair97, plan)
+    _replicates_by_auto_position(pair97.b)
+    wait_for(pair97.b, later)
+    await_clean(pair97)
+    before = executed(pair97.b)
+    run_plan(pair97, plan)
+    assert executed(pair97.b) == before
+
+
+def test_without_the_event_nothing_is_guessed(pair56: Pair) -> None:
+    from repair import plan_repair
+
+    faults.failing_create_view(pair56)
+    found = examine(pair56)
+    plan = plan_repair(found.snapshot, found.audit)
+    assert not plan.steps
+    assert "must not be guessed" in plan.not_planned[0].why

@@ -1,0 +1,191 @@
+"""Holes and errant transactions on real servers, repaired by every strategy that is planned."""
+
+import pytest
+
+from compose import faults
+from compose.native.server import Server
+from compose.native.shapes import Pair, Topology
+from repair import Plan
+from repair.render import render_files
+from tests.repair.live import await_clean, examine, executed, rows, run_plan, run_step
+
+
+def _rerun_changes_nothing(topology: Topology, plan: Plan) -> None:
+    before = {name: executed(server) for name, server in topology.servers.items()}
+    run_plan(topology, plan)
+    assert {name: executed(server) for name, server in topology.servers.items()} == before
+
+
+def _holds(server: Server, gtids: str) -> bool:
+    return bool(server.query("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_executed)", [gtids])[0][0])
+
+
+@pytest.mark.parametrize("shape", ["pair56", "pair97"])
+def test_a_hole_is_fetched_again(shape: str, request: pytest.FixtureRequest) -> None:
+    pair: Pair = request.getfixturevalue(shape)
+    fault = faults.position_bypass(pair)
+    found = examine(pair)
+    assert found.codes == ["H1"]
+    plan = found.plan()
+    assert [answer.strategy for answer in plan.answered] == ["refetch"]
+    assert [each.strategy for each in plan.not_chosen] == ["inject_empty"]
+    run_plan(pair, plan)
+    assert _holds(pair.b, fault.skipped)
+    assert rows(pair.b, "bypassed.t") == rows(pair.a, "bypassed.t")
+    await_clean(pair)
+    _rerun_changes_nothing(pair, plan)
+    assert rows(pair.b, "bypassed.t") == rows(pair.a, "bypassed.t")
+
+
+@pytest.mark.parametrize("strategy", ["inject_empty", "gtid_purged_append"])
+@pytest.mark.parametrize("cut", [0, 1])
+def test_a_hole_is_filled_without_its_content(pair97: Pair, strategy: str, cut: int) -> None:
+    fault = faults.position_bypass(pair97)
+    plan = examine(pair97).plan({"H1": strategy})
+    assert len(plan.steps) == 2, "fill, then auto-position on"
+    for step in plan.steps[:cut]:
+        assert run_step(pair97, plan, step).returncode == 0
+    if cut:  # the hole is filled; what is left of the fault is auto-position
+        again = examine(pair97)
+        assert again.codes == ["C3"]
+        run_plan(pair97, again.plan())
+    else:
+        run_plan(pair97, plan)
+        _rerun_changes_nothing(pair97, plan)
+    assert _holds(pair97.b, fault.skipped)
+    assert len(rows(pair97.b, "bypassed.t")) == len(rows(pair97.a, "bypassed.t")) - 3
+    assert pair97.b.replica_status()["Auto_Position"] == 1
+    purged = pair97.b.query("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_purged)", [fault.skipped])[0][0]
+    assert purged == (strategy == "gtid_purged_append")
+    await_clean(pair97)
+
+
+def test_before_eight_a_history_is_reset_and_written_anew(pair56: Pair) -> None:
+    fault = faults.position_bypass(pair56)
+    pair56.b.execute("INSERT INTO bypassed.t (id) VALUES (1000)")
+    found = examine(pair56)
+    plan = found.plan({"H1": "reset_and_purge"})
+    assert [(step.server, step.action) for step in plan.steps] == [
+        ("a", "StopChannel"),
+        ("b", "ResetAndPurge"),
+        ("a", "StartChannel"),
+        ("b", "AutoPositionOn"),
+    ]
+    assert any("DATA" in warning for warning in plan.warnings)
+    before = executed(pair56.b)
+    run_plan(pair56, plan)
+    goal = pair56.b.query(
+        "SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_purged) AND GTID_SUBSET(%s, @@GLOBAL.gtid_purged)",
+        [before, fault.skipped],
+    )
+    assert goal[0][0] == 1
+    await_clean(pair56)
+    _rerun_changes_nothing(pair56, plan)
+    pair56.b.execute("INSERT INTO bypassed.t (id) VALUES (1002)")
+    pair56.a.execute("INSERT INTO bypassed.t (id) VALUES (1001)")
+    pair56.settle()
+    await_clean(pair56)
+
+
+def test_a_reset_that_stopped_in_the_middle_is_finished_by_its_script(pair56: Pair) -> None:
+    faults.position_bypass(pair56)
+    plan = examine(pair56).plan({"H1": "reset_and_purge"})
+    stop, reset, *_ = plan.steps
+    assert run_step(pair56, plan, stop).returncode == 0
+    before = executed(pair56.b)
+    script = render_files(plan)[reset.file_name]
+    begun, _, _ = script.partition("SET @todo = IF(@go AND NOT @done, 'SET GLOBAL gtid_purged")
+    assert pair56.b.client(begun).returncode == 0
+    assert executed(pair56.b) == "", "the worst moment: the history is gone"
+    run_plan(pair56, plan)
+    assert _holds(pair56.b, before)
+    await_clean(pair56)
+
+
+def test_a_reset_is_refused_once_somebody_has_written(pair56: Pair) -> None:
+    faults.position_bypass(pair56)
+    plan = examine(pair56).plan({"H1": "reset_and_purge"})
+    pair56.b.execute("INSERT INTO bypassed.t (id) VALUES (1000)")
+    before, logs = executed(pair56.b), pair56.b.query("SHOW BINARY LOGS")
+    refused = run_step(pair56, plan, plan.steps[1])
+    assert refused.returncode != 0
+    assert "not what the plan was made for" in refused.stderr
+    assert executed(pair56.b) == before
+    assert pair56.b.query("SHOW BINARY LOGS") == logs
+
+
+def test_an_errant_transaction_comes_home_by_the_stopped_channel(pair97: Pair) -> None:
+    fault = faults.errant_transaction(pair97)
+    found = examine(pair97)
+    assert found.codes == ["E1"]
+    plan = found.plan()
+    assert [(step.server, step.action) for step in plan.steps] == [("a", "StartChannel")]
+    run_plan(pair97, plan)
+    assert _holds(pair97.a, fault.errant)
+    assert rows(pair97.a, "errant.t") == rows(pair97.b, "errant.t")
+    await_clean(pair97)
+    _rerun_changes_nothing(pair97, plan)
+
+
+def test_a_hole_and_an_errant_transaction_at_once(pair97: Pair) -> None:
+    faults.position_bypass(pair97)
+    faults.errant_transaction(pair97)
+    found = examine(pair97)
+    assert sorted(found.codes) == ["E1", "H1"]
+    plan = found.plan()
+    run_plan(pair97, plan)
+    await_clean(pair97)
+    assert executed(pair97.a) == executed(pair97.b)
+    _rerun_changes_nothing(pair97, plan)
+
+
+@pytest.mark.parametrize("strategy", ["inject_empty", "gtid_purged_append"])
+def test_an_errant_transaction_in_a_star_is_filled_in_elsewhere(
+    star97: Topology, strategy: str
+) -> None:
+    fault = faults.errant_transaction(star97, on="replica1")
+    plan = examine(star97).plan({"E1": strategy})
+    assert [step.server for step in plan.steps] == ["replica2", "source"], "the source last"
+    assert run_step(star97, plan, plan.steps[0]).returncode == 0
+    again = examine(star97).plan({"E1": strategy})
+    assert [step.server for step in again.steps] == ["source"], "planned again from there"
+    run_plan(star97, plan)
+    assert all(_holds(server, fault.errant) for server in star97.servers.values())
+    await_clean(star97)
+    _rerun_changes_nothing(star97, plan)
+
+
+def test_a_script_on_the_wrong_server_changes_nothing(pair97: Pair) -> None:
+    faults.position_bypass(pair97)
+    for strategy in ("refetch", "inject_empty", "gtid_purged_append"):
+        plan = examine(pair97).plan({"H1": strategy})
+        for name, text in render_files(plan).items():
+            if not name.endswith(".sql"):
+                continue
+            for options in ((), ("--force",)):
+                before = (executed(pair97.a), pair97.a.replica_status(), _binary_log(pair97.a))
+                refused = pair97.a.client(text, *options)
+                # Told to ignore errors, the client exits with 0; the script still does nothing.
+                assert options or refused.returncode != 0
+                assert "is done" not in refused.stdout
+                assert "b: this is another server" in refused.stderr
+                after = (executed(pair97.a), pair97.a.replica_status(), _binary_log(pair97.a))
+                assert after == before
+
+
+def test_tagged_gtids_are_injected(pair97: Pair) -> None:
+    pair97.a.execute(pair97.a.dialect.stop_replica)
+    pair97.b.execute(
+        "SET SESSION gtid_next = 'AUTOMATIC:dba'",
+        "CREATE DATABASE tagged",
+        "SET SESSION gtid_next = 'AUTOMATIC'",
+    )
+    plan = examine(pair97).plan({"E1": "inject_empty"})
+    assert ":dba:1'" in " ".join(plan.steps[0].statements)
+    run_plan(pair97, plan)
+    assert executed(pair97.a) == executed(pair97.b)
+    _rerun_changes_nothing(pair97, plan)
+
+
+def _binary_log(server: Server) -> tuple[str, int]:
+    return server.binary_log_position()

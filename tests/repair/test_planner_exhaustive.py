@@ -1,0 +1,109 @@
+"""Every small dual-primary pair: planned, cut anywhere, planned again, and run to the same end."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pytest
+
+from gtid import GtidSet
+from repair import Plan, plan_repair
+from repair.invariants import broken_invariants
+from repair.model import Model, ModelChannel, settle, simulate
+from tests.repair.build import NEW, OLD, channel, gtids, model, server, show, snapshot_of
+from topology.audit import audit_cluster
+from topology.version import ServerVersion
+
+_CHOICES: tuple[Mapping[str, str], ...] = (
+    {},
+    {"H1": "inject_empty", "E1": "inject_empty", "E2": "inject_empty"},
+    {"H1": "gtid_purged_append", "E1": "gtid_purged_append", "E2": "gtid_purged_append"},
+    {"H1": "reset_and_purge", "E1": "reset_and_purge"},
+)
+
+
+def _subsets(letter: str, count: int) -> Iterator[str]:
+    for size in range(count + 1):
+        for numbers in itertools.combinations(range(1, count + 1), size):
+            yield " ".join(f"{letter}:{number}" for number in numbers)
+
+
+def _channels(source: str, lacking: str) -> Iterator[ModelChannel]:
+    yield channel(source)
+    yield channel(source, runs=False)
+    yield channel(source, auto=False, bypassed=lacking)
+    yield channel(source, auto=False, runs=False, bypassed=lacking)
+
+
+def _pairs(version: ServerVersion) -> Iterator[Model]:
+    """a committed a:1-2, b committed b:1-2; each holds some of the other's, purged some of its own."""
+    for of_a, of_b, purged in itertools.product(
+        _subsets("a", 2), _subsets("b", 2), ("", "a:1")
+    ):
+        for to_b, to_a in itertools.product(
+            _channels("a", str_minus("a:1-2", of_a)), _channels("b", str_minus("b:1-2", of_b))
+        ):
+            yield model(
+                server("a", f"a:1-2 {of_b}", to_a, purged=purged, version=version),
+                server("b", f"b:1-2 {of_a}", to_b, version=version),
+            )
+
+
+def str_minus(whole: str, part: str) -> str:
+    letter = whole[0]
+    left = gtids(whole) - gtids(part)
+    return " ".join(f"{letter}:{gtid.gno}" for gtid in left.gtids())
+
+
+def _plan(servers: Model, choices: Mapping[str, str]) -> Plan:
+    snapshot = snapshot_of(servers)
+    audit = audit_cluster(snapshot)
+    plan = plan_repair(snapshot, audit, choices=choices)
+    named = [*plan.finding_ids, *(each.finding_id for each in plan.not_planned)]
+    assert sorted(named) == sorted(finding.id for finding in audit.findings), "nothing is dropped"
+    assert plan == plan_repair(snapshot, audit, choices=choices)
+    return plan
+
+
+def _run(servers: Model, plan: Plan, cut: int | None = None) -> Model:
+    for step in plan.steps[:cut]:
+        after = simulate(servers, step.effect)
+        assert not broken_invariants(servers, after, step.effect)
+        servers = after
+    return servers
+
+
+@pytest.mark.parametrize("choices", _CHOICES, ids=["default", "inject", "append", "reset"])
+def test_every_cut_of_every_plan_leads_to_the_same_end(choices: Mapping[str, str]) -> None:
+    version = OLD if "reset_and_purge" in choices.values() else NEW
+    planned = 0
+    for drawn in _pairs(version):
+        servers = settle(drawn)
+        plan = _plan(servers, choices)
+        goal = _run(servers, plan)
+        planned += bool(plan.steps)
+        story = f"{show(servers)}\n{_listed(plan)}\n=>\n{show(goal)}"
+        for name, before in servers.servers.items():
+            assert before.executed <= goal[name].executed, story
+        again = _plan(goal, choices)
+        assert not again.steps, f"{story}\na finished plan leaves something: {_listed(again)}"
+        for cut in range(len(plan.steps)):
+            there = _run(servers, plan, cut)
+            again = _plan(there, choices)
+            end = _run(there, again)
+            assert _end(end, choices) == _end(goal, choices), (
+                f"{story}\ncut {cut}: {_listed(again)}\n=>\n{show(end)}"
+            )
+    assert planned > 100, "the universe is not trivial"
+
+
+def _end(servers: Model, choices: Mapping[str, str]) -> Model:
+    """What must be the same in the end. Which server was reset last is not."""
+    if "reset_and_purge" not in choices.values():
+        return servers
+    return Model({name: replace(each, purged=GtidSet()) for name, each in servers.servers.items()})
+
+
+def _listed(plan: Plan) -> str:
+    steps = [f"{step.server} {step.action}" for step in plan.steps]
+    return f"{steps}, not planned {[(each.code, each.why) for each in plan.not_planned]}"

@@ -125,15 +125,19 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
     )
 
 
-def needs_another_look(facts: ClusterFacts) -> bool:
-    """Tell whether a difference is left that one more reading could explain.
+def grave_differences(facts: ClusterFacts) -> tuple[object, ...]:
+    """Return what is grave to claim and cheap to look at twice.
 
-    Backlogs explain themselves. A lead, an errant transaction or a bypassed one is a grave thing to
-    claim, and cheap to look at twice.
+    Backlogs explain themselves. A loss, an errant transaction, a bypass or a purge is claimed only
+    when another look shows the same.
     """
-    return bool(facts.lost) or any(
-        edge.errant or edge.bypassed or edge.purged for edge in facts.edges
+    edges = (
+        (facts_of.edge.source, facts_of.edge.replica, facts_of.edge.channel.name, part)
+        for facts_of in facts.edges
+        for part in (facts_of.errant, facts_of.bypassed, facts_of.purged)
+        if part
     )
+    return (*facts.lost, *edges)
 
 
 def _edge_facts(

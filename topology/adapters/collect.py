@@ -4,8 +4,8 @@
    its time limit once, and nobody waits for it longer.
 2. No second reading begins before every first reading has ended: a thread that overran its limit
    counts as ended, as unread.
-3. If a grave difference is left, the second reading is taken again, a few times: what time can
-   explain goes away, and what remains is reported.
+3. If a grave difference is left, the second reading is taken again until two show the same: what
+   time can explain goes away, and what remains is reported.
 """
 
 import queue
@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from topology.adapters.mysql import MysqlReader
-from topology.facts import gather_facts, needs_another_look
+from topology.facts import gather_facts, grave_differences
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 from topology.target import ServerTarget
@@ -29,7 +29,7 @@ class CollectLimits:
 
     server_seconds_max: float = 5.0  # for one reading of one server, connecting included
     looks_max: int = 5  # second readings, in all
-    pause_seconds: float = 0.2  # between second readings
+    pause_seconds: float = 0.15  # between second readings
 
     def __post_init__(self) -> None:
         if self.server_seconds_max <= 0 or self.looks_max < 1 or self.pause_seconds < 0:
@@ -76,11 +76,14 @@ def collect_cluster(
     try:
         say(f"{cluster}: first reading of {len(posts)} servers")
         first = _read_all(posts, phase=1)
+        before: tuple[object, ...] = ()
         for look in range(limits.looks_max):
             say(f"{cluster}: reading again" + (f" ({look + 1})" if look else ""))
             snapshot = ClusterSnapshot(cluster, first, _read_all(posts, phase=2))
-            if not needs_another_look(gather_facts(snapshot, policy or Policy())):
-                break
+            grave = grave_differences(gather_facts(snapshot, policy or Policy()))
+            if grave == before:
+                break  # nothing grave, or the same as a moment ago
+            before = grave
             if look + 1 < limits.looks_max:
                 time.sleep(limits.pause_seconds)
     finally:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
 
 import pymysql
@@ -39,7 +39,7 @@ from topology.version import ServerVersion, UnreadableVersion, Vendor, vendor_of
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
-Connection = pymysql.connections.Connection[DictCursor]
+Connection: TypeAlias = "pymysql.connections.Connection[DictCursor]"
 
 _IDENTITY = (
     "SELECT @@GLOBAL.gtid_owned AS gtid_owned, @@GLOBAL.gtid_purged AS gtid_purged,"

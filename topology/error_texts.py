@@ -1,0 +1,276 @@
+"""What servers say when GTIDs get in their way: texts of every version, and error numbers.
+
+1. A text is matched by a fragment that its versions share; wording changed with 8.0.26 (old words
+   to new), and both may occur in one sentence.
+2. The rows are in order: the first that matches wins, so wrappers come last.
+3. Words only. What follows from a text for an audit is the business of the rules.
+
+Sources: sql/share messages of 5.6 to 9.7, sql/rpl_binlog_sender.cc, sql/rpl_replica.cc; the
+reference manual's list of server errors.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorText:
+    """One kind of text: how to know it, what it means, what to do, and the verdict it leads to."""
+
+    title: str
+    pattern: str  # regular expression, any letter case, blanks folded
+    code: str | None  # catalogue code an audit would report
+    means: str
+    advice: tuple[str, ...]
+
+
+_SOURCE = r"(?:master|source)"
+_REPLICA = r"(?:slave|replica)"
+
+TEXTS: tuple[ErrorText, ...] = (
+    ErrorText(
+        "the source has purged what the replica needs",
+        rf"(?:{_SOURCE} has purged binary logs containing GTIDs|"
+        rf"{_SOURCE} purged required binary logs|missing purged transactions are too long)",
+        "P1",
+        (
+            "The replica asked, by its GTID set, for transactions whose binary logs are gone"
+            " from the source."
+        ),
+        (
+            (
+                "Do not skip blindly: first see which transactions, and whether another server"
+                " has them."
+            ),
+            "gtid-audit pair SOURCE REPLICA names them and every donor that still has them.",
+            (
+                "Refetch from a donor, or rebuild the replica; an empty transaction is right only when"
+                " the content is known to be there already."
+            ),
+        ),
+    ),
+    ErrorText(
+        "the replica has more than the source",
+        rf"{_REPLICA} has more GTIDs than the {_SOURCE} has",
+        "E3",
+        "The replica holds transactions of the source's own UUID that the source does not have: it"
+        " lost the end of its binary log, or was reset.",
+        (
+            (
+                "Stop writes on the source before it uses the numbers again; after that the sets look"
+                " equal and the data differs."
+            ),
+            (
+                "The replica's binary log still has the content: redo it on the source, or undo"
+                " it on the"
+                " replica."
+            ),
+        ),
+    ),
+    ErrorText(
+        "the expected error did not happen",
+        rf"caused different errors on {_SOURCE} and {_REPLICA}",
+        "A1",
+        "The statement failed half-way on the source and was logged with its error code; on the"
+        " replica it succeeds, or fails otherwise.",
+        (
+            "An empty transaction does not help: the error code is compared before the GTID is.",
+            (
+                "Move past the event by file position, with auto-position off; then fill the hole; then"
+                " turn auto-position on again, in this order. gtid-audit repair plan writes it out."
+            ),
+        ),
+    ),
+    ErrorText(
+        "source and replica have one server_uuid",
+        r"equal MySQL server UUIDs",
+        "C1",
+        "Two servers have the same server_uuid, usually because a data directory was copied with"
+        " its auto.cnf.",
+        ("Stop the copy, remove auto.cnf from its data directory, and start it again.",),
+    ),
+    ErrorText(
+        "another replica has the same identity",
+        rf"A {_REPLICA} with the same server_uuid/server_id",
+        "C1",
+        "Two replicas give the source the same server_uuid or server_id, and push each other out.",
+        ("Give one of them its own server_uuid (remove auto.cnf, restart) or server_id.",),
+    ),
+    ErrorText(
+        "source and replica have one server_id",
+        r"equal MySQL server ids",
+        "C2",
+        (
+            "Two servers have the same server_id: the replica would drop the source's events as"
+            " its own."
+        ),
+        ("Set another server_id on one of them.",),
+    ),
+    ErrorText(
+        "the file the replica asks for is gone",
+        r"Could not find first log file name in binary log index",
+        "A4",
+        "A channel that runs by file position asks for a binary log that was purged, or that"
+        " another"
+        " server had.",
+        (
+            (
+                "Turn auto-position on, if both servers use GTIDs; else point it at a position"
+                " that exists."
+            ),
+        ),
+    ),
+    ErrorText(
+        "the position is beyond the file's end",
+        (
+            rf"requested {_SOURCE} to start replication from (?:impossible position|position >"
+            rf" file size)"
+        ),
+        "A4",
+        "The source's binary log is shorter than the replica has already read: the source lost its"
+        " end in a crash.",
+        (
+            "Compare the sets first: the replica may hold what the source lost (E3).",
+            "Then turn auto-position on, or go on from the start of the next file.",
+        ),
+    ),
+    ErrorText(
+        "the source cannot read its own binary log",
+        r"(?:bogus data in log event|log event entry exceeded max_allowed_packet|"
+        r"Found invalid event in binary log|event read from binlog did not pass)",
+        "A4",
+        "The file is damaged at this place, an event is larger than the limit, or the"
+        " position is in"
+        " the middle of an event.",
+        (
+            (
+                "Check the position and max_allowed_packet (replica_max_allowed_packet on the"
+                " replica)."
+            ),
+            "If the file is damaged, refetch from another server.",
+        ),
+    ),
+    ErrorText(
+        "the source keeps no binary log",
+        r"Binary log is not open",
+        "A4",
+        "log_bin is off on the source.",
+        ("Turn the binary log on and restart; build the replica anew from the source.",),
+    ),
+    ErrorText(
+        "a binary log from before GTIDs",
+        r"Found old binary log .*without GTIDs",
+        "A4",
+        "Auto-position asks for transactions in files written before gtid_mode was ON.",
+        (
+            (
+                "Build the replica from a backup taken since; or use a file position until they"
+                " are purged."
+            ),
+        ),
+    ),
+    ErrorText(
+        "duplicate key on the replica",
+        r"(?:Duplicate entry .* for key|HA_ERR_FOUND_DUPP_KEY)",
+        "A2",
+        "The row is already there: somebody wrote it on the replica, or its transaction ran twice.",
+        (
+            "Compare the row on both servers before you delete one.",
+            "An errant transaction on the replica is the usual cause: audit the pair for E1.",
+        ),
+    ),
+    ErrorText(
+        "row not found on the replica",
+        r"(?:Can't find record in|HA_ERR_KEY_NOT_FOUND)",
+        "A2",
+        (
+            "The row to change or delete is not there: a skipped transaction, or a write on the"
+            " replica."
+        ),
+        ("Look for a hole (H1) first; put the row back as the event expects it, then start.",),
+    ),
+    ErrorText(
+        "the parallel applier has gaps",
+        r"(?:when the (?:slave|replica) was stopped with an error or killed in MTS mode|"
+        r"MTS recovery|SQL_AFTER_MTS_GAPS)",
+        "A6",
+        (
+            "The workers stopped at different places; the channel cannot be changed until they"
+            " are level."
+        ),
+        ("START REPLICA UNTIL SQL_AFTER_MTS_GAPS, wait until it stops, then change the channel.",),
+    ),
+    ErrorText(
+        "a GTID set that the server cannot read",
+        r"Malformed GTID set",
+        "U3",
+        "The text is not a GTID set.",
+        ("gtid-audit sets canonical TEXT shows the place.",),
+    ),
+    ErrorText(
+        "gtid_purged refused: the history is not empty",
+        r"GTID_PURGED can only be set when @@GLOBAL.GTID_EXECUTED is empty",
+        None,
+        "Before 8.0, gtid_purged can be set only on a server without GTID history.",
+        (
+            (
+                "RESET MASTER first deletes this server's binary logs: only when its data is"
+                " known good."
+            ),
+        ),
+    ),
+    ErrorText(
+        "gtid_purged refused",
+        r"GTID_PURGED cannot be changed",
+        None,
+        "The new value must hold the old one, and what it adds must be neither executed nor owned.",
+        ("Subtract what is executed already: gtid-audit sets subtract NEW EXECUTED.",),
+    ),
+    ErrorText(
+        "a session still has an explicit GTID",
+        r"@@SESSION.GTID_NEXT (?:is set to|cannot)|GTID_NEXT.*explicitly set",
+        None,
+        "After a transaction under an explicit gtid_next the session must say what comes next.",
+        ("SET SESSION gtid_next = 'AUTOMATIC';",),
+    ),
+    ErrorText(
+        "the replica cannot connect",
+        rf"error (?:re)?connecting to {_SOURCE}",
+        "A4",
+        "The source is down, the network is cut, or the replication account is refused.",
+        ("Read the rest of the text: it carries the client's own error number.",),
+    ),
+    ErrorText(
+        "authentication needs a secure connection",
+        r"Authentication requires secure connection",
+        "A4",
+        "caching_sha2_password wants TLS or the server's public key.",
+        ("CHANGE REPLICATION SOURCE TO GET_SOURCE_PUBLIC_KEY = 1, or configure TLS.",),
+    ),
+    ErrorText(
+        "the source refused to send",
+        rf"Got fatal error 1236 from {_SOURCE}",
+        "A4",
+        "The receiver stopped because the source could not serve what it asked for; the reason is"
+        " the text in quotes.",
+        ("Explain the quoted text.",),
+    ),
+)
+
+# Error numbers on their own: the row whose text belongs to them.
+NUMBERS: dict[int, str] = {
+    1032: "row not found on the replica",
+    1062: "duplicate key on the replica",
+    1236: "the source refused to send",
+    13114: "the source refused to send",
+    13117: "source and replica have one server_uuid",
+    1593: "source and replica have one server_uuid",
+    1772: "a GTID set that the server cannot read",
+    1789: "the source has purged what the replica needs",
+    1802: "the parallel applier has gaps",
+    1837: "a session still has an explicit GTID",
+    1840: "gtid_purged refused: the history is not empty",
+    1885: "the replica has more than the source",
+    2003: "the replica cannot connect",
+    2061: "authentication needs a secure connection",
+    3546: "gtid_purged refused",
+}

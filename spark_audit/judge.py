@@ -13,7 +13,7 @@ from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Unknown, Verdict
 from topology.policy import Policy
 from topology.records import MalformedRecord, Record, cluster_from_servers, snapshot_from_record
-from topology.snapshot import ServerSnapshot
+from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
 EVERY_SERVER = "every server"  # stands for the server where the cluster as a whole is unknown
 NAMELESS_SERVER = "a server without a name"
@@ -40,13 +40,19 @@ def judge_records(cluster: str, records: Iterable[Record], *, policy: Policy) ->
     except ValueError as error:
         reason = f"unparseable: {error}"
         return _unjudged(cluster, servers, {Unknown(cluster, EVERY_SERVER, "readings", reason)})
+    return judge_snapshot(snapshot, policy=policy)
+
+
+def judge_snapshot(snapshot: ClusterSnapshot, *, policy: Policy) -> ClusterAudit:
+    """Judge one cluster of many. Never raises: see the comment."""
     try:
         return audit_cluster(snapshot, policy)
     # A defect of ours in one cluster must not take the night's audit of all others with it. It is
     # not hidden: the cluster is UNKNOWN, never OK, and the defect is named.
     except Exception as error:  # noqa: BLE001
         reason = f"defect of the auditor: {type(error).__name__}: {error}"
-        return _unjudged(cluster, servers, {Unknown(cluster, EVERY_SERVER, "judgement", reason)})
+        unknown = {Unknown(snapshot.cluster, EVERY_SERVER, "judgement", reason)}
+        return _unjudged(snapshot.cluster, snapshot.last, unknown)
 
 
 def _unjudged(

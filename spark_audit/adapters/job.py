@@ -5,18 +5,29 @@
 2. The same findings, byte for byte, as the local engine: both ask spark_audit/judge.py.
 """
 
+import re
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Final
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_audit.adapters.session import local_session
 from spark_audit.schema import SNAPSHOTS
 from spark_audit.transforms import audits_of
-from topology.adapters.parquet import files_of_run, latest_run, records_of_table
+from topology.adapters.parquet import (
+    UnreadableSnapshots,
+    files_of_run,
+    latest_run,
+    records_of_table,
+)
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.records import audit_from_record
+
+_FILE_NOT_READ: Final = re.compile(r"\[FAILED_READ_FILE[^]]*\] (?P<said>.*)")  # names the file
 
 
 def audit_snapshots_with_spark(
@@ -33,6 +44,12 @@ def audit_snapshots_with_spark(
         # The scheme is said because a cluster's default file system may be another.
         paths = [f"file://{file.resolve()}" for file in files]
         snapshots = spark.read.schema(SNAPSHOTS).parquet(*paths)
-        judged = audits_of(snapshots, policy=policy).toArrow()
+        try:
+            judged = audits_of(snapshots, policy=policy).toArrow()
+        except (PySparkException, Py4JJavaError) as error:  # it comes as either
+            unread = _FILE_NOT_READ.search(str(error))
+            if unread is None:
+                raise
+            raise UnreadableSnapshots(unread["said"]) from error
     audits = [audit_from_record(record) for record in records_of_table(judged)]
     return tuple(sorted(audits, key=lambda audit: audit.cluster))

@@ -9,11 +9,9 @@
 """
 
 import os
-import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,11 +23,13 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-JAVA_MAJOR_MIN: Final = 17  # Spark 4 runs on Java 17 and newer
-_JAVA_ADVICE: Final = "on Debian or Ubuntu: apt-get install openjdk-17-jre-headless"
-_JAVA_VERSION = re.compile(r'version "(?P<major>\d+)(?:\.(?P<minor>\d+))?')
+from spark_audit.adapters.java import JavaMissing, class_archive, require_java
+
+__all__ = ["JavaMissing", "SparkNotStarted", "local_session"]
+
 _LOOPBACK: Final = "127.0.0.1"
 _STOP_SECONDS_MAX: Final = 30
+_ARCHIVE_SECONDS_MAX: Final = 300  # the JVM writes the archive while it stops
 _LOG_TAIL_CHARS: Final = 2_000
 
 # What would lead Spark to another installation, another Python or another address than ours.
@@ -46,7 +46,6 @@ _ENVIRONMENT: Final[Mapping[str, str | None]] = {
 
 _CONFIGURATION: Final[Mapping[str, str]] = {
     "spark.app.name": "gtid-audit",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
     "spark.driver.bindAddress": _LOOPBACK,
     "spark.driver.host": _LOOPBACK,
     "spark.log.level": "ERROR",
@@ -58,6 +57,11 @@ _CONFIGURATION: Final[Mapping[str, str]] = {
 }
 
 
+# The JVM moves Arrow batches; what is expensive runs in Python. Without the optimising compiler and
+# a collector for big heaps it takes half the processor time to get to work.
+_JVM_OPTIONS: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+
+
 class _Gateway(Protocol):
     """What we need to know of the way PySpark talks to a JVM."""
 
@@ -66,71 +70,56 @@ class _Gateway(Protocol):
     def shutdown(self) -> None: ...
 
 
-class JavaMissing(Exception):
-    """No Java, or one too old for Spark."""
-
-
 class SparkNotStarted(Exception):
     """Java is there, and Spark did not start: with what it printed."""
 
 
-def require_java(environment: Mapping[str, str]) -> Path:
-    """Return the Java that Spark will use: that of JAVA_HOME, or the first in PATH.
-
-    Raises JavaMissing.
-    """
-    home = environment.get("JAVA_HOME")
-    if home:
-        found = shutil.which(str(Path(home) / "bin" / "java"))
-        where = f"JAVA_HOME={home}"
-    else:
-        found = shutil.which("java", path=environment.get("PATH", ""))
-        where = "PATH"
-    needed = f"Spark needs Java {JAVA_MAJOR_MIN} or newer"
-    if found is None:
-        raise JavaMissing(f"{needed}, and there is none in {where}; {_JAVA_ADVICE}")
-    answer = subprocess.run(  # noqa: S603
-        [found, "-version"], capture_output=True, text=True, check=False
-    )
-    version = _JAVA_VERSION.search(answer.stderr)
-    if answer.returncode != 0 or version is None:
-        raise JavaMissing(f"{needed}, and {found} does not tell its version; {_JAVA_ADVICE}")
-    # Java 8 calls itself 1.8.
-    major = int(version["minor"] or 0) if version["major"] == "1" else int(version["major"])
-    if major < JAVA_MAJOR_MIN:
-        raise JavaMissing(f"{needed}, and {found} is Java {major}; {_JAVA_ADVICE}")
-    return Path(found)
-
-
 @contextmanager
-def local_session(*, cores: int | None = None) -> Iterator[SparkSession]:
+def local_session(
+    *, cores: int | None = None, archive_to: Path | None = None
+) -> Iterator[SparkSession]:
     """Give a session on `cores` cores of this machine (default: all), and stop it afterwards.
 
-    If this process has a session already, give that one and leave it running. Raises JavaMissing
-    and SparkNotStarted.
+    If this process has a session already, give that one and leave it running. `archive_to` makes
+    the JVM write what it loaded to a class archive when it stops (spark_audit/adapters/archive.py).
+    Raises JavaMissing and SparkNotStarted.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
         return
-    require_java(os.environ)
+    archive = class_archive(require_java(os.environ), os.environ)
+    if archive_to is not None:
+        sharing = [f'"-XX:ArchiveClassesAtExit={archive_to}"']
+    else:
+        sharing = [f'"-XX:SharedArchiveFile={archive}"'] if archive.exists() else []
     with (
         TemporaryDirectory(prefix="gtid-audit-spark-") as scratch,
         _changed_environment(_ENVIRONMENT),
-        _started(Path(scratch), cores=cores or os.cpu_count() or 1) as session,
+        _started(
+            _configuration(Path(scratch), cores or os.cpu_count() or 1, [*_JVM_OPTIONS, *sharing]),
+            log=Path(scratch) / "spark.log",
+            stop_seconds_max=_STOP_SECONDS_MAX if archive_to is None else _ARCHIVE_SECONDS_MAX,
+        ) as session,
     ):
         yield session
 
 
-@contextmanager
-def _started(scratch: Path, *, cores: int) -> Iterator[SparkSession]:
+def _configuration(scratch: Path, cores: int, jvm_options: Iterable[str]) -> SparkConf:
     configuration = SparkConf(loadDefaults=False).setMaster(f"local[{cores}]")
     for name, value in _CONFIGURATION.items():
         configuration.set(name, value)
+    configuration.set("spark.driver.extraJavaOptions", " ".join(jvm_options))
     configuration.set("spark.local.dir", str(scratch))
-    configuration.set("spark.sql.warehouse.dir", str(scratch / "warehouse"))
     configuration.set("spark.sql.shuffle.partitions", str(cores))
-    log = scratch / "spark.log"
+    configuration.set("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+    return configuration
+
+
+@contextmanager
+def _started(
+    configuration: SparkConf, *, log: Path, stop_seconds_max: float
+) -> Iterator[SparkSession]:
     gateway: _Gateway | None = None
     try:
         if SparkContext._gateway is None:  # noqa: SLF001  (nobody's JVM is there to be used)
@@ -140,17 +129,17 @@ def _started(scratch: Path, *, cores: int) -> Iterator[SparkSession]:
                 )
         context = SparkContext(conf=configuration, gateway=gateway)
     except (PySparkException, Py4JError) as error:
-        _end_jvm(gateway)
+        _end_jvm(gateway, stop_seconds_max)
         printed = log.read_text(errors="replace")[-_LOG_TAIL_CHARS:] if log.exists() else ""
         raise SparkNotStarted(f"Spark did not start: {error}\n{printed}".rstrip()) from error
     try:
         yield SparkSession(context)
     finally:
         context.stop()
-        _end_jvm(gateway)
+        _end_jvm(gateway, stop_seconds_max)
 
 
-def _end_jvm(gateway: _Gateway | None) -> None:
+def _end_jvm(gateway: _Gateway | None, stop_seconds_max: float) -> None:
     """End the JVM we started and wait until it is gone; PySpark itself would leave it running."""
     if gateway is None:
         return
@@ -159,7 +148,7 @@ def _end_jvm(gateway: _Gateway | None) -> None:
     if process.stdin is not None:
         process.stdin.close()  # the gateway server takes this for its parent's death
     try:
-        process.wait(_STOP_SECONDS_MAX)
+        process.wait(stop_seconds_max)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -7,8 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from spark_audit.adapters.session import JavaMissing, require_java
+from spark_audit.adapters.java import JavaMissing, class_archive, require_java
 
+AUDIT = (
+    "import sys; from pathlib import Path;"
+    "from spark_audit.adapters.job import audit_snapshots_with_spark;"
+    "from topology.policy import Policy;"
+    "audit_snapshots_with_spark(Path(sys.argv[1]), policy=Policy())"
+)
 ADVICE = "apt-get install openjdk-17-jre-headless"
 
 
@@ -31,8 +37,8 @@ def a_java(home: Path, says: str) -> Path:
 )
 def test_a_java_that_is_new_enough_is_taken(tmp_path: Path, says: str) -> None:
     java = a_java(tmp_path, says)
-    assert require_java({"JAVA_HOME": str(tmp_path), "PATH": ""}) == java
-    assert require_java({"PATH": str(java.parent)}) == java
+    assert require_java({"JAVA_HOME": str(tmp_path), "PATH": ""}).program == java
+    assert require_java({"PATH": str(java.parent)}).program == java
 
 
 @pytest.mark.parametrize(
@@ -59,17 +65,11 @@ def test_a_wrong_java_home_is_not_excused_by_a_java_in_path(tmp_path: Path) -> N
 
 
 def test_a_machine_without_java_is_told_what_to_install(stored: Path, tmp_path: Path) -> None:
-    program = (
-        "import sys; from pathlib import Path;"
-        "from spark_audit.adapters.job import audit_snapshots_with_spark;"
-        "from topology.policy import Policy;"
-        "audit_snapshots_with_spark(Path(sys.argv[1]), policy=Policy())"
-    )
     without_java = {
         name: value for name, value in os.environ.items() if name not in {"JAVA_HOME", "PATH"}
     }
     ran = subprocess.run(
-        [sys.executable, "-c", program, str(stored)],
+        [sys.executable, "-c", AUDIT, str(stored)],
         capture_output=True,
         text=True,
         env=without_java | {"PATH": str(tmp_path)},
@@ -79,3 +79,31 @@ def test_a_machine_without_java_is_told_what_to_install(stored: Path, tmp_path: 
     last = ran.stderr.strip().splitlines()[-1]
     assert "JavaMissing: Spark needs Java 17 or newer, and there is none in PATH" in last
     assert last.endswith(ADVICE)
+
+
+def test_an_archive_belongs_to_one_java(tmp_path: Path) -> None:
+    a_java(tmp_path / "a", 'openjdk version "17.0.15" 2025-04-15')
+    a_java(tmp_path / "b", 'openjdk version "21.0.2" 2024-01-16')
+    homes = [{"JAVA_HOME": str(tmp_path / name)} for name in ("a", "b")]
+    places = [{"GTID_AUDIT_CACHE": str(tmp_path / "here")}, {"XDG_CACHE_HOME": str(tmp_path)}]
+    archives = {class_archive(require_java(home), place) for home in homes for place in places}
+    assert len(archives) == 4
+    assert {archive.parent for archive in archives} == {
+        tmp_path / "here",
+        tmp_path / "gtid-audit",
+    }
+
+
+def test_what_a_jvm_says_when_it_does_not_start_is_shown(tmp_path: Path, stored: Path) -> None:
+    java = a_java(tmp_path / "java", 'openjdk version "17.0.15" 2025-04-15')
+    java.write_text(java.read_text() + '[ "$1" = -version ] || { echo no room >&2; exit 7; }\n')
+    ran = subprocess.run(
+        [sys.executable, "-c", AUDIT, str(stored)],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ) | {"JAVA_HOME": str(java.parent.parent)},
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert "SparkNotStarted: Spark did not start" in ran.stderr
+    assert "no room" in ran.stderr

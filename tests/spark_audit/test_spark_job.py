@@ -129,6 +129,17 @@ def test_a_damaged_file_is_named_before_a_job_starts(stored: Path, spark: SparkS
         audit_snapshots_with_spark(stored, policy=POLICY, session=spark)
 
 
+def test_data_that_cannot_be_read_is_an_error_with_the_name_of_the_file(
+    stored: Path, spark: SparkSession
+) -> None:
+    (file,) = files_of_run(latest_run(stored))
+    content = file.read_bytes()
+    file.write_bytes(content[:4] + b"\xff" * 400 + content[404:])
+    assert files_of_run(latest_run(stored)) == (file,)  # its foot is sound
+    with pytest.raises(UnreadableSnapshots, match=file.name):
+        audit_snapshots_with_spark(stored, policy=POLICY, session=spark)
+
+
 _OWN_SESSION = """
 import json, os, sys
 from pathlib import Path

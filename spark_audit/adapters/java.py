@@ -1,0 +1,80 @@
+"""The Java that Spark will run on: whether there is one, and where its class archive lies.
+
+Nothing here needs PySpark's own modules or starts Spark.
+"""
+
+import hashlib
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+JAVA_MAJOR_MIN: Final = 17  # Spark 4 runs on Java 17 and newer
+_ADVICE: Final = "on Debian or Ubuntu: apt-get install openjdk-17-jre-headless"
+_VERSION = re.compile(r'version "(?P<major>\d+)(?:\.(?P<minor>\d+))?')
+_ANSWER_SECONDS_MAX: Final = 30
+
+
+class JavaMissing(Exception):
+    """No Java, or one too old for Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that will do."""
+
+    program: Path
+    version_text: str  # all that `java -version` says
+
+
+def require_java(environment: Mapping[str, str]) -> Java:
+    """Return the Java that Spark will use: that of JAVA_HOME, or the first in PATH.
+
+    Raises JavaMissing.
+    """
+    home = environment.get("JAVA_HOME")
+    if home:
+        found = shutil.which(str(Path(home) / "bin" / "java"))
+        where = f"JAVA_HOME={home}"
+    else:
+        found = shutil.which("java", path=environment.get("PATH", ""))
+        where = "PATH"
+    needed = f"Spark needs Java {JAVA_MAJOR_MIN} or newer"
+    if found is None:
+        raise JavaMissing(f"{needed}, and there is none in {where}; {_ADVICE}")
+    answer = subprocess.run(  # noqa: S603
+        [found, "-version"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_ANSWER_SECONDS_MAX,
+    )
+    said = _VERSION.search(answer.stderr)
+    if answer.returncode != 0 or said is None:
+        raise JavaMissing(f"{needed}, and {found} does not tell its version; {_ADVICE}")
+    # Java 8 calls itself 1.8.
+    major = int(said["minor"] or 0) if said["major"] == "1" else int(said["major"])
+    if major < JAVA_MAJOR_MIN:
+        raise JavaMissing(f"{needed}, and {found} is Java {major}; {_ADVICE}")
+    return Java(Path(found), answer.stderr)
+
+
+def class_archive(java: Java, environment: Mapping[str, str]) -> Path:
+    """Return where the class archive of this Java and this Spark lies, or would lie.
+
+    Under GTID_AUDIT_CACHE, or the user's cache folder. The JVM itself checks that an archive fits
+    and goes on without one that does not.
+    """
+    named = environment.get("GTID_AUDIT_CACHE")
+    users = environment.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    root = Path(named) if named else Path(users) / "gtid-audit"
+    spark = find_spec("pyspark")
+    assert spark is not None, "whoever asks has PySpark"
+    key = "\0".join((java.version_text, version("pyspark"), str(spark.origin)))
+    digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+    return root.resolve() / f"spark-{version('pyspark')}-{digest}.jsa"

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from gtid import GtidSet
 from repair.actions import Action, AutoPositionOn, InjectEmpty, StartChannel
+from repair.by_hand import BY_HAND
+from repair.case import Case, Outcome, Proposal, Refusal
 from repair.evidence import FailingEvent
 from repair.invariants import broken_invariants
 from repair.model import Model, delivery, simulate
@@ -20,7 +22,7 @@ from repair.procedure import Setting
 from repair.procedures import describe
 from repair.start import known_servers, start_model
 from repair.steps import Step
-from repair.strategies import ANSWERS, BY_HAND, PLANNERS, Case, Outcome, Proposal, Refusal
+from repair.strategies import ANSWERS, PLANNERS
 from topology.catalogue import CATALOGUE
 from topology.findings import ClusterAudit, Finding
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
@@ -29,6 +31,8 @@ from topology.strategies import STRATEGIES
 # A stuck applier first; then what is lacking and what is extra, for which somebody may have chosen
 # how; then auto-position and the threads, which deliver what is left.
 _ORDER = ("A1", "H1", "H2", "H3", "H4", "H5", "E1", "E2", "C3")
+# The families of findings about what a replica lacks.
+_LACKING = frozenset("HPT")
 # When there are too many transactions for empty ones, this does it in one statement.
 _IN_BULK = {"inject_empty": "gtid_purged_append"}
 
@@ -168,11 +172,7 @@ class _Work:
                 event=self.events.get(finding.id),
                 is_chosen=self._chosen(finding) == name,
                 unread=self._unread(),
-                way_back_is_purged=any(
-                    other.code == "P1"
-                    and (other.source, other.replica) == (finding.replica, finding.source)
-                    for other in self.audit.findings
-                ),
+                meant_to_arrive=self._meant_to_arrive(finding),
                 snapshot_executed={
                     each: server.gtid_executed or GtidSet() for each, server in self.known.items()
                 },
@@ -218,6 +218,19 @@ class _Work:
             risk=procedure.risk,
             warnings=procedure.warnings,
         )
+
+    def _meant_to_arrive(self, finding: Finding) -> tuple[str, ...]:
+        codes = {
+            other.code
+            for other in self.audit.findings
+            if other.replica == finding.source
+            and other.code[0] in _LACKING
+            and (
+                other.gtid_set & finding.gtid_set
+                or (other.code == "P1" and other.source == finding.replica)
+            )
+        }
+        return tuple(sorted(codes))
 
     def _unread(self) -> tuple[str, ...]:
         return tuple(each.name for each in self.snapshot.last if each.name not in self.known)

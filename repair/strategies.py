@@ -2,11 +2,11 @@
 
 1. One function for each strategy, in the table at the end, keyed as in topology/strategies.py.
 2. A strategy proposes; it does not simulate. The planner does, and an invariant may still refuse.
-3. What is not planned yet is in BY_HAND, with what a person would do.
+3. What is not planned yet is in by_hand.py, with what a person would do.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gtid import GtidSet
 from repair.actions import (
@@ -19,10 +19,9 @@ from repair.actions import (
     StartChannel,
     StopChannel,
 )
-from repair.evidence import FailingEvent
-from repair.model import Model, ModelChannel, ModelServer, refused
+from repair.case import Case, Outcome, Proposal, Refusal
+from repair.model import Model, ModelServer, refused
 from topology.dialect import dialect_of
-from topology.findings import Finding
 
 # Three lines each: what one script may hold and a person may still look through.
 INJECTED_PER_SCRIPT_MAX = 1_000
@@ -30,58 +29,6 @@ INJECTED_PER_SCRIPT_MAX = 1_000
 INJECTED_GTIDS_MAX = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a strategy is not planned, and what to do by hand if anything."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """Actions in order, and what must be known about data before they run."""
-
-    actions: tuple[Action, ...]
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One finding, before the servers as the plan so far will leave them."""
-
-    finding: Finding
-    model: Model
-    event: FailingEvent | None
-    is_chosen: bool  # somebody asked for this strategy by name
-    unread: tuple[str, ...]  # servers of the cluster that nothing is known of
-    # Its source lacks what is extra here because it was purged before it could be sent (P1).
-    way_back_is_purged: bool
-    snapshot_executed: Mapping[str, GtidSet]
-
-    @property
-    def replica(self) -> ModelServer | None:
-        """Return the finding's replica, if it could be read."""
-        return self.model.servers.get(self.finding.replica or "")
-
-    @property
-    def source(self) -> ModelServer | None:
-        """Return the finding's source, if it is in the snapshot and could be read."""
-        return self.model.servers.get(self.finding.source or "")
-
-    @property
-    def channel(self) -> ModelChannel | None:
-        """Return the finding's channel on its replica."""
-        if self.replica is None or self.finding.channel is None:
-            return None
-        return self.replica.channel(self.finding.channel)
-
-    @property
-    def is_hole(self) -> bool:
-        """Tell whether the replica lacks transactions, rather than has too many."""
-        return self.finding.code.startswith("H")
-
-
-Outcome = Proposal | Refusal
 Planner = Callable[[Case], Outcome]
 
 
@@ -120,15 +67,25 @@ def refetch(case: Case) -> Outcome:
         return Refusal("the source is not a server of this snapshot: nobody knows what it purged")
     if channel.is_stuck:
         return Refusal("the applier is stopped by an event; repair that first")
-    if case.event is not None:
-        return Refusal(
-            f"{case.event.gtid} was logged with error {case.event.error_code}: fetched again it"
-            f" would stop the applier again; {replica.name} is better off without it"
-        )
     gone = case.finding.gtid_set - replica.executed - source.available
     if case.is_hole and gone:
         return Refusal(f"{source.name} can no longer send {gone.shortened()}")
-    return Proposal((AutoPositionOn(replica.name, channel.name, filled=GtidSet()),))
+    if case.event is None:
+        return Proposal((AutoPositionOn(replica.name, channel.name, filled=GtidSet()),))
+    # Fetched again, this one would stop the applier; the others of the hole are wanted.
+    event, doomed = case.event, GtidSet.of(case.event.gtid)
+    return Proposal(
+        (
+            InjectEmpty(replica.name, doomed),
+            AutoPositionOn(replica.name, channel.name, filled=doomed),
+        ),
+        (
+            (
+                f"{event.gtid} was logged on {source.name} with error {event.error_code} and would"
+                f" stop the applier again; it is left empty on {replica.name}: compare what it did"
+            ),
+        ),
+    )
 
 
 def start_channel(case: Case) -> Outcome:
@@ -281,10 +238,15 @@ def _unseen_content(case: Case) -> Refusal | None:
     """Refuse to declare content unneeded, unasked, that nobody can look at or that is wanted."""
     if case.is_chosen:
         return None
-    if case.way_back_is_purged:
+    if case.finding.code == "H1":
         return Refusal(
-            "its source was meant to have them and can no longer be sent all: answer P1 first, or"
-            " ask for this by name after comparing the data"
+            "the source still has the content; ask for this by name if it was skipped on purpose"
+        )
+    if case.meant_to_arrive:
+        return Refusal(
+            f"{case.finding.source} was meant to have them: answer"
+            f" {_listed(case.meant_to_arrive)} first, or ask for this by name after comparing the"
+            " data"
         )
     holder = case.source if case.is_hole else case.replica
     gone = case.finding.gtid_set - holder.available if holder is not None else GtidSet()
@@ -391,29 +353,3 @@ ANSWERS: Mapping[str, frozenset[str]] = {
     "start_channel": frozenset({"A7", "E1"}),
 }
 assert ANSWERS.keys() == PLANNERS.keys()
-
-# Strategies without a planner: what a person does.
-BY_HAND: Mapping[str, str] = {
-    "wait": "nothing to run: audit again in a few minutes",
-    "read_again": "nothing to run: audit again",
-    "until_after_gaps": "START REPLICA UNTIL SQL_AFTER_MTS_GAPS, then START REPLICA",
-    "donor_refetch": "point the channel at a donor that still has them (auto-position on), wait"
-    " until they are applied, and point it back",
-    "redo_on_source": "stop writes on the source before it reuses the numbers; take the"
-    " transactions from the replica's binary log (mysqlbinlog --include-gtids) and apply them on"
-    " the source under their GTIDs",
-    "undo_on_replica": "read the rows from the replica's binary log (mysqlbinlog --verbose"
-    " --include-gtids), reverse them there by hand, then audit again",
-    "reclone": "restore the server from a backup or clone of its source, and attach it by"
-    " auto-position",
-    "data_repair": "compare the rows on both servers and decide which version is right",
-    "resolve_conflict": "look at the row the error names on both servers; make the replica's row"
-    " as the event expects it, then start the applier",
-    "raise_retention": "set binlog_expire_logs_seconds (expire_logs_days before 8.0) higher on the"
-    " source now",
-    "kill_blocker": "find the session in performance_schema.metadata_locks and KILL it",
-    "new_server_uuid": "stop the server, remove auto.cnf from its data directory, start it",
-    "configure": "change the setting, in the configuration file too",
-    "grant": "grant the privilege or mend the access, and audit again",
-    "explain": "read the error text; `gtid-audit explain` says what it means",
-}

@@ -134,7 +134,7 @@ def _channel(servers: Model, one: ModelChannel) -> ChannelSnapshot:
         source_port=3306 + names.index(source.name) if source else 3306,
         source_uuid=source.server_uuid if source else None,
         auto_position=one.auto_position,
-        gtid_retrieved=one.retrieved,
+        gtid_retrieved=one.retrieved | (source.executed if stuck and source else GtidSet()),
         receiver=ThreadState.RUNNING if one.running else ThreadState.STOPPED,
         receiver_errno=0,
         receiver_error="",

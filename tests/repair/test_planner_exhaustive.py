@@ -37,9 +37,7 @@ def _channels(source: str, lacking: str) -> Iterator[ModelChannel]:
 
 def _pairs(version: ServerVersion) -> Iterator[Model]:
     """a committed a:1-2, b committed b:1-2; each holds some of the other's, purged some of its own."""
-    for of_a, of_b, purged in itertools.product(
-        _subsets("a", 2), _subsets("b", 2), ("", "a:1")
-    ):
+    for of_a, of_b, purged in itertools.product(_subsets("a", 2), _subsets("b", 2), ("", "a:1")):
         for to_b, to_a in itertools.product(
             _channels("a", str_minus("a:1-2", of_a)), _channels("b", str_minus("b:1-2", of_b))
         ):

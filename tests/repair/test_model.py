@@ -1,0 +1,157 @@
+"""The model: what replication delivers by itself, what a source refuses, what no step may do."""
+
+from dataclasses import replace
+
+import pytest
+
+from gtid import GtidSet
+from repair.actions import (
+    Action,
+    AppendPurged,
+    AutoPositionOn,
+    InjectEmpty,
+    ResetAndPurge,
+    StartChannel,
+    StopChannel,
+)
+from repair.by_hand import BY_HAND
+from repair.invariants import INVARIANTS, broken_invariants
+from repair.model import Model, ModelServer, refused, settle, simulate
+from repair.strategies import ANSWERS, PLANNERS
+from tests.repair.build import channel, gtids, model, server
+from topology.catalogue_rows import ROWS
+from topology.strategies import STRATEGIES
+
+
+def test_a_running_channel_delivers_what_is_available_all_the_way_down() -> None:
+    servers = settle(
+        model(
+            server("a", "a:1-9", purged="a:1-5"),
+            server("b", "a:1-5", channel("a")),
+            server("c", "a:1-5", channel("b")),
+        )
+    )
+    assert servers["c"].executed == gtids("a:1-9")
+
+
+def test_a_server_never_gets_its_own_back() -> None:
+    servers = settle(model(server("a", "a:1", channel("b")), server("b", "a:1-3 b:1")))
+    assert servers["a"].executed == gtids("a:1 b:1")
+
+
+def test_a_file_position_passes_by_what_lies_before_it() -> None:
+    servers = settle(
+        model(server("a", "a:1-9"), server("b", "a:1", channel("a", auto=False, bypassed="a:2-4")))
+    )
+    assert servers["b"].executed == gtids("a:1 a:5-9")
+
+
+def test_auto_position_brings_what_a_file_position_passed_by() -> None:
+    servers = model(
+        server("a", "a:1-9"), server("b", "a:1", channel("a", auto=False, bypassed="a:2-4"))
+    )
+    after = simulate(settle(servers), AutoPositionOn("b", "", filled=GtidSet()))
+    assert after["b"].executed == gtids("a:1-9")
+
+
+def test_a_stuck_applier_is_not_helped_by_a_start() -> None:
+    servers = model(server("a", "a:1-9"), server("b", "a:1", channel("a", stuck=True)))
+    assert simulate(servers, StartChannel("b", ""))["b"].executed == gtids("a:1")
+
+
+def test_a_doomed_transaction_stops_the_channel_that_brings_it() -> None:
+    servers = model(server("a", "a:1-9"), server("b", "a:1", channel("a", runs=False)))
+    servers = servers.replace(servers["b"].with_channel("", doomed=gtids("a:4")))
+    after = simulate(servers, StartChannel("b", ""))
+    stuck = after["b"].channel("")
+    assert stuck is not None
+    assert stuck.is_stuck
+    assert "b would stop again" in " ".join(
+        broken_invariants(servers, after, StartChannel("b", ""))
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "replica", "why"),
+    [
+        (server("a", "a:1-9", purged="a:1-5"), server("b", "a:1-3", channel("a")), "a:4-5"),
+        (server("a", "a:1-3"), server("b", "a:1-5", channel("a")), "a:4-5"),
+        (server("a", "a:1-3"), server("b", "a:1-3 b:1", channel("a")), ""),
+        (server("a", "a:1-9", purged="a:1-5"), server("b", "a:1-3", channel("a", auto=False)), ""),
+    ],
+    ids=["purged (1789)", "more of its own (1885)", "others' are no matter", "by file position"],
+)
+def test_a_source_refuses_as_its_handshake_does(
+    source: ModelServer, replica: ModelServer, why: str
+) -> None:
+    assert refused(source, replica, replica.channels[0]) == gtids(why)
+
+
+def test_what_is_retrieved_counts_in_the_handshake() -> None:
+    source = server("a", "a:1-9", purged="a:1-5")
+    one = replace(channel("a"), retrieved=gtids("a:4-9"))
+    assert not refused(source, server("b", "a:1-3", one), one)
+
+
+def _broken(servers: Model, action: Action) -> str:
+    return "; ".join(broken_invariants(servers, simulate(servers, action), action))
+
+
+_PAIR = model(
+    server("a", "a:1-5", channel("b", runs=False)),
+    server("b", "a:1-5 b:1-3", channel("a")),
+    server("c", "a:1-5", channel("a", runs=False)),
+)
+
+# One line for each invariant that an action can break by itself: the action and the complaint.
+BREAKING = [
+    (InjectEmpty("a", gtids("a:3")), "a already has"),
+    (InjectEmpty("a", gtids("a:9")), "a hole in its own numbers"),
+    (InjectEmpty("a", gtids("b:9")), "b has not used"),
+    (AppendPurged("a", gtids("c:1-2")), "c has not used"),
+    (AppendPurged("a", gtids("b:1-2")), "c would get error 1236 from a"),
+    (ResetAndPurge("a", gtids("b:1"), gtids("a:1-4"), restart=()), "another history than it has"),
+    (ResetAndPurge("a", gtids("b:1"), gtids("a:1-4"), restart=()), "would lose"),
+]
+
+
+@pytest.mark.parametrize(("action", "complaint"), BREAKING)
+def test_an_invariant_complains(action: Action, complaint: str) -> None:
+    assert complaint in _broken(_PAIR, action)
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        InjectEmpty("a", gtids("b:1-3")),
+        InjectEmpty("a", gtids("d:7")),
+        InjectEmpty("a", gtids("a:6")),
+        InjectEmpty("a", gtids("a:5"), may_be_executed=True),
+        StartChannel("a", ""),
+        StopChannel("b", ""),
+    ],
+)
+def test_a_harmless_action_breaks_none(action: Action) -> None:
+    assert not _broken(_PAIR, action)
+
+
+def test_purged_beyond_executed_is_seen() -> None:
+    torn = _PAIR.replace(replace(_PAIR["a"], purged=gtids("a:1-9")))
+    assert "purged what it has not executed" in "; ".join(
+        broken_invariants(_PAIR, torn, StopChannel("b", ""))
+    )
+
+
+def test_a_channel_that_would_be_refused_is_not_started() -> None:
+    servers = model(
+        server("a", "a:1-9", purged="a:1-5"), server("b", "a:1", channel("a", runs=False))
+    )
+    assert "a would refuse b with error 1236" in _broken(servers, StartChannel("b", ""))
+
+
+def test_every_strategy_is_planned_or_told_by_hand() -> None:
+    assert PLANNERS.keys() | BY_HAND.keys() == STRATEGIES.keys()
+    assert not PLANNERS.keys() & BY_HAND.keys()
+    codes = {row.code for row in ROWS}
+    assert all(answered <= codes for answered in ANSWERS.values())
+    assert len(INVARIANTS) == len(set(INVARIANTS))

@@ -1,0 +1,113 @@
+"""Reads the clusters of a fleet, several at a time, within a number of connections.
+
+1. A cluster of n servers takes n of the connections while it is read; one with more servers than
+   there are connections takes them all. First come, first served.
+2. A hung server holds its own cluster's connections for its time limit, and nothing else.
+3. A cluster whose reading fails by a defect of ours costs itself: the others are read.
+4. The threads are daemons: an interrupt ends the process now, not when the last server answers.
+"""
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+from gtid_audit.config import Cluster, Fleet
+from topology.adapters.collect import OpenReader, collect_cluster
+from topology.snapshot import ClusterSnapshot
+
+Say = Callable[[str], None]
+
+
+class CollectionFailed(Exception):
+    """A cluster could not be read by a defect of ours: `cluster`, and the defect as the cause."""
+
+    def __init__(self, cluster: str) -> None:
+        super().__init__(cluster)
+        self.cluster = cluster
+
+
+Collected = ClusterSnapshot | CollectionFailed
+
+
+class Permits:
+    """So many connections at once, given in the order in which they were asked for."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._free = count
+        self._changed = threading.Condition()
+        self._line: list[object] = []
+
+    def take(self, wanted: int) -> int:
+        """Wait for connections and return how many were taken: at most all there are."""
+        taken = min(wanted, self._count)
+        ticket = object()
+        with self._changed:
+            self._line.append(ticket)
+            self._changed.wait_for(lambda: self._line[0] is ticket and self._free >= taken)
+            self._line.remove(ticket)
+            self._free -= taken
+            self._changed.notify_all()
+        return taken
+
+    def give_back(self, taken: int) -> None:
+        """Let others have them."""
+        with self._changed:
+            self._free += taken
+            assert self._free <= self._count, "nobody gives back more than was taken"
+            self._changed.notify_all()
+
+
+def collect_fleet(
+    fleet: Fleet, *, say: Say | None = None, open_reader: OpenReader | None = None
+) -> Iterator[Collected]:
+    """Read every cluster of a fleet; give the snapshots as they come, in any order."""
+    permits = Permits(fleet.connections_max)
+    waiting: queue.SimpleQueue[Cluster] = queue.SimpleQueue()
+    finished: queue.SimpleQueue[Collected] = queue.SimpleQueue()
+    for cluster in fleet.clusters:
+        waiting.put(cluster)
+
+    def work() -> None:
+        while True:
+            try:
+                cluster = waiting.get_nowait()
+            except queue.Empty:
+                return
+            taken = permits.take(len(cluster.targets))
+            try:
+                finished.put(_collect(cluster, fleet, open_reader))
+            finally:
+                permits.give_back(taken)
+
+    for number in range(min(len(fleet.clusters), fleet.connections_max)):
+        threading.Thread(target=work, name=f"collector {number}", daemon=True).start()
+    for count in range(1, len(fleet.clusters) + 1):
+        collected = finished.get()
+        if say is not None:
+            say(f"read {count} of {len(fleet.clusters)} clusters: {collected.cluster}")
+        yield collected
+
+
+def sorted_snapshots(collected: Sequence[Collected]) -> list[ClusterSnapshot]:
+    """Return the snapshots in order of cluster. Raises the first CollectionFailed there is."""
+    for each in collected:
+        if isinstance(each, CollectionFailed):
+            raise each
+    snapshots = [each for each in collected if isinstance(each, ClusterSnapshot)]
+    return sorted(snapshots, key=lambda snapshot: snapshot.cluster)
+
+
+def _collect(cluster: Cluster, fleet: Fleet, open_reader: OpenReader | None) -> Collected:
+    try:
+        return collect_cluster(
+            cluster.name,
+            cluster.targets,
+            limits=fleet.limits,
+            policy=fleet.policy,
+            open_reader=open_reader,
+        )
+    except Exception as defect:  # noqa: BLE001 - it is reported as the cluster's, not hidden
+        failed = CollectionFailed(cluster.name)
+        failed.__cause__ = defect
+        return failed

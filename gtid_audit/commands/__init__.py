@@ -1,0 +1,1 @@
+"""The commands, one file for each family. A file reads what was typed and calls the core."""

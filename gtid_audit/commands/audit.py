@@ -1,0 +1,133 @@
+"""`pair`, `audit` and `snapshot`: read servers, judge, show.
+
+`pair` is the one that must be fast: whatever only the others need is imported inside them.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gtid_audit import exits
+from gtid_audit.commands.options import (
+    AsJson,
+    AskPassword,
+    EngineChoice,
+    EngineOption,
+    FleetFile,
+    OneCluster,
+    OptionalFleetFile,
+    ServerSeconds,
+    seconds_of,
+)
+from gtid_audit.exits import UsageProblem
+from gtid_audit.output import progress, warn, write_json, write_line
+
+DsnA = Annotated[str, typer.Argument(metavar="DSN_A", help="mysql://user@host:port/?option=value")]
+DsnB = Annotated[str, typer.Argument(metavar="DSN_B", help="The other server, likewise.")]
+
+
+def pair(
+    dsn_a: DsnA,
+    dsn_b: DsnB,
+    *,
+    as_json: AsJson = False,
+    ask_password: AskPassword = False,
+    timeout: ServerSeconds = None,
+    allow_uuid: Annotated[
+        list[str] | None,
+        typer.Option("--allow-uuid", metavar="UUID", help="Extra transactions of it are no fault."),
+    ] = None,
+) -> int:
+    """Audit two servers now, in this process."""
+    from gtid_audit.pair import audit_pair
+    from gtid_audit.report import Engine, report_of
+
+    snapshot, audit = audit_pair(
+        dsn_a, dsn_b, ask=ask_password, seconds_max=seconds_of(timeout), allowed=allow_uuid or ()
+    )
+    report = report_of(Engine.LOCAL, [audit])
+    if as_json:
+        write_json(report.to_document())
+    else:
+        from gtid_audit.text import show_report
+
+        show_report(report, snapshots=(snapshot,))
+    return exits.status_of(report.verdict)
+
+
+def audit(
+    *,
+    fleet: OptionalFleetFile = None,
+    cluster: OneCluster = None,
+    snapshots: Annotated[
+        Path | None,
+        typer.Option("--snapshots", metavar="DIR", help="Judge stored snapshots instead."),
+    ] = None,
+    engine: EngineOption = EngineChoice.AUTO,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Keep the snapshots, as Parquet.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Audit a fleet: live servers, or stored snapshots judged by the fleet file's policy."""
+    from gtid_audit import engines
+    from gtid_audit.config import load
+    from topology.policy import Policy
+
+    if (fleet is None) and (snapshots is None):
+        raise UsageProblem("audit needs --fleet FILE, or --snapshots DIR")
+    if snapshots is not None and (cluster is not None or out is not None):
+        raise UsageProblem("--cluster and --out are for live servers, not for --snapshots")
+    settings = load(fleet, cluster) if fleet is not None else None
+    if snapshots is not None:
+        count = engines.count_stored(snapshots) if engine is EngineChoice.AUTO else 0
+        report = engines.audit_stored(
+            snapshots,
+            engine=engines.engine_for(engine.value, cluster_count=count),
+            policy=settings.policy if settings else Policy(),
+        )
+        audited = engines.Audited(report)
+    else:
+        assert settings is not None, "one of the two was given"
+        chosen = engines.engine_for(engine.value, cluster_count=len(settings.clusters))
+        with progress() as line:
+            audited = engines.audit_fleet(settings, engine=chosen, store_in=out, say=line.say)
+    if as_json:
+        write_json(audited.report.to_document())
+    else:
+        from gtid_audit.text import show_report
+
+        show_report(audited.report, snapshots=audited.snapshots)
+    return exits.status_of(audited.report.verdict)
+
+
+def snapshot(
+    *,
+    fleet: FleetFile,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the run is written.")],
+    cluster: OneCluster = None,
+    as_json: AsJson = False,
+) -> int:
+    """Read a fleet twice and store what was read, as Parquet. Exit status 3 if not all was."""
+    from gtid_audit import engines
+    from gtid_audit.collection import collect_fleet, sorted_snapshots
+    from gtid_audit.config import load
+    from topology.findings import Verdict
+    from topology.records import time_to_text
+
+    engines.require_parquet()
+    settings = load(fleet, cluster)
+    with progress() as line:
+        taken = sorted_snapshots(list(collect_fleet(settings, say=line.say)))
+    run = engines.store(out, taken)
+    servers = sum(len(each.last) for each in taken)
+    unread = sum(len(server.unread) for each in taken for server in (*each.first, *each.last))
+    ended = max(each.read_ended for each in taken if each.read_ended is not None)
+    if as_json:
+        counts = {"clusters": len(taken), "servers": servers, "unread_facts": unread}
+        write_json({"run": str(run), "read_ended": time_to_text(ended), **counts})
+    else:
+        write_line(f"{run}")
+        warn(f"{len(taken)} clusters, {servers} servers, {unread} facts not read")
+    return exits.status_of(Verdict.UNKNOWN) if unread else exits.OK

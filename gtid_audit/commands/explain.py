@@ -1,0 +1,38 @@
+"""`explain`: an error text of a server, or a code of the catalogue, in plain words."""
+
+from typing import Annotated
+
+import typer
+
+from gtid_audit import exits
+from gtid_audit.commands.options import AsJson
+from gtid_audit.output import write_json
+
+
+def explain(
+    text: Annotated[
+        list[str],
+        typer.Argument(metavar="TEXT|CODE", help="An error text of any version, or H1, E3, …"),
+    ],
+    *,
+    as_json: AsJson = False,
+) -> int:
+    """Say what an error text or a code means, why it arises and what to do."""
+    from topology.explain import explain as look_up
+
+    explanation = look_up(" ".join(text))
+    if as_json:
+        write_json(
+            {
+                "title": explanation.title,
+                "code": explanation.code,
+                "meaning": explanation.meaning,
+                "cause": explanation.cause,
+                "advice": list(explanation.advice),
+            }
+        )
+    else:
+        from gtid_audit.explain_text import show_explanation
+
+        show_explanation(explanation)
+    return exits.OK

@@ -1,0 +1,55 @@
+"""Options that several commands have, written once."""
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from gtid_audit.exits import UsageProblem
+
+_SECONDS_MIN = 0.1
+_SECONDS_MAX = 3600
+
+
+class EngineChoice(Enum):
+    """What --engine takes."""
+
+    AUTO = "auto"
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write one JSON document.")]
+AskPassword: TypeAlias = Annotated[
+    bool, typer.Option("--ask-password", help="Ask for the password on the terminal.")
+]
+FleetFile: TypeAlias = Annotated[
+    Path, typer.Option("--fleet", metavar="FILE", help="The fleet's configuration.")
+]
+OptionalFleetFile: TypeAlias = Annotated[
+    Path | None, typer.Option("--fleet", metavar="FILE", help="The fleet's configuration.")
+]
+OneCluster: TypeAlias = Annotated[
+    str | None, typer.Option("--cluster", metavar="NAME", help="Only this cluster.")
+]
+ServerSeconds: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--timeout", metavar="SECONDS", help="Time for one reading of a server."),
+]
+EngineOption: TypeAlias = Annotated[
+    EngineChoice, typer.Option("--engine", help="auto: spark for very large fleets, else local.")
+]
+
+
+def seconds_of(text: str | None) -> float | None:
+    """Read --timeout: from 0.1 to 3600 seconds. Raises UsageProblem."""
+    if text is None:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not _SECONDS_MIN <= seconds <= _SECONDS_MAX:  # also refuses nan
+        raise UsageProblem(f"--timeout: expected {_SECONDS_MIN} to {_SECONDS_MAX} seconds")
+    return seconds

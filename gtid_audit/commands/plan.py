@@ -1,0 +1,91 @@
+"""`repair plan`: reads, judges, and writes the repair. It changes no server."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gtid_audit.commands.options import (
+    AsJson,
+    AskPassword,
+    OneCluster,
+    OptionalFleetFile,
+    ServerSeconds,
+    seconds_of,
+)
+from gtid_audit.exits import UsageProblem
+from gtid_audit.output import progress, warn, write_json
+
+Dsns = Annotated[
+    tuple[str, str] | None,
+    typer.Option("--pair", metavar="DSN_A DSN_B", help="Plan for these two servers."),
+]
+
+
+def commands(settings: dict[str, Any]) -> typer.Typer:
+    """Make the family."""
+    family = typer.Typer(help="Plan repairs.", no_args_is_help=False, **settings)
+    family.callback()(_repair)
+    family.command("plan")(plan)
+    return family
+
+
+def _repair() -> None:
+    """Plan repairs."""
+
+
+def plan(
+    *,
+    pair: Dsns = None,
+    fleet: OptionalFleetFile = None,
+    cluster: OneCluster = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Write scripts and runbook there.")
+    ] = None,
+    finding: Annotated[
+        list[str] | None, typer.Option("--finding", metavar="ID", help="Only these findings.")
+    ] = None,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option("--strategy", metavar="CODE_OR_ID=NAME", help="Take this way for a finding."),
+    ] = None,
+    as_json: AsJson = False,
+    ask_password: AskPassword = False,
+    timeout: ServerSeconds = None,
+) -> int:
+    """Plan the repair of one cluster, as SQL scripts for the mysql client and a runbook.
+
+    Exit status: 0 all that was found is planned for, or nothing was found; 1 a warning or critical
+    finding is left without steps; 3 something could not be read.
+    """
+    from gtid_audit.planning import make_plan, read_for_plan
+
+    choices = dict(_choice(text) for text in strategy or ())
+    if (pair is None) == (fleet is None):
+        raise UsageProblem("repair plan needs one of --pair DSN_A DSN_B and --fleet FILE")
+    if (fleet is None) != (cluster is None):
+        raise UsageProblem("--fleet and --cluster belong together: a plan is for one cluster")
+    if fleet is not None and (ask_password or timeout is not None):
+        raise UsageProblem("--ask-password and --timeout are for --pair; the fleet file has both")
+    with progress() as line:
+        read = read_for_plan(
+            pair, fleet, cluster, ask=ask_password, seconds_max=seconds_of(timeout), say=line.say
+        )
+        planned = make_plan(read, choices=choices, finding_ids=finding, say=line.say)
+    for text in planned.unread_events:
+        warn(text)
+    files = planned.write(out) if out is not None else ()
+    if as_json:
+        write_json({**planned.plan.as_json(), "files": [str(file) for file in files]})
+    else:
+        from gtid_audit.plan_text import show_plan
+
+        show_plan(planned.plan, read.audit, files=files)
+    return planned.status
+
+
+def _choice(text: str) -> tuple[str, str]:
+    key, equals, name = text.partition("=")
+    if not (key and equals and name):
+        raise UsageProblem("--strategy: expected CODE_OR_ID=NAME, as in H1=refetch")
+    return key.upper() if len(key) <= len("C14") else key, name

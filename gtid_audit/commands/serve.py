@@ -1,0 +1,58 @@
+"""`serve`: audits on a schedule, for Prometheus."""
+
+from typing import Annotated
+
+import typer
+
+from gtid_audit import exits
+from gtid_audit.commands.options import AsJson, FleetFile
+from gtid_audit.output import warn, write_json, write_line
+
+STOP_SECONDS_MAX = 5.0
+
+
+def serve(
+    *,
+    fleet: FleetFile,
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Port 0: a free one.")
+    ] = "127.0.0.1:9717",
+    interval: Annotated[
+        float,
+        typer.Option("--interval", metavar="SECONDS", min=0.1, max=86400, help="Between audits."),
+    ] = 60.0,
+    as_json: AsJson = False,
+) -> int:
+    """Audit a fleet on a schedule and answer /metrics and /healthz until told to stop."""
+    import signal
+    import threading
+
+    from gtid_audit import engines
+    from gtid_audit.config import load
+    from gtid_audit.report import AuditReport, Engine
+    from gtid_audit.service import AuditService
+    from gtid_audit.web import WebServer, parse_address
+
+    address = parse_address(listen)
+    settings = load(fleet, None)
+
+    def audit() -> AuditReport:
+        return engines.audit_fleet(settings, engine=Engine.LOCAL, store_in=None).report
+
+    service = AuditService(
+        audit, interval_seconds=interval, report_failure=lambda text: warn(f"audit failed: {text}")
+    )
+    server = WebServer(address, service)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: stop.set())
+    threading.Thread(target=server.serve, name="web", daemon=True).start()
+    if as_json:
+        write_json({"host": server.address.host, "port": server.address.port})
+    else:
+        write_line(f"listening on http://{server.address}")
+    service.start()
+    stop.wait()
+    server.stop()
+    service.stop(wait_seconds_max=STOP_SECONDS_MAX)
+    return exits.OK

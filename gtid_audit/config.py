@@ -1,0 +1,330 @@
+"""From a fleet file to clusters of servers: read, checked, and complete.
+
+1. All problems of a file are reported at once, each with its line and path.
+2. No message repeats a value: it may be a password that was put in the wrong place.
+3. Every server's account is settled here; nothing after this file asks where a password was.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from gtid_audit.config_model import (
+    SECTIONS,
+    Account,
+    FleetSection,
+    LimitsSection,
+    PasswordSource,
+    ServerSection,
+)
+from gtid_audit.dsn import PORT_DEFAULT, Dsn, parse_dsn
+from gtid_audit.exits import UsageProblem
+from gtid_audit.output import warn
+from gtid_audit.secrets import (
+    Warn,
+    account_from_option_file,
+    environment,
+    password_from_environment,
+    password_from_variable,
+)
+from gtid_audit.targets import target_of
+from gtid_audit.yaml_places import Path as Place
+from gtid_audit.yaml_places import YamlFile, YamlProblem
+from topology.adapters.collect import CollectLimits
+from topology.policy import Policy
+from topology.target import ServerTarget
+
+FLEET_BYTES_MAX: Final = 32 << 20
+PROBLEMS_SHOWN_MAX: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One cluster to audit: servers in order of name."""
+
+    name: str
+    targets: tuple[ServerTarget, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Everything a fleet file says: clusters in order of name."""
+
+    clusters: tuple[Cluster, ...]
+    limits: CollectLimits
+    connections_max: int
+    policy: Policy
+
+    def only(self, name: str | None) -> "Fleet":
+        """Return the fleet with one cluster left; as it is for None. Raises UsageProblem."""
+        if name is None:
+            return self
+        kept = tuple(cluster for cluster in self.clusters if cluster.name == name)
+        if not kept:
+            names = [cluster.name for cluster in self.clusters]
+            near = get_close_matches(name, names, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {len(names)} others"
+            raise UsageProblem(f"no cluster of that name in the fleet file; {hint}")
+        return Fleet(kept, self.limits, self.connections_max, self.policy)
+
+
+def load(path: Path, cluster: str | None) -> Fleet:
+    """Read a fleet file as this process sees the world; keep one cluster if one is named."""
+    return load_fleet(path, environment=environment(), warn=warn).only(cluster)
+
+
+def load_fleet(path: Path, *, environment: Mapping[str, str], warn: Warn) -> Fleet:
+    """Read a fleet file. Raises UsageProblem with every problem in it."""
+    return parse_fleet(_text_of(path), name=str(path), environment=environment, warn=warn)
+
+
+def parse_fleet(text: str, *, name: str, environment: Mapping[str, str], warn: Warn) -> Fleet:
+    """Read the text of a fleet file. Raises UsageProblem with every problem in it."""
+    try:
+        file = YamlFile(text)
+    except YamlProblem as problem:
+        raise UsageProblem(f"{name}: {problem}") from None
+    reading = _Reading(file, name, environment, warn)
+    try:
+        section = FleetSection.model_validate(file.values if file.values is not None else {})
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)
+        for each in found:
+            place = each["loc"]
+            # A list all of whose items were refused counts as empty; that is no problem of its own.
+            inside = any(other["loc"][: len(place)] == place for other in found if other != each)
+            if each["type"] != "too_short" or not inside:
+                reading.note(place, _in_words(each))
+        raise reading.refusal() from None
+    return reading.fleet(section)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(FLEET_BYTES_MAX + 1)
+    except OSError as error:
+        raise UsageProblem(f"{path}: {error.strerror or error}") from error
+    if len(content) > FLEET_BYTES_MAX:
+        raise UsageProblem(f"{path}: larger than {FLEET_BYTES_MAX:,} bytes")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise UsageProblem(f"{path}: not UTF-8 at byte {error.start}") from None
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One file being read, and its problems so far."""
+
+    file: YamlFile
+    name: str
+    environment: Mapping[str, str]
+    warn: Warn
+    problems: list[tuple[int, str]] = field(default_factory=list)
+
+    def note(self, place: Place, problem: str) -> None:
+        path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+        line = self.file.line(place)
+        where = f"{self.name}, line {line}"
+        self.problems.append((line, f"{where}: {path.lstrip('.') or 'the file'}: {problem}"))
+
+    def refusal(self) -> UsageProblem:
+        lines = [text for _, text in sorted(self.problems)]
+        if len(lines) > PROBLEMS_SHOWN_MAX:
+            rest = len(lines) - PROBLEMS_SHOWN_MAX
+            lines = [*lines[:PROBLEMS_SHOWN_MAX], f"{self.name}: … and {rest} more problems"]
+        return UsageProblem(*lines)
+
+    def fleet(self, section: FleetSection) -> Fleet:
+        self._password_source(section.defaults.password, ("defaults", "password"))
+        clusters = tuple(self._clusters(section))
+        self._count_servers(clusters, section.limits)
+        if self.problems:
+            raise self.refusal()
+        return Fleet(
+            clusters=tuple(sorted(clusters, key=lambda cluster: cluster.name)),
+            limits=CollectLimits(
+                server_seconds_max=section.limits.server_seconds_max,
+                looks_max=section.limits.looks_max,
+                pause_seconds=section.limits.pause_seconds,
+            ),
+            connections_max=section.limits.connections_max,
+            policy=Policy(allowed_uuids=frozenset(section.policy.allowed_uuids)),
+        )
+
+    def _clusters(self, section: FleetSection) -> Iterator[Cluster]:
+        clusters: dict[str, Place] = {}
+        endpoints: dict[str, Place] = {}
+        for i, cluster in enumerate(section.clusters):
+            self._once(clusters, cluster.name, ("clusters", i, "name"), "cluster name")
+            names: dict[str, Place] = {}
+            targets: list[ServerTarget] = []
+            for j, server in enumerate(cluster.servers):
+                place = ("clusters", i, "servers", j)
+                self._once(names, server.name, (*place, "name"), "server name in this cluster")
+                dsn = self._address(server, section.defaults, place)
+                if dsn is None:
+                    continue
+                self._once(endpoints, dsn.endpoint.lower(), place, "address in this file")
+                target = self._target(server, dsn, section.defaults, place)
+                if target is not None:
+                    targets.append(target)
+            yield Cluster(cluster.name, tuple(sorted(targets, key=lambda target: target.name)))
+
+    def _once(self, seen: dict[str, Place], value: str, place: Place, what: str) -> None:
+        if value in seen:
+            self.note(place, f"the same {what} as on line {self.file.line(seen[value])}")
+        seen.setdefault(value, place)
+
+    def _address(self, server: ServerSection, defaults: Account, place: Place) -> Dsn | None:
+        if server.dsn is not None:
+            own = [
+                key for key in server.model_fields_set - {"name", "dsn", "password"}
+                if getattr(server, key) is not None
+            ]  # fmt: skip
+            if own:
+                self.note(
+                    place, f"has a dsn and also {', '.join(sorted(own))}; say it in one place"
+                )
+                return None
+            try:
+                return _with_defaults(parse_dsn(server.dsn), defaults)
+            except UsageProblem as problem:
+                self.note((*place, "dsn"), str(problem))
+                return None
+        if (server.host is None) == (server.unix_socket is None):
+            self.note(place, "needs one of dsn, host and unix_socket")
+            return None
+        if server.unix_socket is not None and server.port is not None:
+            self.note((*place, "port"), "a unix socket has no port")
+        dsn = Dsn(
+            host=server.host or "localhost",
+            port=server.port or defaults.port or PORT_DEFAULT,
+            user=server.user,
+            unix_socket=server.unix_socket,
+            ssl_ca=server.ssl_ca,
+            ssl_cert=server.ssl_cert,
+            ssl_key=server.ssl_key,
+            ssl_required=server.ssl is not None,
+        )
+        return _with_defaults(dsn, defaults)
+
+    def _target(
+        self, server: ServerSection, dsn: Dsn, defaults: Account, place: Place
+    ) -> ServerTarget | None:
+        """Settle the account. The server's own word counts before that of the defaults."""
+        if (dsn.ssl_cert is None) != (dsn.ssl_key is None):
+            self.note(place, "has one of ssl_cert and ssl_key; both are needed")
+            return None
+        own = server.password
+        where: Place = (*place, "password")
+        if own is not None and dsn.option_file is not None:
+            self.note(where, "the dsn names an option_file; say it in one place")
+            return None
+        self._password_source(own, where)
+        if own is None and dsn.option_file is not None:
+            own, where = PasswordSource(option_file=dsn.option_file, group=dsn.group), place
+        if own is None:
+            own, where = defaults.password, ("defaults", "password")
+        try:
+            file_user, password = self._credentials(own)
+        except UsageProblem as problem:
+            self.note(where, str(problem))
+            return None
+        user = dsn.user or file_user or defaults.user
+        if user is None:
+            self.note(place, "no user: not here, not in an option file, not in the defaults")
+            return None
+        found = password or password_from_environment(self.environment)
+        return target_of(dsn, name=server.name, user=user, password=found)
+
+    def _credentials(self, source: PasswordSource | None) -> tuple[str | None, Any]:
+        if source is None:
+            return None, None
+        if source.env is not None:
+            return None, password_from_variable(source.env, self.environment)
+        if source.option_file is not None:
+            return account_from_option_file(
+                source.option_file, group=source.group, warn=self._warn_once
+            )
+        return None, None
+
+    def _warn_once(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            self.warn(text)
+
+    _warned: set[str] = field(default_factory=set)
+
+    def _password_source(self, source: PasswordSource | None, place: Place) -> None:
+        if source is None:
+            return
+        if (source.env is None) == (source.option_file is None):
+            self.note(place, "needs one of env and option_file")
+        elif source.group is not None and source.option_file is None:
+            self.note(place, "has a group without an option_file")
+
+    def _count_servers(self, clusters: tuple[Cluster, ...], limits: LimitsSection) -> None:
+        count = sum(len(cluster.targets) for cluster in clusters)
+        if count > limits.servers_max:
+            self.note(
+                ("limits", "servers_max"),
+                f"{count:,} servers are more than servers_max, {limits.servers_max:,}",
+            )
+
+
+def _with_defaults(dsn: Dsn, defaults: Account) -> Dsn:
+    """Fill in what the server leaves to the defaults, except the account."""
+    own_certificate = dsn.ssl_cert is not None or dsn.ssl_key is not None
+    return Dsn(
+        host=dsn.host,
+        port=dsn.port,
+        user=dsn.user,
+        unix_socket=dsn.unix_socket,
+        option_file=dsn.option_file,
+        group=dsn.group,
+        ssl_ca=dsn.ssl_ca or defaults.ssl_ca,
+        ssl_cert=dsn.ssl_cert if own_certificate else defaults.ssl_cert,
+        ssl_key=dsn.ssl_key if own_certificate else defaults.ssl_key,
+        ssl_required=dsn.ssl_required or defaults.ssl is not None,
+    )
+
+
+_WORDS: Final = {
+    "dict_type": "expected keys and values",
+    "model_type": "expected keys and values",
+    "missing": "is missing",
+    "string_pattern_mismatch": "holds a control character",
+    "string_too_short": "is empty",
+    "too_short": "is empty",
+    "tuple_type": "expected a list",
+    "uuid_parsing": "is not a UUID",
+    "uuid_type": "is not a UUID",
+}
+
+
+def _in_words(error: Any) -> str:  # noqa: ANN401 - a dict of Pydantic's
+    """Say what is wrong, without the value."""
+    place = error["loc"]
+    key = str(place[-1]) if place else ""
+    if error["type"] == "extra_forbidden":
+        section = SECTIONS.get(tuple(step for step in place[:-1] if isinstance(step, str)))
+        known = sorted(section.model_fields) if section else []
+        near = get_close_matches(key, known, n=1)
+        return "unknown key; " + (
+            f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+        )
+    if key == "password" and error["type"] == "model_type":
+        return (
+            "no password stands in this file; say where it is: {env: NAME}, or {option_file: FILE,"
+            " group: NAME}"
+        )
+    if error["type"] in _WORDS:
+        return _WORDS[error["type"]]
+    text = str(error["msg"])
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,95 @@
+"""The shape of a fleet file: which keys there are, of which type, within which limits.
+
+Pydantic checks one value at a time here; what takes two values to see is in config.py. A password
+has no place in this file: `password` says where to find it.
+"""
+
+from typing import Annotated, ClassVar, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+# YAML has lists where we keep tuples: hence strict=False on those.
+Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Text = Annotated[str, Field(min_length=1, max_length=4096)]
+Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+class _Section(BaseModel):
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class PasswordSource(_Section):
+    """Where a password is: an environment variable, or an option file."""
+
+    env: Text | None = None
+    option_file: Text | None = None
+    group: Text | None = None
+
+
+class Account(_Section):
+    """What a server and the defaults have in common."""
+
+    user: Text | None = None
+    password: PasswordSource | None = None
+    port: Port | None = None
+    ssl: Literal["required"] | None = None
+    ssl_ca: Text | None = None
+    ssl_cert: Text | None = None
+    ssl_key: Text | None = None
+
+
+class ServerSection(Account):
+    """One server: a DSN, or host and the rest; what is not said comes from the defaults."""
+
+    name: Name
+    dsn: Text | None = None
+    host: Text | None = None
+    unix_socket: Text | None = None
+
+
+class ClusterSection(_Section):
+    """One cluster."""
+
+    name: Name
+    servers: Annotated[tuple[ServerSection, ...], Field(min_length=1, strict=False)]
+
+
+class LimitsSection(_Section):
+    """How long and how much; each with its reason in docs/fleet.md."""
+
+    server_seconds_max: Annotated[float, Field(gt=0, le=3600)] = 5.0
+    looks_max: Annotated[int, Field(ge=1, le=100)] = 5
+    pause_seconds: Annotated[float, Field(ge=0, le=60)] = 0.15
+    connections_max: Annotated[int, Field(ge=1, le=10_000)] = 64
+    servers_max: Annotated[int, Field(ge=1, le=1_000_000)] = 20_000
+
+
+class PolicySection(_Section):
+    """Differences that are no faults here."""
+
+    allowed_uuids: Annotated[
+        tuple[Annotated[UUID, Field(strict=False)], ...], Field(strict=False)
+    ] = ()
+
+
+class FleetSection(_Section):
+    """The whole file."""
+
+    defaults: Account = Account()
+    limits: LimitsSection = LimitsSection()
+    policy: PolicySection = PolicySection()
+    clusters: Annotated[tuple[ClusterSection, ...], Field(min_length=1, strict=False)]
+
+
+# Which keys are known where, by the words of the path: for "did you mean".
+SECTIONS: dict[tuple[str, ...], type[BaseModel]] = {
+    (): FleetSection,
+    ("defaults",): Account,
+    ("defaults", "password"): PasswordSource,
+    ("limits",): LimitsSection,
+    ("policy",): PolicySection,
+    ("clusters",): ClusterSection,
+    ("clusters", "servers"): ServerSection,
+    ("clusters", "servers", "password"): PasswordSource,
+}

@@ -1,0 +1,187 @@
+"""Reads `mysql://user@host:port/?option=value`: where a server is, and where its password lies.
+
+1. A DSN is seen by everybody who can list processes. One with a password in it is refused.
+2. No message repeats any part of a DSN: what looks like a port may be the end of a password with a
+   slash in it.
+3. This file reads no file and no environment; secrets.py does.
+"""
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from gtid_audit.exits import UsageProblem
+
+SCHEME: Final = "mysql://"
+PORT_DEFAULT: Final = 3306
+DSN_CHARACTERS_MAX: Final = 4096
+
+OPTIONS: Final = (
+    "group",
+    "option_file",
+    "ssl",
+    "ssl_ca",
+    "ssl_cert",
+    "ssl_key",
+    "unix_socket",
+)
+_PASSWORD_OPTIONS: Final = frozenset({"password", "passwd", "pwd", "pass"})
+_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
+# `host:port/?option=` with an @ further on, in an option's value.
+_HOST_AND_QUERY = re.compile(r"(\[[^\]]*\]|[^:/?]*):\d+/?\?.*", re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+_INDISCREET: Final = (
+    "the DSN has a password in it, where others can read it; give it by the environment"
+    " (GTID_AUDIT_PASSWORD), an option file (?option_file=…&group=…) or --ask-password"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dsn:
+    """An address as written, with no secret in it."""
+
+    host: str
+    port: int
+    user: str | None
+    unix_socket: str | None = None
+    option_file: str | None = None
+    group: str | None = None
+    ssl_ca: str | None = None
+    ssl_cert: str | None = None
+    ssl_key: str | None = None
+    ssl_required: bool = False
+
+    @property
+    def endpoint(self) -> str:
+        """Return what tells this server from others: socket, or host and port."""
+        return endpoint_of(host=self.host, port=self.port, unix_socket=self.unix_socket)
+
+
+def endpoint_of(*, host: str, port: int, unix_socket: str | None) -> str:
+    """Return the one text for an address: the socket, or `host:port`, IPv6 in brackets."""
+    if unix_socket is not None:
+        return unix_socket
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def parse_dsn(text: str) -> Dsn:
+    """Read a DSN.
+
+    Raises:
+        UsageProblem: it is not one, or there is a password in it. The message quotes nothing of it.
+    """
+    if len(text) > DSN_CHARACTERS_MAX:
+        raise _problem(f"is longer than {DSN_CHARACTERS_MAX} characters")
+    if not text.lower().startswith(SCHEME):
+        raise _problem(f"does not begin with {SCHEME}")
+    before, has_query, query = text[len(SCHEME) :].partition("?")
+    _refuse_password(text[len(SCHEME) :])
+    authority, _, path = before.partition("/")
+    if path:
+        raise _problem("has a path; after host and port only ?option=value may follow")
+    if "#" in text:
+        raise _problem("holds a '#'; write it as %23")
+    user, _, address = authority.rpartition("@")
+    if ":" in user:
+        raise UsageProblem(_INDISCREET)
+    options = _options(query) if has_query else {}
+    host, port = _address(address, may_be_empty="unix_socket" in options)
+    if options.get("ssl", "required") != "required":
+        raise _problem("has ssl=…, of which only ssl=required is known")
+    if ("ssl_cert" in options) != ("ssl_key" in options):
+        raise _problem("has one of ssl_cert and ssl_key; both are needed")
+    if "group" in options and "option_file" not in options:
+        raise _problem("has a group without an option_file")
+    return Dsn(
+        host=host,
+        port=port,
+        user=_decoded(user, "the user") if user else None,
+        unix_socket=options.get("unix_socket"),
+        option_file=options.get("option_file"),
+        group=options.get("group"),
+        ssl_ca=options.get("ssl_ca"),
+        ssl_cert=options.get("ssl_cert"),
+        ssl_key=options.get("ssl_key"),
+        ssl_required="ssl" in options,
+    )
+
+
+def _refuse_password(rest: str) -> None:
+    """Refuse `user:anything@`. A password may hold @, /, ? and # of its own."""
+    before, at_sign, _ = rest.partition("@")
+    if at_sign and ":" in before and not _HOST_AND_QUERY.fullmatch(before):
+        raise UsageProblem(_INDISCREET)
+
+
+def _address(text: str, *, may_be_empty: bool) -> tuple[str, int]:
+    if not text:
+        if may_be_empty:
+            return "localhost", PORT_DEFAULT
+        raise _problem("names no host")
+    if text.startswith("["):
+        inside, bracket, after = text[1:].partition("]")
+        if not bracket or (after and not after.startswith(":")):
+            raise _problem("has a bracket that does not close around an IPv6 address")
+        host, port_text = inside, after[1:] if after else None
+        try:
+            host = str(ipaddress.IPv6Address(inside))
+        except ValueError:
+            raise _problem("has something in brackets that is no IPv6 address") from None
+    else:
+        if text.count(":") > 1:
+            raise _problem("has more than one ':' in its address; put an IPv6 address in brackets")
+        host, colon, after_colon = text.partition(":")
+        port_text = after_colon if colon else None
+        if not _HOST.fullmatch(host):
+            raise _problem("has a host name with a character that host names do not have")
+    return host, _port(port_text)
+
+
+def _port(text: str | None) -> int:
+    if text is None:
+        return PORT_DEFAULT
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and 0 < int(text) < 1 << 16):  # noqa: PLR2004 - digits of 65535
+        raise _problem("has a port that is not a number from 1 to 65535")
+    return int(text)
+
+
+def _options(query: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for number, part in enumerate(query.split("&"), start=1):
+        if not part:
+            continue
+        name, equals, value = part.partition("=")
+        name = name.lower().replace("-", "_")
+        if name in _PASSWORD_OPTIONS:
+            raise UsageProblem(_INDISCREET)
+        if name not in OPTIONS:
+            near = get_close_matches(name, OPTIONS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(OPTIONS)}"
+            raise _problem(f"has an unknown option (number {number}); {hint}")
+        if name in options:
+            raise _problem(f"has the option {name} twice")
+        if not equals or not value:
+            raise _problem(f"has the option {name} without a value")
+        options[name] = _decoded(value, f"the value of {name}")
+    return options
+
+
+def _decoded(text: str, what: str) -> str:
+    if _PERCENT.search(text):
+        raise _problem(f"has a '%' in {what} that two hexadecimal digits do not follow")
+    try:
+        decoded = unquote_to_bytes(text).decode()
+    except UnicodeDecodeError:
+        raise _problem(f"has percent-encoded bytes in {what} that are not UTF-8") from None
+    if _CONTROL.search(decoded):
+        raise _problem(f"has a control character in {what}")
+    return decoded
+
+
+def _problem(what: str) -> UsageProblem:
+    return UsageProblem(f"the DSN {what}; expected mysql://user@host:port/?option=value")

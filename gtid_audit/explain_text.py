@@ -1,0 +1,19 @@
+"""Shows to a person what an error text or a code means."""
+
+from rich.console import RenderableType
+from topology.explain import Explanation
+
+from gtid_audit.text import labelled, line_of, show
+
+
+def show_explanation(explanation: Explanation) -> None:
+    """Show what a text or a code means, why it arises and what to do."""
+    title = line_of(explanation.title)
+    title.stylize("bold")
+    rows: list[tuple[str, RenderableType]] = [
+        ("means", line_of(explanation.meaning)),
+        ("arises", line_of(explanation.cause)),
+    ]
+    for number, advice in enumerate(explanation.advice):
+        rows.append(("" if number else "do", line_of(advice)))
+    show(title, labelled(rows))

@@ -1,0 +1,97 @@
+"""Writes to standard output and standard error: JSON, lines, warnings, progress.
+
+1. Standard output carries the answer and nothing else; everything else goes to standard error.
+2. Progress is shown only where somebody watches: standard error is a terminal.
+3. What servers say is made printable first: an error text must not steer a terminal.
+"""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from typing import Any
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_CREDENTIALS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)[^\s'\"]*:[^\s'\"]*@")
+
+
+class ReaderGone(Exception):
+    """Whoever read our standard output has closed it."""
+
+
+def speak_utf8() -> None:
+    """Write UTF-8 whatever the locale says, so that the same input gives the same bytes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def write_json(document: Any) -> None:  # noqa: ANN401 - any JSON value
+    """Write one JSON document."""
+    write(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+def write_line(text: str) -> None:
+    """Write one line of the answer."""
+    write(text + "\n")
+
+
+def write(text: str) -> None:
+    """Write a part of the answer as it is. Raises ReaderGone."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Or the interpreter would try to flush once more at exit, and complain.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
+        raise ReaderGone from None
+
+
+def warn(text: str) -> None:
+    """Say something beside the answer."""
+    sys.stderr.write(f"gtid-audit: {printable(text)}\n")
+
+
+def printable(text: str) -> str:
+    r"""Show control characters, and those that turn the direction of text, as `\x1b` and the like.
+
+    Line ends and tabs stay.
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def without_credentials(text: str) -> str:
+    """Take account and password out of anything that looks like an address in a text."""
+    return _CREDENTIALS.sub(r"\1…@", text)
+
+
+class Progress:
+    """One line on standard error that is written over, or nothing."""
+
+    def __init__(self, *, is_shown: bool) -> None:
+        self._is_shown = is_shown
+
+    def say(self, text: str) -> None:
+        """Show what is going on."""
+        if self._is_shown:
+            sys.stderr.write(f"\r\x1b[K{printable(text)}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Leave the terminal as it was."""
+        if self._is_shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+@contextmanager
+def progress() -> Iterator[Progress]:
+    """Give a progress line, cleared at the end."""
+    line = Progress(is_shown=sys.stderr.isatty() and os.environ.get("TERM") != "dumb")
+    try:
+        yield line
+    finally:
+        line.clear()

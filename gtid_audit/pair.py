@@ -1,0 +1,48 @@
+"""Audits one pair in this process: the short way from two DSNs to a judgement."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from gtid_audit.exits import UsageProblem
+from gtid_audit.output import progress, warn
+from gtid_audit.secrets import ask_password, environment
+from gtid_audit.targets import Accounts, pair_targets
+from topology.adapters.collect import CollectLimits, collect_cluster
+from topology.audit import audit_cluster
+from topology.findings import ClusterAudit
+from topology.policy import Policy
+from topology.snapshot import ClusterSnapshot
+from topology.target import ServerTarget
+
+CLUSTER = "pair"
+
+
+def targets_of(dsn_a: str, dsn_b: str, *, ask: bool) -> tuple[ServerTarget, ServerTarget]:
+    """Return the two servers with their accounts. Raises UsageProblem."""
+    typed = ask_password() if ask else None
+    return pair_targets(dsn_a, dsn_b, Accounts(environment(), warn, typed))
+
+
+def limits_of(seconds_max: float | None) -> CollectLimits:
+    """Return the limits with the time for one server that was asked for."""
+    return CollectLimits() if seconds_max is None else CollectLimits(server_seconds_max=seconds_max)
+
+
+def audit_pair(
+    dsn_a: str, dsn_b: str, *, ask: bool, seconds_max: float | None, allowed: Sequence[str]
+) -> tuple[ClusterSnapshot, ClusterAudit]:
+    """Read both servers and judge them. Raises UsageProblem."""
+    policy = Policy(allowed_uuids=frozenset(map(_uuid, allowed)))
+    targets = targets_of(dsn_a, dsn_b, ask=ask)
+    with progress() as line:
+        snapshot = collect_cluster(
+            CLUSTER, targets, limits=limits_of(seconds_max), policy=policy, progress=line.say
+        )
+    return snapshot, audit_cluster(snapshot, policy)
+
+
+def _uuid(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise UsageProblem("--allow-uuid: not a UUID") from None

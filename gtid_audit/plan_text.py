@@ -1,0 +1,76 @@
+"""Shows a plan to a person: the steps in order, and what is left to do by hand."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from gtid_audit.output import printable
+from gtid_audit.text import QUIET, show
+from repair import Plan, Step
+from topology.findings import ClusterAudit
+
+
+def show_plan(plan: Plan, audit: ClusterAudit, *, files: Sequence[Path]) -> None:
+    """Show a plan, and where its files are."""
+    show(*_parts(plan, audit, files))
+
+
+def _parts(plan: Plan, audit: ClusterAudit, files: Sequence[Path]) -> Iterator[RenderableType]:
+    if not audit.findings:
+        yield Text(f"Nothing was found in {printable(plan.cluster)}: nothing to repair.")
+        return
+    head = Text(f"Plan {plan.id}", style="bold")
+    about = f"{len(plan.steps)} steps, about {plan.estimated_seconds} s, stop anywhere and replan"
+    yield head.append(f"  {about}", style=QUIET)
+    for step in plan.steps:
+        yield Text()
+        yield _step(step)
+    if plan.warnings:
+        yield Text()
+        for warning in plan.warnings:
+            yield Text(f"! {printable(warning)}", style="yellow")
+    if plan.not_planned:
+        yield Text()
+        yield Text("Without steps:", style="bold")
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        for each in plan.not_planned:
+            ways = "".join(f"\n{printable(way)}" for way in each.by_hand)
+            grid.add_row(
+                Text(f"{each.code} {each.name}", style="bold"),
+                Text(f"{printable(each.about)}: {printable(each.why)}{ways}"),
+            )
+        yield Padding(grid, (0, 0, 0, 2))
+    yield Text()
+    yield _where(plan, files)
+
+
+def _step(step: Step) -> RenderableType:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(style=QUIET, no_wrap=True)
+    title = Text(f"{step.number}. {printable(step.title)}", style="bold")
+    rows = (
+        ("on", f"{step.server} ({step.host}:{step.port}), about {step.estimated_seconds} s"),
+        ("why", step.why),
+        ("risk", step.risk),
+        ("undo", step.undo),
+        ("script", step.file_name),
+    )
+    for label, text in rows:
+        grid.add_row(label, Text(printable(text)))
+    outer = Table.grid()
+    outer.add_row(title)
+    outer.add_row(Padding(grid, (0, 0, 0, 3)))
+    return outer
+
+
+def _where(plan: Plan, files: Sequence[Path]) -> Text:
+    if files:
+        directory = files[0].parent
+        return Text(f"Written to {directory}: read {directory / 'RUNBOOK.md'} first.", style="bold")
+    if plan.steps:
+        return Text("Not written: --out DIR writes the scripts and the runbook.", style=QUIET)
+    return Text("There is nothing to run.", style=QUIET)

@@ -1,0 +1,111 @@
+"""From what was typed to a plan: read, judge, look into the binary logs, plan, write."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gtid_audit import exits, pair
+from gtid_audit.exits import UsageProblem
+from repair import Plan, UnknownChoice, plan_repair
+from repair.adapters.files import DirectoryTaken, write_plan
+from repair.adapters.read_events import read_events
+from topology.adapters.collect import CollectLimits, collect_cluster
+from topology.audit import audit_cluster
+from topology.findings import ClusterAudit, Severity, Verdict
+from topology.policy import Policy
+from topology.snapshot import ClusterSnapshot
+from topology.target import ServerTarget
+
+EVENT_SECONDS_MAX: Final = 30.0  # to find one event in a source's binary logs
+
+
+@dataclass(frozen=True, slots=True)
+class ReadForPlan:
+    """One cluster, read and judged a moment ago, and how to reach its servers again."""
+
+    snapshot: ClusterSnapshot
+    audit: ClusterAudit
+    targets: tuple[ServerTarget, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan, and what stood in the way of a better one."""
+
+    plan: Plan
+    audit: ClusterAudit
+    unread_events: tuple[str, ...]
+
+    @property
+    def status(self) -> int:
+        """Return the exit status: see `repair plan --help`."""
+        if self.audit.unknown:
+            return exits.status_of(Verdict.UNKNOWN)
+        loud = {each.id for each in self.audit.findings if each.severity is not Severity.INFO}
+        left = loud & {each.finding_id for each in self.plan.not_planned}
+        return exits.status_of(Verdict.WARNING if left else Verdict.OK)
+
+    def write(self, directory: Path) -> tuple[Path, ...]:
+        """Write the plan's files. Raises UsageProblem."""
+        try:
+            return write_plan(self.plan, directory)
+        except DirectoryTaken as problem:
+            raise UsageProblem(str(problem)) from problem
+        except OSError as error:
+            raise UsageProblem(f"{directory}: {error.strerror or error}") from error
+
+
+def read_for_plan(
+    dsns: tuple[str, str] | None,
+    fleet: Path | None,
+    cluster: str | None,
+    *,
+    ask: bool,
+    seconds_max: float | None,
+    say: Callable[[str], None],
+) -> ReadForPlan:
+    """Read and judge the pair, or the cluster of a fleet file. Raises UsageProblem."""
+    targets: tuple[ServerTarget, ...]
+    limits: CollectLimits
+    if dsns is not None:
+        name, policy = pair.CLUSTER, Policy()
+        targets, limits = pair.targets_of(*dsns, ask=ask), pair.limits_of(seconds_max)
+    else:
+        assert fleet is not None, "the command asked for one of the two"
+        from gtid_audit.config import load
+
+        settings = load(fleet, cluster)
+        name, targets = settings.clusters[0].name, settings.clusters[0].targets
+        limits, policy = settings.limits, settings.policy
+    snapshot = collect_cluster(name, targets, limits=limits, policy=policy, progress=say)
+    return ReadForPlan(snapshot, audit_cluster(snapshot, policy), targets)
+
+
+def make_plan(
+    read: ReadForPlan,
+    *,
+    choices: Mapping[str, str],
+    finding_ids: Sequence[str] | None,
+    say: Callable[[str], None],
+) -> Planned:
+    """Plan the repair of what was read. Raises UsageProblem for a choice that fits nothing."""
+    say("looking into the binary logs")
+    events = read_events(
+        read.snapshot,
+        read.audit,
+        {target.name: target for target in read.targets},
+        timeout_seconds_max=EVENT_SECONDS_MAX,
+    )
+    try:
+        plan = plan_repair(
+            read.snapshot,
+            read.audit,
+            choices=choices,
+            finding_ids=finding_ids,
+            events=events.events,
+        )
+    except UnknownChoice as problem:
+        raise UsageProblem(str(problem)) from problem
+    unread = tuple(f"finding {each}: {why}" for each, why in sorted(events.unread.items()))
+    return Planned(plan, read.audit, unread)

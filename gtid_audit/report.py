@@ -1,0 +1,79 @@
+"""The result of one audit, of one cluster or of many: what every form of output is made from.
+
+Pure: the same judgements give the same report and the same document. It reads no clock.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from topology.findings import ClusterAudit, Finding, Unknown, Verdict, worst_verdict
+from topology.records import finding_to_record, time_to_text, unknown_to_record
+
+
+class Engine(Enum):
+    """Where the judging was done."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """The judgements of some clusters, in order of name."""
+
+    engine: Engine
+    audits: tuple[ClusterAudit, ...]
+
+    def __post_init__(self) -> None:
+        names = [audit.cluster for audit in self.audits]
+        if names != sorted(set(names)):
+            raise ValueError("a report has every cluster once, in order of name")
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the verdict over all clusters; UNKNOWN if there are none."""
+        if not self.audits:
+            return Verdict.UNKNOWN
+        return worst_verdict(audit.verdict for audit in self.audits)
+
+    @property
+    def audited_at(self) -> datetime | None:
+        """Return when the last reading ended: the moment the report speaks of."""
+        return max((audit.read_at for audit in self.audits if audit.read_at), default=None)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Return the findings of all clusters, worst first within each."""
+        return tuple(finding for audit in self.audits for finding in audit.findings)
+
+    @property
+    def unknown(self) -> tuple[Unknown, ...]:
+        """Return what was not read, cluster by cluster."""
+        return tuple(unknown for audit in self.audits for unknown in audit.unknown)
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the report as plain values, in the order in which they are written."""
+        return {
+            "audited_at": time_to_text(self.audited_at) if self.audited_at else None,
+            "engine": self.engine.value,
+            "verdict": self.verdict.value,
+            "clusters": [
+                {
+                    "cluster": audit.cluster,
+                    "verdict": audit.verdict.value,
+                    "servers": list(audit.servers),
+                    "read_at": time_to_text(audit.read_at) if audit.read_at else None,
+                }
+                for audit in self.audits
+            ],
+            "findings": [finding_to_record(finding) for finding in self.findings],
+            "unknown": [unknown_to_record(unknown) for unknown in self.unknown],
+        }
+
+
+def report_of(engine: Engine, audits: Iterable[ClusterAudit]) -> AuditReport:
+    """Make a report of judgements in any order."""
+    return AuditReport(engine, tuple(sorted(audits, key=lambda audit: audit.cluster)))

@@ -1,0 +1,65 @@
+"""From addresses to servers that can be connected to: names, accounts, passwords.
+
+The place where a `Dsn` meets its secret. Used by `pair`; config.py does the same for a fleet.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gtid_audit.dsn import Dsn, parse_dsn
+from gtid_audit.exits import UsageProblem
+from gtid_audit.secrets import Warn, account_from_option_file, password_from_environment
+from topology.target import Secret, ServerTarget
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """Where passwords come from in this run: see secrets.py for the order."""
+
+    environment: Mapping[str, str]
+    warn: Warn
+    typed: Secret | None = None
+
+    def target(self, name: str, dsn: Dsn) -> ServerTarget:
+        """Find user and password of one address. Raises UsageProblem."""
+        user, password = dsn.user, None
+        if dsn.option_file is not None:
+            file_user, password = account_from_option_file(
+                dsn.option_file, group=dsn.group, warn=self.warn
+            )
+            user = user or file_user
+        if user is None:
+            raise UsageProblem(f"{name}: no user: write mysql://user@… or 'user' in an option file")
+        found = self.typed or password or password_from_environment(self.environment)
+        return target_of(dsn, name=name, user=user, password=found)
+
+
+def target_of(dsn: Dsn, *, name: str, user: str, password: Secret) -> ServerTarget:
+    """Put an address and an account together."""
+    return ServerTarget(
+        name=name,
+        host=dsn.host,
+        port=dsn.port,
+        user=user,
+        password=password,
+        unix_socket=dsn.unix_socket,
+        ssl_ca=dsn.ssl_ca,
+        ssl_cert=dsn.ssl_cert,
+        ssl_key=dsn.ssl_key,
+        ssl_required=dsn.ssl_required,
+    )
+
+
+def pair_targets(dsn_a: str, dsn_b: str, accounts: Accounts) -> tuple[ServerTarget, ServerTarget]:
+    """Return the two servers of a pair, named by their addresses. Raises UsageProblem."""
+    first, second = _parsed("A", dsn_a), _parsed("B", dsn_b)
+    if first.endpoint == second.endpoint:
+        raise UsageProblem("both DSNs name the same server")
+    return accounts.target(first.endpoint, first), accounts.target(second.endpoint, second)
+
+
+def _parsed(which: str, text: str) -> Dsn:
+    try:
+        return parse_dsn(text)
+    except UsageProblem as problem:
+        raise UsageProblem(str(problem).replace("the DSN", f"DSN {which}", 1)) from None

@@ -43,7 +43,8 @@ TEXTS: tuple[ErrorText, ...] = (
             ),
             "gtid-audit pair SOURCE REPLICA names them and every donor that still has them.",
             (
-                "Refetch from a donor, or rebuild the replica; an empty transaction is right only when"
+                "Refetch from a donor, or rebuild the replica; an empty transaction is right"
+                " only when"
                 " the content is known to be there already."
             ),
         ),
@@ -56,7 +57,8 @@ TEXTS: tuple[ErrorText, ...] = (
         " lost the end of its binary log, or was reset.",
         (
             (
-                "Stop writes on the source before it uses the numbers again; after that the sets look"
+                "Stop writes on the source before it uses the numbers again; after that the sets"
+                " look"
                 " equal and the data differs."
             ),
             (
@@ -75,7 +77,8 @@ TEXTS: tuple[ErrorText, ...] = (
         (
             "An empty transaction does not help: the error code is compared before the GTID is.",
             (
-                "Move past the event by file position, with auto-position off; then fill the hole; then"
+                "Move past the event by file position, with auto-position off; then fill the"
+                " hole; then"
                 " turn auto-position on again, in this order. gtid-audit repair plan writes it out."
             ),
         ),

@@ -39,8 +39,8 @@ class Unexplained(LookupError):
     def __init__(self, text: str) -> None:
         shown = text if len(text) <= 120 else text[:117] + "..."  # noqa: PLR2004 - one line
         super().__init__(
-            f"no explanation for {shown!r}: give a catalogue code ({', '.join(CATALOGUE)}), an error"
-            " number, or the text as the server printed it"
+            f"no explanation for {shown!r}: give a catalogue code ({', '.join(CATALOGUE)}),"
+            " an error number, or the text as the server printed it"
         )
 
 
@@ -91,7 +91,7 @@ def _of_text(row: ErrorText, text: str) -> Explanation:
 
 
 def _quoted_sets(text: str) -> list[tuple[str, GtidSet]]:
-    """Read the sets a text quotes; one that was cut off in the middle is not whole, and left out."""
+    """Read the sets a text quotes; one that was cut off is not whole, and left out."""
     found = []
     for label, pattern in _QUOTED_SETS:
         quoted = pattern.search(text)

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gtid_audit.output import printable
-from gtid_audit.text import QUIET, show
+from gtid_audit.text import QUIET, counted, show
 from repair import Plan, Step
 from topology.findings import ClusterAudit
 
@@ -24,7 +24,7 @@ def _parts(plan: Plan, audit: ClusterAudit, files: Sequence[Path]) -> Iterator[R
         yield Text(f"Nothing was found in {printable(plan.cluster)}: nothing to repair.")
         return
     head = Text(f"Plan {plan.id}", style="bold")
-    about = f"{len(plan.steps)} steps, about {plan.estimated_seconds} s, stop anywhere and replan"
+    about = f"{counted(len(plan.steps), 'step')}, about {plan.estimated_seconds} s"
     yield head.append(f"  {about}", style=QUIET)
     for step in plan.steps:
         yield Text()

@@ -17,7 +17,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from gtid_audit.output import ReaderGone, printable
+from gtid_audit.output import printable, write
 from gtid_audit.pictures import Cell, arrows_of, bars_of
 from gtid_audit.report import AuditReport
 from topology.findings import ClusterAudit, Evidence, Finding, Severity, Strategy, Verdict
@@ -58,12 +58,12 @@ def console() -> Console:
 
 def show(*parts: RenderableType) -> None:
     """Print on standard output. Raises ReaderGone."""
-    try:
-        console().print(*parts, sep="\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - see output.write
-        raise ReaderGone from None
+    printer = console()
+    with printer.capture() as captured:
+        printer.print(*parts, sep="\n")
+    # Rich fills table cells up to the width; nobody wants that in a file or a ticket.
+    lines = captured.get().splitlines()
+    write("".join(f"{line.rstrip()}\n" for line in lines))
 
 
 def show_report(report: AuditReport, *, snapshots: Iterable[ClusterSnapshot] = ()) -> None:
@@ -74,7 +74,7 @@ def show_report(report: AuditReport, *, snapshots: Iterable[ClusterSnapshot] = (
         parts += _topology(taken.get(report.audits[0].cluster))
     elif report.verdict is not Verdict.OK:
         parts += [Text(), _clusters(report)]
-    loud = [each for each in report.findings if each.severity is not Severity.INFO]
+    loud = [each for each in report.findings if _is_loud(each)]
     loud.sort(key=lambda finding: finding.severity is not Severity.CRITICAL)
     for finding in loud[:FINDINGS_SHOWN_MAX]:
         parts += _finding(finding, taken.get(finding.cluster), name_cluster=len(report.audits) > 1)
@@ -94,17 +94,24 @@ def verdict_line(report: AuditReport) -> Text:
     servers = sum(len(audit.servers) for audit in report.audits)
     about = [report.audits[0].cluster] if len(report.audits) == 1 else []
     if len(report.audits) != 1:
-        about.append(_count(len(report.audits), "cluster"))
-    about.append(_count(servers, "server"))
+        about.append(counted(len(report.audits), "cluster"))
+    about.append(counted(servers, "server"))
     for severity in (Severity.CRITICAL, Severity.WARNING):
-        number = sum(finding.severity is severity for finding in report.findings)
+        number = sum(
+            finding.severity is severity and _is_loud(finding) for finding in report.findings
+        )
         if number:
             about.append(f"{number:,} {severity.value}")
     if report.unknown:
-        about.append(_count(len(report.unknown), "fact") + " not read")
+        about.append(counted(len(report.unknown), "fact") + " not read")
     about.append(f"read {_moment(report.audited_at)}")
     line.append("  " + " · ".join(printable(each) for each in about), style="default")
     return line
+
+
+def _is_loud(finding: Finding) -> bool:
+    """Tell what is shown at length. What was not read (U1) has a list of its own."""
+    return finding.severity is not Severity.INFO and finding.code != "U1"
 
 
 def _topology(snapshot: ClusterSnapshot | None) -> list[RenderableType]:
@@ -155,7 +162,7 @@ def _codes(audit: ClusterAudit) -> str:
         counts[finding.code] = counts.get(finding.code, 0) + 1
     said = [code if count == 1 else f"{count} {code}" for code, count in counts.items()]
     if audit.unknown:
-        said.append(_count(len(audit.unknown), "fact") + " not read")
+        said.append(counted(len(audit.unknown), "fact") + " not read")
     return ", ".join(said)
 
 
@@ -188,7 +195,7 @@ def _where(finding: Finding, *, name_cluster: bool) -> Text:
     if name_cluster or not said:
         said.insert(0, f"cluster {finding.cluster}")
     if finding.gtid_set:
-        said.append(_count(finding.gtid_set.gtid_count, "transaction"))
+        said.append(counted(finding.gtid_set.gtid_count, "transaction"))
     return line_of(" · ".join(said))
 
 
@@ -250,7 +257,7 @@ def _unknown(report: AuditReport) -> Iterator[RenderableType]:
         (each.cluster, each.server, each.fact, each.reason) for each in report.unknown
     )
     yield Text()
-    yield Text("Not read, and so not judged:", style="bold magenta")
+    yield Text("Not read, and so not judged (gtid-audit explain U1):", style="bold magenta")
     grid = Table.grid(padding=(0, 2, 0, 0))
     for cluster, server, fact, reason in list(seen)[:UNKNOWN_SHOWN_MAX]:
         name = server if len(report.audits) == 1 else f"{cluster}/{server}"
@@ -289,7 +296,8 @@ def line_of(text: str) -> Text:
     return Text(printable(text))
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """Say how many: "1 server", "1,200 servers"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 

@@ -14,10 +14,10 @@ from binlog.transactions import Transaction
 from gtid import Gtid, GtidSet
 from topology.snapshot import LogPosition
 
-# sql/log_event.cc, Query_log_event::do_apply_event: "Error on master: message (format)='…' error
-# code=1050 ; Error on slave: …". The first code is the source's.
+# sql/log_event.cc, Query_log_event::do_apply_event: "Error on …: message (format)='…' error
+# code=1050 ; Error on …: actual message='no error', error code=0". The first code is the source's.
 _SOURCE_ERROR = re.compile(r"error code=(?P<code>[0-9]+)")
-# sql/rpl_rli_pdb.cc, Slave_worker::do_report: "Worker 1 failed executing transaction '…' at source
+# sql/rpl_rli_pdb.cc, do_report of a worker: "Worker 1 failed executing transaction '…' at source
 # log binlog.000001, end_log_pos 1358".
 _WORKER_GTID = re.compile(r"failed executing transaction '(?P<gtid>[^']+)'")
 _QUERY = re.compile(r"Query: ?'(?P<sql>.*)", re.DOTALL)

@@ -19,6 +19,9 @@ RUNBOOK = "RUNBOOK.md"
 PLAN = "plan.json"
 _WIDTH = 96
 _TURNS_PER_LINE = 5
+# A session may inherit another completion_type or autocommit from the server, and either would keep
+# a transaction open where gtid_next must be set (error 1766).
+_PROLOGUE = "SET SESSION autocommit = 1, SESSION completion_type = 'NO_CHAIN', @go = 1, @done = 0;"
 
 
 def render_files(plan: Plan) -> dict[str, str]:
@@ -50,7 +53,7 @@ def render_script(plan: Plan, step: Step) -> str:
         ),
     )
     lines = [line for text in header for line in _comment(text)]
-    lines += ["", "SET @go = 1, @done = 0;"]
+    lines += ["", _PROLOGUE]
     for guard in step.preconditions:
         lines += ["", *_comment("must hold, or nothing is changed:"), *guard.statements()]
     lines += ["", *_comment("the change"), *_joined(step.statements)]
@@ -86,10 +89,11 @@ _HOW_TO_RUN = [
     "## How to run it",
     "",
     "One script after the other, in order, with the ordinary `mysql` client and an account that",
-    "may do it (SUPER; from 8.0 REPLICATION_SLAVE_ADMIN, REPLICATION_APPLIER and",
-    "SYSTEM_VARIABLES_ADMIN). Put the account into an option file (`--defaults-extra-file=…` or",
-    "`--login-path=…`, first on the line); it does not belong on the command line. Go on only if a",
-    "script exits with 0 and prints that its step is done. Do not use `--force`.",
+    "may do it: SUPER; from 8.0 REPLICATION_SLAVE_ADMIN, REPLICATION_APPLIER,",
+    "SYSTEM_VARIABLES_ADMIN and SELECT on performance_schema. Put the account into an option file",
+    "(`--defaults-extra-file=…` or `--login-path=…`, first on the line); it does not belong on the",
+    "command line. Go on only if a script exits with 0 and prints that its step is done. Do not",
+    "use `--force`.",
     "",
     "A script that stops names what it did not find (error 1231 shows the message). You may stop",
     "after any step, run a script again, or audit and plan again: all three lead to the same end.",

@@ -40,7 +40,7 @@ def position_bypass(case: Case) -> Outcome:
     if event is None:
         return Refusal(
             "the failing event has not been read from the source, and a position must not be"
-            " guessed; give the plan access to the source's binary log (REPLICATION SLAVE)"
+            " guessed; give the planning account the privilege to read the source's log"
         )
     skipped = event.before - replica.executed
     if skipped:

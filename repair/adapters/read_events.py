@@ -45,7 +45,8 @@ def read_events(
     Args:
         snapshot: the snapshot the audit was made of.
         audit: its findings.
-        targets: how to reach the servers, by name. The account needs REPLICATION SLAVE.
+        targets: how to reach the servers, by name. The account needs the
+            privilege to read binary logs, as a replica has it.
         timeout_seconds_max: for one finding, connecting included.
     """
     events: dict[str, FailingEvent] = {}

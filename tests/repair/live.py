@@ -2,9 +2,8 @@
 
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from compose.native.server import Server
 from compose.native.shapes import Topology
@@ -73,14 +72,16 @@ def await_clean(topology: Topology) -> None:
         time.sleep(0.2)
 
 
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _CLEAN_SECONDS_MAX
+    while not condition():
+        assert time.monotonic() < deadline, "not within the time"
+        time.sleep(0.05)
+
+
 def executed(server: Server) -> str:
     return str(server.value("@@GLOBAL.gtid_executed"))
 
 
 def rows(server: Server, table: str) -> list[tuple[object, ...]]:
     return sorted(server.query(f"SELECT * FROM {table}"))
-
-
-def write_all(plan: Plan, directory: Path) -> None:
-    for name, text in render_files(plan).items():
-        (directory / name).write_text(text)

@@ -1,7 +1,5 @@
 """The event that fails differently, on real servers: the seed's 1050 on 5.6, and 1062 on 9.7."""
 
-import time
-
 import pymysql
 import pytest
 
@@ -9,7 +7,7 @@ from compose import faults
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
 from repair.render import render_files
-from tests.repair.live import await_clean, examine, executed, run_plan, run_step
+from tests.repair.live import await_clean, examine, executed, rows, run_plan, run_step, wait_until
 
 _STATEMENT = "INSERT INTO myisam.t VALUES (5), (6), (1)"
 
@@ -24,15 +22,18 @@ def _fails_half_way(pair: Pair) -> str:
     )
     pair.settle()
     b.execute("SET SESSION sql_log_bin = 0", "DELETE FROM myisam.t")
+    return _insert_half(a)
+
+
+def _insert_half(a: Server) -> str:
     before = executed(a)
     with pytest.raises(pymysql.err.IntegrityError):
         a.execute("SET SESSION binlog_format = STATEMENT", _STATEMENT)
-    failed = a.query("SELECT GTID_SUBTRACT(@@GLOBAL.gtid_executed, %s)", [before])[0][0]
-    deadline = time.monotonic() + 30
-    while b.replica_status()["Replica_SQL_Running"] == "Yes":
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return str(failed)
+    return str(a.query("SELECT GTID_SUBTRACT(@@GLOBAL.gtid_executed, %s)", [before])[0][0])
+
+
+def _stops(server: Server) -> None:
+    wait_until(lambda: server.replica_status()["Replica_SQL_Running"] == "No")
 
 
 def _write_more(server: Server) -> str:
@@ -94,10 +95,7 @@ def test_an_empty_transaction_alone_does_not_help(
     )
     assert done.returncode == 0, done.stderr
     assert b.query("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_executed)", [failed])[0][0] == 1
-    deadline = time.monotonic() + 30
-    while b.replica_status()["Replica_SQL_Running"] == "Yes":
-        assert time.monotonic() < deadline, "the applier went on: the seed says it cannot"
-        time.sleep(0.05)
+    _stops(b)
     found = examine(pair)
     assert found.codes == ["A1"]
     warnings = found.plan().warnings
@@ -134,6 +132,7 @@ def test_stopped_inside_the_first_script_it_can_be_run_again(pair56: Pair) -> No
 
 def test_a_statement_that_failed_half_way_on_nine_seven(pair97: Pair) -> None:
     failed = _fails_half_way(pair97)
+    _stops(pair97.b)
     later = _write_more(pair97.a)
     found = examine(pair97)
     assert found.codes == ["A1"]
@@ -146,6 +145,36 @@ def test_a_statement_that_failed_half_way_on_nine_seven(pair97: Pair) -> None:
     before = executed(pair97.b)
     run_plan(pair97, plan)
     assert executed(pair97.b) == before
+
+
+def test_a_hole_with_such_an_event_in_it_is_fetched_without_the_event(pair97: Pair) -> None:
+    """Jumped over by position, it would stop the applier as soon as auto-position brings it."""
+    a, b = pair97.a, pair97.b
+    a.execute(
+        "CREATE DATABASE myisam",
+        "CREATE TABLE myisam.t (id INT PRIMARY KEY) ENGINE = MyISAM",
+        "INSERT INTO myisam.t VALUES (1)",
+    )
+    pair97.settle()
+    b.execute("SET SESSION sql_log_bin = 0", "DELETE FROM myisam.t")
+    b.execute(b.dialect.stop_replica)
+    failed = _insert_half(a)
+    a.execute("INSERT INTO myisam.t VALUES (20)")
+    log_file, log_pos = a.binary_log_position()
+    a.execute("INSERT INTO myisam.t VALUES (30)")
+    b.execute(
+        b.dialect.change_source_to(auto_position=0, log_file=log_file, log_pos=log_pos),
+        b.dialect.start_replica,
+    )
+    wait_until(lambda: (30,) in rows(b, "myisam.t"))
+    found = examine(pair97)
+    assert found.codes == ["H1"]
+    assert [str(event.gtid) for event in found.read.events.values()] == [failed]
+    plan = found.plan()
+    assert [step.action for step in plan.steps] == ["InjectEmpty", "AutoPositionOn"]
+    run_plan(pair97, plan)
+    assert rows(b, "myisam.t") == [(20,), (30,)]
+    await_clean(pair97)
 
 
 def test_without_the_event_nothing_is_guessed(pair56: Pair) -> None:

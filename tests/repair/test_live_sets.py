@@ -3,11 +3,20 @@
 import pytest
 
 from compose import faults
+from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology
 from repair import Plan
 from repair.render import render_files
-from tests.repair.live import await_clean, examine, executed, rows, run_plan, run_step
+from tests.repair.live import (
+    await_clean,
+    examine,
+    executed,
+    rows,
+    run_plan,
+    run_step,
+    wait_until,
+)
 
 
 def _rerun_changes_nothing(topology: Topology, plan: Plan) -> None:
@@ -182,8 +191,37 @@ def test_tagged_gtids_are_injected(pair97: Pair) -> None:
     )
     plan = examine(pair97).plan({"E1": "inject_empty"})
     assert ":dba:1'" in " ".join(plan.steps[0].statements)
-    run_plan(pair97, plan)
+    # A session that inherits odd settings from its server is as good as any.
+    for step in plan.steps:
+        script = render_files(plan)[step.file_name]
+        odd = "--init-command=SET SESSION completion_type = 'CHAIN', autocommit = 0"
+        done = pair97[step.server].client(script, odd)
+        assert done.returncode == 0, done.stderr
     assert executed(pair97.a) == executed(pair97.b)
+    _rerun_changes_nothing(pair97, plan)
+
+
+def test_a_named_channel_is_steered_by_its_name(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE named", "CREATE TABLE named.t (id INT PRIMARY KEY)")
+    pair97.settle()
+    b.execute(b.dialect.stop_replica, b.dialect.reset_replica)
+    skipped = [f"INSERT INTO named.t VALUES ({number})" for number in (1, 2, 3)]
+    a.execute(*skipped)
+    log_file, log_pos = a.binary_log_position()
+    a.execute("INSERT INTO named.t VALUES (4)")
+    change = b.dialect.change_source_to(
+        host=a.host, port=a.port, user=REPLICATION_USER, log_file=log_file, log_pos=log_pos
+    )
+    b.execute(f"{change} FOR CHANNEL 'north-1'", f"{b.dialect.start_replica} FOR CHANNEL 'north-1'")
+    wait_until(lambda: bool(b.query("SELECT 1 FROM named.t WHERE id = 4")))
+    found = examine(pair97)
+    assert found.codes == ["H1"]
+    plan = found.plan()
+    assert "FOR CHANNEL ''north-1''" in " ".join(plan.steps[0].statements)
+    run_plan(pair97, plan)
+    assert rows(b, "named.t") == [(1,), (2,), (3,), (4,)]
+    await_clean(pair97)
     _rerun_changes_nothing(pair97, plan)
 
 

@@ -1,0 +1,57 @@
+# The two commands: `make demo` (the main job, on real servers) and `make test`.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PY := .venv/bin/python
+# Spark's workers must run the same Python as its driver.
+export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
+
+.PHONY: help demo test lint types contracts nightly bench servers up down lock clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+.venv/.complete: requirements/setup.sh requirements/lock.txt requirements/bootstrap.txt pyproject.toml
+	@bash requirements/setup.sh
+
+servers: .venv/.complete ## fetch and cache real MySQL servers (9.7 and 5.6), without installing any
+	@$(PY) -m compose.native.provision
+
+demo: .venv/.complete ## the main job: break three real pairs, find it, repair it, find nothing more
+	@$(PY) -m compose.demo
+
+test: .venv/.complete lint types contracts servers ## everything that must hold: lint, types, contracts, tests
+	@$(PY) -m pytest -m "not slow"
+
+lint: .venv/.complete ## ruff, check and format
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check --quiet .
+
+types: .venv/.complete ## mypy, strict
+	@.venv/bin/mypy
+
+contracts: .venv/.complete ## who may import whom
+	@.venv/bin/lint-imports --no-cache > .venv/contracts.txt || { cat .venv/contracts.txt; exit 1; }
+	@tail -n 2 .venv/contracts.txt | head -n 1
+
+nightly: .venv/.complete lint types contracts servers ## the whole suite, the slow tests with it
+	@$(PY) -m pytest
+
+bench: .venv/.complete ## measure, beside the peers, into benchmarks/results.md
+	@$(PY) -m benchmarks.run
+
+up: ## a pair, the auditor, Prometheus and Grafana in Docker
+	docker compose --file compose/docker-compose.yml up --build --detach
+
+down: ## stop what `make up` started
+	docker compose --file compose/docker-compose.yml down --volumes
+
+lock: .venv/.complete ## lock the dependencies anew
+	echo uv | .venv/bin/uv pip compile - --quiet --generate-hashes --no-annotate \
+	    --custom-compile-command "make lock" --output-file requirements/bootstrap.txt
+	.venv/bin/uv pip compile pyproject.toml --quiet --extra dev --python-version 3.11 --generate-hashes \
+	    --no-emit-package gtid-audit --custom-compile-command "make lock" \
+	    --output-file requirements/lock.txt
+
+clean: ## remove .venv and the cache
+	rm -rf .venv .cache

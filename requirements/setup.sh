@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Makes .venv from the locked requirements. Names what is missing, with the command that brings it.
+# Run by make; safe to run again, and to interrupt: the stamp is written last.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+missing=0
+need() { # what, command that brings it
+    printf 'missing: %s\n         try: %s\n' "$1" "$2" >&2
+    missing=1
+}
+python=${PYTHON:-python3}
+if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    need "Python 3.11 or newer (PYTHON=$python)" "apt-get install python3"
+elif ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
+    need "Python's venv module" "apt-get install python3-venv"
+fi
+java=${JAVA_HOME:+$JAVA_HOME/bin/}java
+release=$("$java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1) || release=
+if [ "${release:-0}" -lt 17 ]; then
+    need "Java 17 or newer, for Spark" "apt-get install openjdk-17-jre-headless"
+fi
+if ! ldconfig -p 2>/dev/null | grep -q 'libstdc++\.so\.6'; then
+    need "the C++ run-time library" "apt-get install libstdc++6"
+fi
+[ "$missing" = 0 ] || exit 1
+
+printf 'setting up .venv\n'
+[ -x .venv/bin/python ] || "$python" -m venv .venv
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+    -r requirements/bootstrap.txt
+.venv/bin/uv pip install --quiet --python .venv/bin/python --require-hashes -r requirements/lock.txt
+.venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --editable .
+touch .venv/.complete

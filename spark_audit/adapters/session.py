@@ -132,10 +132,11 @@ def _started(
         _end_jvm(gateway, stop_seconds_max)
         printed = log.read_text(errors="replace")[-_LOG_TAIL_CHARS:] if log.exists() else ""
         raise SparkNotStarted(f"Spark did not start: {error}\n{printed}".rstrip()) from error
+    session = SparkSession(context)
     try:
-        yield SparkSession(context)
+        yield session
     finally:
-        context.stop()
+        session.stop()
         _end_jvm(gateway, stop_seconds_max)
 
 

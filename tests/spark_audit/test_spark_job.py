@@ -1,6 +1,7 @@
 """The Spark engine: the local engine's findings byte for byte, however the rows are spread."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -176,3 +177,39 @@ def test_a_session_of_its_own_is_quiet_and_leaves_nothing_behind(
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.strip() == bytes_of(audit_snapshots_locally(stored, policy=POLICY))
     assert list(work.iterdir()) == []
+
+
+def audit_alone(stored: Path, cache: Path) -> str:
+    """Audit in a process of its own, whose class archive lies in `cache`."""
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", _OWN_SESSION, str(stored)],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ) | {"GTID_AUDIT_CACHE": str(cache)},
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout.strip()
+
+
+@pytest.mark.slow
+def test_a_class_archive_changes_nothing_but_the_time(
+    stored: Path, spark: SparkSession, tmp_path: Path
+) -> None:
+    assert spark.version  # Java is there
+    local = bytes_of(audit_snapshots_locally(stored, policy=POLICY))
+    for _ in range(2):  # the second time it is there already
+        made = subprocess.run(
+            [sys.executable, "-m", "spark_audit.adapters.archive"],
+            capture_output=True,
+            text=True,
+            env=dict(os.environ) | {"GTID_AUDIT_CACHE": str(tmp_path / "cache")},
+            check=False,
+        )
+        assert (made.returncode, made.stderr) == (0, "")
+        (archive,) = (tmp_path / "cache").iterdir()
+        assert made.stdout == f"{archive}\n"
+    assert audit_alone(stored, archive.parent) == local
+    archive.chmod(0o644)
+    archive.write_bytes(b"no archive at all" * 1000)
+    assert audit_alone(stored, archive.parent) == local

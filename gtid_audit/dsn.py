@@ -79,13 +79,13 @@ def parse_dsn(text: str) -> Dsn:
         raise _problem(f"is longer than {DSN_CHARACTERS_MAX} characters")
     if not text.lower().startswith(SCHEME):
         raise _problem(f"does not begin with {SCHEME}")
-    before, has_query, query = text[len(SCHEME) :].partition("?")
     _refuse_password(text[len(SCHEME) :])
+    if "#" in text:
+        raise _problem("holds a '#'; write it as %23")
+    before, has_query, query = text[len(SCHEME) :].partition("?")
     authority, _, path = before.partition("/")
     if path:
         raise _problem("has a path; after host and port only ?option=value may follow")
-    if "#" in text:
-        raise _problem("holds a '#'; write it as %23")
     user, _, address = authority.rpartition("@")
     if ":" in user:
         raise UsageProblem(_INDISCREET)

@@ -15,7 +15,7 @@ from io import TextIOWrapper
 from typing import Any
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-_CREDENTIALS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)[^\s'\"]*:[^\s'\"]*@")
+_CREDENTIALS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:/{1,2})[^\s'\"]*:[^\s'\"]*@")
 
 
 class ReaderGone(Exception):

@@ -57,9 +57,7 @@ def _inside(node: yaml.Node | None, step: str | int) -> tuple[yaml.Node, yaml.No
 def _refuse(node: yaml.Node, *, seen: set[int]) -> None:
     line = node.start_mark.line + 1
     if id(node) in seen:
-        raise YamlProblem(
-            f"line {line}: an anchor that is used again; write it out, or use defaults"
-        )
+        raise YamlProblem(f"line {line}: an anchor used again; write it out, or use defaults")
     seen.add(id(node))
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:

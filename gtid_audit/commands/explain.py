@@ -18,12 +18,13 @@ def explain(
     as_json: AsJson = False,
 ) -> int:
     """Say what an error text or a code means, why it arises and what to do."""
+    from topology.catalogue import UnknownCode
     from topology.explain import Unexplained
     from topology.explain import explain as look_up
 
     try:
         explanation = look_up(" ".join(text))
-    except Unexplained as problem:
+    except (Unexplained, UnknownCode) as problem:
         raise exits.UsageProblem(str(problem)) from problem
     if as_json:
         write_json(

@@ -1,0 +1,163 @@
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from gtid_audit import engines
+from gtid_audit.collection import CollectionFailed, Permits, collect_fleet, sorted_snapshots
+from gtid_audit.config import Cluster, Fleet
+from gtid_audit.report import Engine
+from tests.gtid_audit.build import A, server
+from topology.adapters.collect import CollectLimits
+from topology.findings import Verdict
+from topology.policy import Policy
+from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.target import ServerTarget
+
+SOON = 30.0  # for a test that hangs; nothing is measured by it
+
+
+class Reader:
+    """A server in memory; `before` is called before it answers."""
+
+    def __init__(self, target: ServerTarget, before: Callable[[ServerTarget], None]) -> None:
+        self._target = target
+        self._before = before
+
+    def read(self, *, phase: int) -> ServerSnapshot:
+        started = datetime.now(UTC)
+        self._before(self._target)
+        read = server(self._target.name, A, f"{A}:1-5", host=self._target.host)
+        return replace(
+            read,
+            cluster=self._target.user,
+            phase=phase,
+            read_started=started,
+            read_ended=datetime.now(UTC),
+        )
+
+    def close(self) -> None:
+        pass
+
+
+def fleet(*names: str, servers: int = 1, connections_max: int = 4, seconds: float = 5) -> Fleet:
+    clusters = tuple(
+        Cluster(
+            name,
+            tuple(
+                ServerTarget(f"{name}{number}", f"{name}{number}", 3306, user=name)
+                for number in range(servers)
+            ),
+        )
+        for name in names
+    )
+    return Fleet(clusters, CollectLimits(server_seconds_max=seconds), connections_max, Policy())
+
+
+def collect(fleet: Fleet, before: Callable[[ServerTarget], None]) -> list[object]:
+    return list(collect_fleet(fleet, open_reader=lambda target: Reader(target, before)))
+
+
+def test_every_cluster_is_read_once_and_progress_is_told() -> None:
+    said: list[str] = []
+    names = [f"c{number:02}" for number in range(20)]
+    found = collect_fleet(
+        fleet(*names),
+        say=said.append,
+        open_reader=lambda target: Reader(target, lambda _target: None),
+    )
+    assert [snapshot.cluster for snapshot in sorted_snapshots(list(found))] == names
+    assert len(said) == 20
+    assert said[-1].startswith("read 20 of 20 clusters")
+
+
+@pytest.mark.parametrize(("servers", "connections_max"), [(1, 3), (2, 4), (2, 5), (3, 2)])
+def test_no_more_connections_at_once_than_allowed(servers: int, connections_max: int) -> None:
+    lock = threading.Lock()
+    open_now: dict[str, int] = {}
+    most = 0
+
+    def before(target: ServerTarget) -> None:
+        nonlocal most
+        with lock:
+            open_now[target.user] = servers
+            most = max(most, sum(open_now.values()))
+        threading.Event().wait(0.002)
+        with lock:
+            open_now.pop(target.user, None)
+
+    names = [f"c{number:02}" for number in range(12)]
+    collect(fleet(*names, servers=servers, connections_max=connections_max), before)
+    assert most <= max(servers, connections_max)
+    assert most >= servers
+
+
+def test_a_hung_server_delays_no_other_cluster() -> None:
+    release = threading.Event()
+    others_done = threading.Event()
+
+    def before(target: ServerTarget) -> None:
+        if target.user == "a-hung":
+            release.wait(SOON)
+
+    found = collect_fleet(
+        fleet("a-hung", "b", "c", "d", connections_max=2, seconds=SOON),
+        open_reader=lambda target: Reader(target, before),
+    )
+    first_three = [next(found).cluster for _ in range(3)]
+    others_done.set()
+    release.set()
+    assert sorted(first_three) == ["b", "c", "d"]
+    assert next(found).cluster == "a-hung"
+
+
+def test_a_defect_in_one_cluster_costs_only_that_one() -> None:
+    def before(target: ServerTarget) -> None:
+        if target.user == "b":
+            raise RuntimeError("boom")
+
+    found = collect(fleet("a", "b", "c"), before)
+    failed = [each for each in found if isinstance(each, CollectionFailed)]
+    assert [each.cluster for each in failed] == ["b"]
+    assert len([each for each in found if isinstance(each, ClusterSnapshot)]) == 2
+    with pytest.raises(CollectionFailed):
+        sorted_snapshots(found)  # type: ignore[arg-type]
+
+
+def test_a_defect_is_unknown_in_the_report_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def before(target: ServerTarget) -> None:
+        if target.user == "b":
+            raise RuntimeError("boom")
+
+    def collect_in_memory(fleet: Fleet, say: object) -> list[object]:
+        assert say is None
+        return collect(fleet, before)
+
+    monkeypatch.setattr(engines, "collect_fleet", collect_in_memory)
+    audited = engines.audit_fleet(fleet("a", "b"), engine=Engine.LOCAL, store_in=None)
+    assert [audit.verdict for audit in audited.report.audits] == [Verdict.OK, Verdict.UNKNOWN]
+    (unknown,) = audited.report.unknown
+    assert unknown.reason == "defect of the auditor: RuntimeError: boom"
+
+
+def test_permits_are_given_in_order() -> None:
+    permits = Permits(3)
+    assert permits.take(2) == 2
+    order: list[str] = []
+    waiting = threading.Event()
+
+    def big() -> None:
+        waiting.set()
+        taken = permits.take(9)
+        order.append(f"big {taken}")
+        permits.give_back(taken)
+
+    thread = threading.Thread(target=big)
+    thread.start()
+    waiting.wait(SOON)
+    permits.give_back(2)
+    thread.join(SOON)
+    assert permits.take(1) == 1
+    assert order == ["big 3"]

@@ -1,0 +1,197 @@
+from pathlib import Path
+
+import pytest
+
+from gtid_audit.config import Fleet, load_fleet, parse_fleet
+from gtid_audit.exits import UsageProblem
+from topology.target import Secret, ServerTarget
+
+EXAMPLE = """
+defaults:
+  user: auditor
+  password: {env: FLEET_PASSWORD}
+  port: 3307
+  ssl: required
+limits:
+  server_seconds_max: 2.5
+  connections_max: 7
+policy:
+  allowed_uuids: [3e11fa47-71ca-11e1-9e33-c80aa9429562]
+clusters:
+  - name: orders
+    servers:
+      - {name: two, host: db2.example, port: 3306, user: other}
+      - {name: one, dsn: "mysql://db1.example/"}
+  - name: billing
+    servers:
+      - {name: one, host: "fd00::1", password: {env: OTHER_PASSWORD}}
+"""
+ENVIRONMENT = {"FLEET_PASSWORD": "of the fleet", "OTHER_PASSWORD": "other", "MYSQL_PWD": "never"}
+
+
+def fleet(text: str) -> Fleet:
+    return parse_fleet(text, name="f.yaml", environment=ENVIRONMENT, warn=pytest.fail)
+
+
+def problems(text: str) -> list[str]:
+    with pytest.raises(UsageProblem) as refusal:
+        fleet(text)
+    return list(refusal.value.problems)
+
+
+def test_a_fleet_is_read_in_order_of_name() -> None:
+    read = fleet(EXAMPLE)
+    assert [cluster.name for cluster in read.clusters] == ["billing", "orders"]
+    assert read.clusters[1].targets == (
+        ServerTarget(
+            "one", "db1.example", 3306, "auditor", Secret("of the fleet"), ssl_required=True
+        ),
+        ServerTarget(
+            "two", "db2.example", 3306, "other", Secret("of the fleet"), ssl_required=True
+        ),
+    )
+    assert read.clusters[0].targets[0].port == 3307
+    assert read.clusters[0].targets[0].password == Secret("other")
+    assert read.limits.server_seconds_max == 2.5
+    assert read.connections_max == 7
+    assert len(read.policy.allowed_uuids) == 1
+
+
+def test_one_cluster_of_it() -> None:
+    read = fleet(EXAMPLE)
+    assert [cluster.name for cluster in read.only("orders").clusters] == ["orders"]
+    assert read.only(None) is read
+    with pytest.raises(UsageProblem, match="did you mean orders"):
+        read.only("order")
+
+
+def test_all_problems_at_once_with_line_and_path() -> None:
+    text = """defaults:
+  usr: auditor
+limits: {looks_max: 0, server_seconds_max: fast}
+policy:
+  allowed_uuids: [nope]
+clusters:
+  - name: a
+    servers:
+      - {name: x, host: h, password: hunter2}
+      - {name: y, hots: h}
+  - {name: b, servers: []}
+  - {servers: 7}
+"""
+    found = problems(text)
+    assert [line.split(": ", 1)[0] for line in found] == [
+        f"f.yaml, line {line}" for line in (2, 3, 3, 5, 9, 10, 11, 12, 12)
+    ]
+    said = "\n".join(found)
+    for part in (
+        "defaults.usr: unknown key; did you mean user?",
+        "limits.looks_max: input should be greater than or equal to 1",
+        "limits.server_seconds_max: input should be a valid number",
+        "policy.allowed_uuids[0]: is not a UUID",
+        "clusters[0].servers[0].password: no password stands in this file",
+        "clusters[0].servers[1].hots: unknown key; did you mean host?",
+        "clusters[1].servers: is empty",
+        "clusters[2].servers: expected a list",
+        "clusters[2].name: is missing",
+    ):
+        assert part in said
+    assert "hunter2" not in said
+
+
+def test_what_takes_two_values_to_see() -> None:
+    text = """
+clusters:
+  - name: a
+    servers:
+      - {name: x, dsn: "mysql://u:hunter2@h/"}
+      - {name: x, dsn: "mysql://u@i/", port: 3306}
+      - {name: y, host: i, user: u, password: {env: NOT_SET}}
+      - {name: z, host: I, user: u, password: {env: A, option_file: B}}
+  - name: a
+    servers:
+      - {name: p, host: j}
+      - {name: q, unix_socket: /s, port: 1, user: u}
+      - {name: r, host: k, unix_socket: /t, user: u}
+      - {name: s, user: u}
+      - {name: t, host: l, user: u, password: {group: g, env: FLEET_PASSWORD}}
+      - {name: v, dsn: "mysql://u@m/?option_file=/f", password: {env: FLEET_PASSWORD}}
+      - {name: w, host: n, user: u, ssl_key: /k}
+"""
+    said = "\n".join(problems(text))
+    for part in (
+        "line 5: clusters[0].servers[0].dsn: the DSN has a password in it",
+        "line 6: clusters[0].servers[1].name: the same server name in this cluster as on line 5",
+        "line 6: clusters[0].servers[1]: has a dsn and also port",
+        "line 7: clusters[0].servers[2].password: the environment variable NOT_SET is not set",
+        "line 8: clusters[0].servers[3]: the same address in this file as on line 7",
+        "line 8: clusters[0].servers[3].password: needs one of env and option_file",
+        "line 9: clusters[1].name: the same cluster name as on line 3",
+        "line 11: clusters[1].servers[0]: no user",
+        "line 12: clusters[1].servers[1].port: a unix socket has no port",
+        "line 13: clusters[1].servers[2]: needs one of dsn, host and unix_socket",
+        "line 14: clusters[1].servers[3]: needs one of dsn, host and unix_socket",
+        "line 15: clusters[1].servers[4].password: has a group without an option_file",
+        "line 16: clusters[1].servers[5].password: the dsn names an option_file",
+        "line 17: clusters[1].servers[6]: has one of ssl_cert and ssl_key",
+    ):
+        assert part in said
+    assert "hunter2" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [1", "line 1: not YAML"),
+        ("a: 1\na: 2", "line 2: the key appears twice"),
+        ("a: &x [1]\nb: *x", "line 1: an anchor used again"),
+        ("? [1]\n: 2", "a key that is not a word"),
+        ("a: \x01", "not YAML: a character"),
+        ("a: 2026-13-45", "not YAML: a character or value"),
+        ("!!python/object:os.system x", "not YAML"),
+        ("", "clusters: is missing"),
+        ("[]", "the file: expected keys and values"),
+        ("clusters: []", "clusters: is empty"),
+    ],
+)
+def test_what_is_not_a_fleet_file(text: str, said: str) -> None:
+    assert said in problems(text)[0]
+
+
+def test_many_problems_are_counted() -> None:
+    servers = "\n".join(f"      - {{name: n{i}}}" for i in range(80))
+    found = problems(f"clusters:\n  - name: a\n    servers:\n{servers}\n")
+    assert len(found) == 51
+    assert found[-1] == "f.yaml: … and 30 more problems"
+
+
+def test_too_many_servers() -> None:
+    text = EXAMPLE.replace("connections_max: 7", "servers_max: 2")
+    assert "3 servers are more than servers_max, 2" in problems(text)[0]
+
+
+def test_credentials_from_an_option_file(tmp_path: Path) -> None:
+    path = tmp_path / "my.cnf"
+    path.write_text("[client]\nuser=filed\npassword=hidden\n")
+    path.chmod(0o644)
+    text = f"""
+defaults: {{password: {{option_file: {path}}}}}
+clusters:
+  - name: a
+    servers: [{{name: x, host: h}}, {{name: y, host: i}}]
+"""
+    (tmp_path / "fleet.yaml").write_text(text)
+    said: list[str] = []
+    read = load_fleet(tmp_path / "fleet.yaml", environment={}, warn=said.append)
+    assert {target.user for target in read.clusters[0].targets} == {"filed"}
+    assert {target.password for target in read.clusters[0].targets} == {Secret("hidden")}
+    assert len(said) == 1
+    assert "hidden" not in repr(read)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem, match="No such file"):
+        load_fleet(tmp_path / "nowhere.yaml", environment={}, warn=pytest.fail)
+    (tmp_path / "f.yaml").write_bytes(b"\xff")
+    with pytest.raises(UsageProblem, match="not UTF-8"):
+        load_fleet(tmp_path / "f.yaml", environment={}, warn=pytest.fail)

@@ -1,0 +1,90 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from gtid_audit import engines
+from gtid_audit.cli import run
+from gtid_audit.exits import UsageProblem
+from gtid_audit.report import Engine
+from tests.gtid_audit.build import A, half_read, healthy, holed
+from topology.policy import Policy
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    engines.store(tmp_path / "history", (half_read("c"), healthy("a"), holed("b")))
+    return tmp_path / "history"
+
+
+def test_auto_is_local_until_spark_is_worth_its_start() -> None:
+    few, many = engines.SPARK_CLUSTERS_MIN - 1, engines.SPARK_CLUSTERS_MIN
+    assert engines.engine_for("auto", cluster_count=few) is Engine.LOCAL
+    assert engines.engine_for("auto", cluster_count=many) is Engine.SPARK
+    assert engines.engine_for("local", cluster_count=many) is Engine.LOCAL
+    assert engines.engine_for("spark", cluster_count=few) is Engine.SPARK
+
+
+def test_stored_snapshots_give_the_same_bytes_each_time(
+    stored: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert engines.count_stored(stored) == 3
+    answers = []
+    for engine in ("auto", "local"):
+        assert run(("audit", "--snapshots", str(stored), "--engine", engine, "--json")) == 2
+        answers.append(capsys.readouterr().out)
+    assert answers[0] == answers[1]
+    found = json.loads(answers[0])
+    assert found["audited_at"] == "2026-01-02T12:00:01.040000Z"
+    assert [each["verdict"] for each in found["clusters"]] == ["OK", "CRITICAL", "UNKNOWN"]
+
+
+def test_text_of_stored_snapshots(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(("audit", "--snapshots", str(stored))) == 2
+    assert "CRITICAL   3 clusters" in capsys.readouterr().out
+
+
+def test_the_policy_of_the_fleet_file_counts(
+    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Policy] = []
+
+    def judge(_directory: Path, *, policy: Policy) -> tuple[()]:
+        seen.append(policy)
+        return ()
+
+    monkeypatch.setattr("spark_audit.adapters.local.audit_snapshots_locally", judge)
+    (tmp_path / "fleet.yaml").write_text(
+        f"policy: {{allowed_uuids: [{A}]}}\n"
+        "clusters: [{name: x, servers: [{name: y, host: h, user: u}]}]\n"
+    )
+    arguments = ("audit", "--snapshots", str(stored), "--fleet", str(tmp_path / "fleet.yaml"))
+    assert run((*arguments, "--engine", "local")) == 3
+    assert seen == [Policy(allowed_uuids=frozenset({A}))]
+
+
+@pytest.mark.parametrize("module", ["pyarrow", "pyspark"])
+def test_what_is_missing_is_named_with_the_command(
+    module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    with pytest.raises(UsageProblem, match=r"pip install 'gtid-audit\[spark\]'"):
+        engines.require_parquet() if module == "pyarrow" else engines.require_spark()
+
+
+@pytest.mark.spark
+def test_spark_gives_the_same_findings(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from spark_audit.adapters.java import JavaMissing, require_java
+
+    try:
+        require_java(os.environ)
+    except JavaMissing as missing:
+        pytest.skip(f"provider missing: {missing}")
+    documents = []
+    for engine in ("local", "spark"):
+        assert run(("audit", "--snapshots", str(stored), "--engine", engine, "--json")) == 2
+        document = json.loads(capsys.readouterr().out)
+        assert document.pop("engine") == engine
+        documents.append(json.dumps(document))
+    assert documents[0] == documents[1]

@@ -1,0 +1,140 @@
+import json
+
+import pytest
+
+from gtid_audit.output import printable, without_credentials, write_json
+from gtid_audit.report import Engine, report_of
+from gtid_audit.text import show_report
+from tests.gtid_audit.build import A, B, channel, cluster, half_read, healthy, holed, server
+from topology.audit import audit_cluster
+from topology.findings import Verdict
+from topology.snapshot import ClusterSnapshot, ThreadState
+
+
+def shown(
+    capsys: pytest.CaptureFixture[str], *snapshots: ClusterSnapshot, pictures: bool = True
+) -> str:
+    report = report_of(Engine.LOCAL, [audit_cluster(each) for each in snapshots])
+    show_report(report, snapshots=snapshots if pictures else ())
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def test_the_document_has_the_keys_of_the_contract_in_their_order() -> None:
+    document = report_of(Engine.LOCAL, map(audit_cluster, (holed("y"), healthy("x")))).to_document()
+    assert list(document) == ["audited_at", "engine", "verdict", "clusters", "findings", "unknown"]
+    assert document["audited_at"] == "2026-01-02T12:00:01.040000Z"
+    assert document["verdict"] == "CRITICAL"
+    assert [each["cluster"] for each in document["clusters"]] == ["x", "y"]
+    assert [each["verdict"] for each in document["clusters"]] == ["OK", "CRITICAL"]
+    (finding,) = document["findings"]
+    assert finding["code"] == "H1"
+    assert finding["gtid_set"] == f"{A}:51-53"
+    assert finding["gtid_count"] == 3
+    assert document["unknown"] == []
+
+
+def test_the_same_snapshots_give_the_same_bytes(capsys: pytest.CaptureFixture[str]) -> None:
+    for snapshots in ((holed("y"), healthy("x")), (healthy("x"), holed("y"))):
+        write_json(report_of(Engine.LOCAL, map(audit_cluster, snapshots)).to_document())
+    both = capsys.readouterr().out
+    assert both[: len(both) // 2] == both[len(both) // 2 :]
+    json.loads(both[: len(both) // 2])
+
+
+def test_a_cluster_appears_once() -> None:
+    with pytest.raises(ValueError, match="every cluster once"):
+        report_of(Engine.LOCAL, map(audit_cluster, (healthy(), holed())))
+
+
+def test_no_clusters_are_not_ok() -> None:
+    assert report_of(Engine.LOCAL, []).verdict is Verdict.UNKNOWN
+
+
+def test_a_healthy_pair_is_told_in_three_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys, healthy()) == (
+        " OK   pair · 2 servers · read 2026-01-02 12:00:01 UTC\n\n  a ──▶ b\n  b ──▶ a\n"
+    )
+
+
+def test_a_finding_is_told_with_its_place_proof_and_ways(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = shown(capsys, holed())
+    for part in (
+        " CRITICAL   pair · 2 servers · 1 critical · read",
+        "a ──▶ b auto-position off",
+        "H1 bypassed by file position  critical, proved",
+        "a → b · 3 transactions",
+        f"{A}:51-53",
+        "████████████████████████·▒██████████████████████",
+        "auto_position: 0  b, 12:00:01",
+        "refetch",
+        "inject_empty",
+        "gtid-audit explain H1",
+    ):
+        assert part in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert "\x1b" not in text
+
+
+def test_what_was_not_read_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, half_read())
+    assert text.startswith(" UNKNOWN   pair · 2 servers · ")
+    assert text.count("timeout: no answer") == 1
+    assert "not read" in text
+
+
+def test_many_clusters_are_a_table_of_those_that_are_not_well(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = shown(capsys, healthy("a"), healthy("b"), holed("c"), half_read("d"))
+    assert " CRITICAL   4 clusters · 8 servers" in text
+    assert "2 clusters are OK" in text
+    assert "cluster c · a → b" in text
+    assert text.index("c ") < text.index("d/b")
+
+
+def test_lists_are_cut_and_the_rest_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    clusters = [holed(f"c{number:03}") for number in range(60)]
+    text = shown(capsys, *clusters, pictures=False)
+    assert "… and 10 more clusters; --json has all" in text
+    assert "… and 40 more findings; --json has all" in text
+
+
+def test_a_server_cannot_steer_the_terminal_or_the_markup(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    evil = "\x1b]0;owned\x07 [bold]x[/bold] \u202egnp :smile:"
+    failed = channel("b", B, applier=ThreadState.STOPPED, applier_errno=1, applier_error=evil)
+    text = shown(capsys, cluster(server("a", A, "", channels=(failed,)), server("b", B, "")))
+    assert "\\x1b]0;owned\\x07 [bold]x[/bold] \\u202egnp :smile:" in " ".join(text.split())
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("no_color", [True, False])
+def test_colours_only_on_a_terminal_and_not_with_no_color(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, no_color: bool
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if no_color:
+        monkeypatch.setenv("NO_COLOR", "1")
+    text = shown(capsys, holed())
+    colours = {part.split("m")[0] for part in text.split("\x1b[")[1:]}
+    assert any("41" in colour for colour in colours) is not no_color
+
+
+def test_narrow_terminals(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert max(map(len, shown(capsys, holed()).splitlines())) <= 60
+
+
+def test_printable_and_without_credentials() -> None:
+    assert printable("a\x00b\x9bc\u2066\nd\te") == "a\\x00b\\x9bc\\u2066\nd\te"
+    assert without_credentials("at mysql://u:p@h/ and x") == "at mysql://…@h/ and x"
+    assert without_credentials("at mysql://u@h/") == "at mysql://u@h/"

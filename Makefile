@@ -6,7 +6,7 @@ PY := .venv/bin/python
 # Spark's workers must run the same Python as its driver.
 export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
 
-.PHONY: help demo test lint types contracts nightly bench servers up down lock clean
+.PHONY: help demo test lint types contracts docs nightly bench servers up down lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -33,6 +33,9 @@ types: .venv/.complete ## mypy, strict
 contracts: .venv/.complete ## who may import whom
 	@.venv/bin/lint-imports --no-cache > .venv/contracts.txt || { cat .venv/contracts.txt; exit 1; }
 	@tail -n 2 .venv/contracts.txt | head -n 1
+
+docs: .venv/.complete ## write the generated pages
+	@$(PY) -m gtid_audit.catalogue_page > docs/catalogue.md
 
 nightly: .venv/.complete lint types contracts servers ## the whole suite, the slow tests with it
 	@$(PY) -m pytest

@@ -17,6 +17,7 @@ from repair.steps import Guard
 
 _EMPTY_PER_SECOND = 200  # commits with sync_binlog = 1 on an ordinary disk
 _REMAIN = "cannot be undone: a GTID, once executed, stays in every server's history"
+_HERE = "@@GLOBAL.gtid_executed"
 
 
 def inject_empty(action: InjectEmpty, _setting: Setting) -> Procedure:
@@ -73,9 +74,7 @@ def append_purged(action: AppendPurged, _setting: Setting) -> Procedure:
 
 def reset_and_purge(action: ResetAndPurge, setting: Setting) -> Procedure:
     """Delete the history and write it anew, with what was lacking in it: the old way."""
-    name, goal = action.server, action.executed | action.gtids
-    dialect = setting.dialect
-    here = "@@GLOBAL.gtid_executed"
+    name, goal, here = action.server, action.executed | action.gtids, _HERE
     finished = f"GTID_SUBSET({literal(goal)}, {here})"
     undisturbed = (
         f"{here} = '' OR (GTID_SUBSET({here}, {literal(action.executed)})"
@@ -96,38 +95,7 @@ def reset_and_purge(action: ResetAndPurge, setting: Setting) -> Procedure:
                 " until the servers agree, and plan again; nothing was changed",
             ),
         ),
-        statements=(
-            f"SELECT {here} AS `gtid_executed before: keep this`;",
-            f"SET @done = {finished};",
-            *(
-                line
-                for channel in setting.server.channels
-                for line in unless_done(
-                    f"{dialect.stop_replica}{for_channel(dialect, channel.name)}"
-                )
-            ),
-            *Guard(
-                f"@done OR {undisturbed}",
-                f"{name}: gtid_executed moved while its channels stopped; stop all writes and plan"
-                " again; its binary logs were not touched, its channels are stopped",
-            ).statements(),
-            (
-                f"SET @todo = IF(@go AND NOT @done AND {here} <> '',"
-                f" '{dialect.reset_binary_logs_and_gtids}', 'DO 0');"
-            ),
-            *RUN_TODO,
-            *unless_done(f"SET GLOBAL gtid_purged = {literal(goal)}"),
-            *Guard(
-                f"{finished} AND (@done OR GTID_SUBSET({here}, {literal(goal)}))",
-                f"{name}: gtid_executed is not what it should be; do NOT start its channels; run"
-                " this script again",
-            ).statements(),
-            *(
-                line
-                for channel in action.restart
-                for line in if_go(f"{dialect.start_replica}{for_channel(dialect, channel)}")
-            ),
-        ),
+        statements=_reset_statements(action, setting, finished=finished, undisturbed=undisturbed),
         verifications=(executed(name, goal),),
         check=f"SELECT GTID_SUBTRACT({literal(goal)}, {here});  -- empty",
         undo="cannot be undone: the binary logs are gone; take a copy of them first",
@@ -143,5 +111,43 @@ def reset_and_purge(action: ResetAndPurge, setting: Setting) -> Procedure:
                 " its source first (a checksum tool, or mysqldump and diff)"
             ),
             f"before, stop every write to {name} and to its sources, and copy its binary logs",
+        ),
+    )
+
+
+def _reset_statements(
+    action: ResetAndPurge, setting: Setting, *, finished: str, undisturbed: str
+) -> tuple[str, ...]:
+    """Write the reset so that it can be run again from any place it stopped at."""
+    name, goal, here = action.server, action.executed | action.gtids, _HERE
+    dialect = setting.dialect
+    return (
+        f"SELECT {here} AS `gtid_executed before: keep this`;",
+        f"SET @done = {finished};",
+        *(
+            line
+            for channel in setting.server.channels
+            for line in unless_done(f"{dialect.stop_replica}{for_channel(dialect, channel.name)}")
+        ),
+        *Guard(
+            f"@done OR {undisturbed}",
+            f"{name}: gtid_executed moved while its channels stopped; stop all writes and plan"
+            " again; its binary logs were not touched, its channels are stopped",
+        ).statements(),
+        (
+            f"SET @todo = IF(@go AND NOT @done AND {here} <> '',"
+            f" '{dialect.reset_binary_logs_and_gtids}', 'DO 0');"
+        ),
+        *RUN_TODO,
+        *unless_done(f"SET GLOBAL gtid_purged = {literal(goal)}"),
+        *Guard(
+            f"{finished} AND (@done OR GTID_SUBSET({here}, {literal(goal)}))",
+            f"{name}: gtid_executed is not what it should be; do NOT start its channels; run"
+            " this script again",
+        ).statements(),
+        *(
+            line
+            for channel in action.restart
+            for line in if_go(f"{dialect.start_replica}{for_channel(dialect, channel)}")
         ),
     )

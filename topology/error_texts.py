@@ -277,3 +277,9 @@ NUMBERS: dict[int, str] = {
     2061: "authentication needs a secure connection",
     3546: "gtid_purged refused",
 }
+
+# The sets that a text may quote: what each is, and the pattern whose group is the set.
+QUOTED_SETS: tuple[tuple[str, str], ...] = (
+    ("sent by the replica", rf"GTID set sent by the {_REPLICA} is '([^']*)'"),
+    ("missing transactions", r"missing transactions are '([^']*)'"),
+)

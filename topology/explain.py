@@ -10,15 +10,11 @@ from dataclasses import dataclass
 
 from gtid import GtidSet, MalformedText
 from topology.catalogue import CATALOGUE, CatalogueEntry, entry_of
-from topology.error_texts import NUMBERS, TEXTS, ErrorText
+from topology.error_texts import NUMBERS, QUOTED_SETS, TEXTS, ErrorText
 
 _BLANKS = re.compile(r"\s+")
 _CODE = re.compile(r"[A-Za-z][0-9]{1,2}")
 _NUMBER = re.compile(r"(?:error\s*|errno\s*)?(?:MY-0*)?([0-9]{4,6})", re.IGNORECASE)
-_QUOTED_SETS = (
-    ("sent by the replica", re.compile(r"GTID set sent by the (?:slave|replica) is '([^']*)'")),
-    ("missing transactions", re.compile(r"missing transactions are '([^']*)'")),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +89,8 @@ def _of_text(row: ErrorText, text: str) -> Explanation:
 def _quoted_sets(text: str) -> list[tuple[str, GtidSet]]:
     """Read the sets a text quotes; one that was cut off is not whole, and left out."""
     found = []
-    for label, pattern in _QUOTED_SETS:
-        quoted = pattern.search(text)
+    for label, pattern in QUOTED_SETS:
+        quoted = re.search(pattern, text)
         if quoted is not None:
             try:
                 found.append((label, GtidSet.parse(quoted[1])))

@@ -1,33 +1,73 @@
-"""The statements that build a topology, in the words of old and of new servers.
+"""The statements that build a topology, and the options that keep its servers small.
 
-The only file of compose with the words old servers use. Sources: the reference manuals of 5.6
-(CHANGE MASTER TO, SHOW SLAVE STATUS) and 9.7 (CHANGE REPLICATION SOURCE TO, SHOW REPLICA STATUS).
+The words are those of topology.dialect, the one table of version words; what is added here is what
+only a laboratory needs: server options, a parallel applier, columns read in today's words.
 """
 
 from dataclasses import dataclass
 
 from compose.native.installation import Version
+from topology.dialect import STATUS_COLUMNS
+from topology.dialect import Dialect as Words
+from topology.dialect import dialect_of as words_of
+from topology.quoting import quote_string
+from topology.version import ServerVersion
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One generation of replication statements. ``change_source`` lacks its option list."""
+    """How to set up one server version."""
 
-    change_source: str
-    option_prefix: str
-    start_replica: str
-    stop_replica: str
-    reset_replica: str
-    start_receiver: str
-    stop_receiver: str
-    start_applier: str
-    stop_applier: str
-    replica_status: str
-    binary_log_status: str
+    words: Words
     parallel_applier: tuple[str, ...]
     """Workers that commit in any order; to be set while the applier is stopped."""
     server_options: tuple[str, ...]
     source_options: tuple[str, ...]
+
+    @property
+    def start_replica(self) -> str:
+        """Return the statement that starts both threads."""
+        return self.words.start_replica
+
+    @property
+    def stop_replica(self) -> str:
+        """Return the statement that stops both threads."""
+        return self.words.stop_replica
+
+    @property
+    def reset_replica(self) -> str:
+        """Return the statement that forgets the channel."""
+        return f"{self.words.reset_replica} ALL"
+
+    @property
+    def start_receiver(self) -> str:
+        """Return the statement that starts the receiver."""
+        return f"{self.words.start_replica} IO_THREAD"
+
+    @property
+    def stop_receiver(self) -> str:
+        """Return the statement that stops the receiver."""
+        return f"{self.words.stop_replica} IO_THREAD"
+
+    @property
+    def start_applier(self) -> str:
+        """Return the statement that starts the applier."""
+        return f"{self.words.start_replica} SQL_THREAD"
+
+    @property
+    def stop_applier(self) -> str:
+        """Return the statement that stops the applier."""
+        return f"{self.words.stop_replica} SQL_THREAD"
+
+    @property
+    def replica_status(self) -> str:
+        """Return the statement that shows the channels."""
+        return self.words.show_replica_status
+
+    @property
+    def binary_log_status(self) -> str:
+        """Return the statement that shows the end of the binary log."""
+        return self.words.show_binary_log_status
 
     def change_source_to(self, **options: str | int) -> str:
         """Return the statement that points a replica at its source; names without their prefix.
@@ -36,88 +76,69 @@ class Dialect:
         ``log_pos``.
         """
         pairs = [
-            f"{self.option_prefix}_{name.upper()} = "
-            + (str(value) if isinstance(value, int) else f"'{value}'")
+            f"{self.words.option_prefix}{name.upper()} = "
+            + (str(value) if isinstance(value, int) else quote_string(value))
             for name, value in options.items()
         ]
-        return f"{self.change_source} {', '.join([*pairs, *self.source_options])}"
+        return f"{self.words.change_source} {', '.join([*pairs, *self.source_options])}"
 
 
-_OLD = Dialect(
-    change_source="CHANGE MASTER TO",
-    option_prefix="MASTER",
-    start_replica="START SLAVE",
-    stop_replica="STOP SLAVE",
-    reset_replica="RESET SLAVE ALL",
-    start_receiver="START SLAVE IO_THREAD",
-    stop_receiver="STOP SLAVE IO_THREAD",
-    start_applier="START SLAVE SQL_THREAD",
-    stop_applier="STOP SLAVE SQL_THREAD",
-    replica_status="SHOW SLAVE STATUS",
-    binary_log_status="SHOW MASTER STATUS",
-    parallel_applier=("SET GLOBAL slave_parallel_workers = 4",),
-    server_options=(
-        "--log-slave-updates",
-        "--slave-net-timeout=10",
-        "--master-info-repository=TABLE",
-        "--relay-log-info-repository=TABLE",
-        "--binlog-format=ROW",
-        "--innodb-log-file-size=4M",
-        "--performance-schema=OFF",
-    ),
-    source_options=(),
+# Before 8.4: the old names still work there, and the new ones do not everywhere.
+_OLD_PARALLEL = ("SET GLOBAL slave_parallel_workers = 4",)
+_OLD_OPTIONS = (
+    "--log-slave-updates",
+    "--slave-net-timeout=10",
+    "--master-info-repository=TABLE",
+    "--relay-log-info-repository=TABLE",
+    "--binlog-format=ROW",
+    "--innodb-log-file-size=4M",
+    "--performance-schema=OFF",
 )
-
-_NEW = Dialect(
-    change_source="CHANGE REPLICATION SOURCE TO",
-    option_prefix="SOURCE",
-    start_replica="START REPLICA",
-    stop_replica="STOP REPLICA",
-    reset_replica="RESET REPLICA ALL",
-    start_receiver="START REPLICA IO_THREAD",
-    stop_receiver="STOP REPLICA IO_THREAD",
-    start_applier="START REPLICA SQL_THREAD",
-    stop_applier="STOP REPLICA SQL_THREAD",
-    replica_status="SHOW REPLICA STATUS",
-    binary_log_status="SHOW BINARY LOG STATUS",
-    parallel_applier=(
-        "SET GLOBAL replica_parallel_workers = 4",
-        "SET GLOBAL replica_preserve_commit_order = OFF",
-    ),
-    server_options=(
-        "--log-replica-updates=ON",
-        "--replica-net-timeout=10",
-        "--mysqlx=OFF",
-        # The smallest server that still shows its workers, locks and threads.
-        "--innodb-redo-log-capacity=32M",
-        "--innodb-log-buffer-size=1M",
-        "--innodb-log-writer-threads=OFF",
-        "--innodb-page-cleaners=1",
-        "--innodb-purge-threads=1",
-        "--temptable-max-ram=2M",
-        "--performance-schema-max-thread-instances=128",
-        "--performance-schema-accounts-size=10",
-        "--performance-schema-hosts-size=10",
-        "--performance-schema-users-size=10",
-        "--performance-schema-error-size=0",
-        "--performance-schema-digests-size=100",
-        "--performance-schema-events-statements-history-long-size=10",
-        "--performance-schema-events-stages-history-long-size=10",
-        "--performance-schema-events-transactions-history-long-size=10",
-        "--performance-schema-events-waits-history-long-size=10",
-    ),
-    # Without TLS, caching_sha2_password needs the source's key (seen on 9.7.4).
-    source_options=("GET_SOURCE_PUBLIC_KEY = 1",),
+_NEW_PARALLEL = (
+    "SET GLOBAL replica_parallel_workers = 4",
+    "SET GLOBAL replica_preserve_commit_order = OFF",
 )
-
-_NEW_FROM: Version = (8, 4, 0)  # the last old form is gone, every new one is there
+_NEW_OPTIONS = (
+    "--log-replica-updates=ON",
+    "--replica-net-timeout=10",
+    "--mysqlx=OFF",
+    # The smallest server that still shows its workers, locks and threads.
+    "--innodb-redo-log-capacity=32M",
+    "--innodb-log-buffer-size=1M",
+    "--innodb-log-writer-threads=OFF",
+    "--innodb-page-cleaners=1",
+    "--innodb-purge-threads=1",
+    "--temptable-max-ram=2M",
+    "--performance-schema-max-thread-instances=128",
+    "--performance-schema-accounts-size=10",
+    "--performance-schema-hosts-size=10",
+    "--performance-schema-users-size=10",
+    "--performance-schema-error-size=0",
+    "--performance-schema-digests-size=100",
+    "--performance-schema-events-statements-history-long-size=10",
+    "--performance-schema-events-stages-history-long-size=10",
+    "--performance-schema-events-transactions-history-long-size=10",
+    "--performance-schema-events-waits-history-long-size=10",
+)
+_NEW_FROM: Version = (8, 4, 0)
 
 
 def dialect_of(version: Version) -> Dialect:
-    """Return the statements of a server; between 5.6 and 8.4 the old ones are understood."""
-    return _NEW if version >= _NEW_FROM else _OLD
+    """Return how to set up a server of this version."""
+    words = words_of(ServerVersion(*version))
+    is_new = version >= _NEW_FROM
+    return Dialect(
+        words=words,
+        parallel_applier=_NEW_PARALLEL if is_new else _OLD_PARALLEL,
+        server_options=_NEW_OPTIONS if is_new else _OLD_OPTIONS,
+        # Without TLS, caching_sha2_password needs the source's key (seen on 9.7.4).
+        source_options=("GET_SOURCE_PUBLIC_KEY = 1",) if is_new else (),
+    )
 
 
 def new_words(column: str) -> str:
-    """Return a status column in today's words: ``Slave_IO_Running`` is ``Replica_IO_Running``."""
-    return column.replace("Master", "Source").replace("Slave", "Replica")
+    """Return a status column in today's words: the name that STATUS_COLUMNS puts first."""
+    for names in STATUS_COLUMNS.values():
+        if column in names:
+            return names[0]
+    return column

@@ -1,0 +1,45 @@
+"""Writes docs/catalogue.md from the catalogue: `python -m gtid_audit.catalogue_page`.
+
+The page is generated, and a test holds it to the table; nobody edits it by hand.
+"""
+
+import sys
+from collections.abc import Iterator
+
+from topology.catalogue import CATALOGUE, FAMILIES, CatalogueEntry
+
+
+def catalogue_page() -> str:
+    """Return the whole page, in Markdown."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield "# The catalogue: every verdict, why it arises, what to do"
+    yield ""
+    yield "Generated from the table in the code (`make docs`). Codes are stable. A row marked *planned*"
+    yield "keeps its meaning for `gtid-audit explain`; this version has no rule that reports it."
+    for family, heading in FAMILIES.items():
+        yield ""
+        yield f"## {family}: {heading}"
+        for entry in CATALOGUE.values():
+            if entry.code.startswith(family):
+                yield from _entry(entry)
+
+
+def _entry(entry: CatalogueEntry) -> Iterator[str]:
+    state = entry.severity.value if entry.judged else f"{entry.severity.value}, *planned*"
+    yield ""
+    yield f"### {entry.code} {entry.name} ({state})"
+    yield ""
+    yield f"{entry.means}"
+    yield ""
+    yield f"* **Why:** {entry.arises}"
+    yield f"* **Proof:** {entry.proof}"
+    for strategy in entry.strategies:
+        unattended = " May run unattended." if strategy.automatic else ""
+        yield f"* **{strategy.name}:** {strategy.why}. Risk: {strategy.risk}.{unattended}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(catalogue_page())

@@ -12,7 +12,6 @@ for its scripts.
 """
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -28,8 +27,8 @@ from uuid import UUID
 
 from compose import faults
 from compose.native import load, shapes
-from compose.native.cache import cache_root
 from compose.native.installation import Clients, ProviderMissing
+from compose.native.processes import current_supervisor
 from compose.native.provision import MODERN, OLD, provision, provision_clients
 from compose.native.server import Server
 from compose.native.shapes import Pair
@@ -73,6 +72,8 @@ class Stage:
 def main() -> int:
     """Run the demonstration; return the exit status."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # A shell starts background jobs with Ctrl-C ignored; this one must heed it all the same.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     stage = Stage()
     try:
         with ExitStack() as stack:
@@ -89,7 +90,7 @@ def _run(stage: Stage, stack: ExitStack) -> int:
     stage.head("Servers: provisioning and starting three dual-primary pairs")
     clients = provision_clients(progress=stage.say)
     pairs = _start_pairs(stage, stack)
-    folder = stack.enter_context(_work_folder())
+    folder = _work_folder()
     fleet = _write_fleet(folder, pairs)
     auditor = Auditor(stage, folder)
 
@@ -256,15 +257,9 @@ class Auditor:
             raise DemoFailed(f"exit status {done.returncode}, expected {status}: {done.args[1:]}")
 
 
-@contextmanager
-def _work_folder() -> Iterator[Path]:
-    parent = cache_root() / "demo"
-    parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=parent))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder)
+def _work_folder() -> Path:
+    """Make a folder in the run's own, which goes when the run ends, however it ends."""
+    return Path(tempfile.mkdtemp(prefix="demo-", dir=current_supervisor().folder))
 
 
 def _write_fleet(folder: Path, pairs: dict[str, Pair]) -> Path:

@@ -17,8 +17,9 @@ def catalogue_page() -> str:
 def _lines() -> Iterator[str]:
     yield "# The catalogue: every verdict, why it arises, what to do"
     yield ""
-    yield "Generated from the table in the code (`make docs`). Codes are stable. A row marked *planned*"
-    yield "keeps its meaning for `gtid-audit explain`; this version has no rule that reports it."
+    yield "Generated from the table in the code (`make docs`). Codes are stable. A row marked"
+    yield "*planned* keeps its meaning for `gtid-audit explain`; this version has no rule that"
+    yield "reports it."
     for family, heading in FAMILIES.items():
         yield ""
         yield f"## {family}: {heading}"

@@ -152,7 +152,7 @@ def _clusters(report: AuditReport) -> RenderableType:
         )
     parts = [table, *_rest(len(loud), CLUSTERS_SHOWN_MAX, "clusters")]
     if len(loud) < len(report.audits):
-        parts.append(Text(f"{len(report.audits) - len(loud):,} clusters are OK", style=QUIET))
+        parts.append(Text(f"the other {len(report.audits) - len(loud):,} OK", style=QUIET))
     return Padding(Group(*parts), (0, 0, 0, 2))
 
 

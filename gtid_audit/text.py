@@ -159,7 +159,8 @@ def _clusters(report: AuditReport) -> RenderableType:
 def _codes(audit: ClusterAudit) -> str:
     counts: dict[str, int] = {}
     for finding in audit.findings:
-        counts[finding.code] = counts.get(finding.code, 0) + 1
+        if finding.code != "U1":  # counted as facts, below
+            counts[finding.code] = counts.get(finding.code, 0) + 1
     said = [code if count == 1 else f"{count} {code}" for code, count in counts.items()]
     if audit.unknown:
         said.append(counted(len(audit.unknown), "fact") + " not read")

@@ -96,12 +96,14 @@ def test_help(command: str) -> None:
         (("serve", "--fleet", "x", "--interval", "0"), "--interval"),
     ],
 )
-def test_wrong_usage_is_64(arguments: tuple[str, ...], said: str) -> None:
-    done = run_cli(*arguments)
-    assert done.returncode == 64
-    assert done.stdout == ""
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+def test_wrong_usage_is_64(
+    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == exits.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert "Traceback" not in err
 
 
 @pytest.mark.parametrize(
@@ -118,11 +120,17 @@ def test_wrong_usage_is_64(arguments: tuple[str, ...], said: str) -> None:
     ],
 )
 def test_a_password_on_the_command_line_is_refused_and_not_repeated(
-    arguments: tuple[str, ...],
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    done = run_cli(*arguments)
-    assert done.returncode == 64
-    assert SECRET not in done.stdout + done.stderr
+    assert run(arguments) == exits.USAGE
+    out, err = capsys.readouterr()
+    assert SECRET not in out + err
+
+
+def test_wrong_usage_of_the_process_is_64() -> None:
+    done = run_cli("pair", DEAD, ALSO_DEAD, f"mysql://root:{SECRET}@h/")
+    assert (done.returncode, done.stdout) == (64, "")
+    assert SECRET not in done.stderr
 
 
 @pytest.mark.parametrize("variable", ["GTID_AUDIT_PASSWORD", "MYSQL_PWD"])

@@ -1,14 +1,17 @@
 import json
-import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gtid_audit import engines
 from gtid_audit.cli import run
+from gtid_audit.config import Fleet
 from gtid_audit.exits import UsageProblem
 from gtid_audit.report import Engine
 from tests.gtid_audit.build import A, half_read, healthy, holed
+from topology.adapters.collect import CollectLimits
+from topology.findings import Verdict
 from topology.policy import Policy
 
 
@@ -73,14 +76,22 @@ def test_what_is_missing_is_named_with_the_command(
         engines.require_parquet() if module == "pyarrow" else engines.require_spark()
 
 
-@pytest.mark.spark
-def test_spark_gives_the_same_findings(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from spark_audit.adapters.java import JavaMissing, require_java
+@pytest.fixture(scope="module")
+def spark() -> Iterator[None]:
+    """Keep one session for the tests of this file: the engine uses the one that is there."""
+    from spark_audit.adapters.java import JavaMissing
+    from spark_audit.adapters.session import local_session
 
     try:
-        require_java(os.environ)
+        with local_session():
+            yield
     except JavaMissing as missing:
         pytest.skip(f"provider missing: {missing}")
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_spark_gives_the_same_findings(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
     documents = []
     for engine in ("local", "spark"):
         assert run(("audit", "--snapshots", str(stored), "--engine", engine, "--json")) == 2
@@ -88,3 +99,48 @@ def test_spark_gives_the_same_findings(stored: Path, capsys: pytest.CaptureFixtu
         assert document.pop("engine") == engine
         documents.append(json.dumps(document))
     assert documents[0] == documents[1]
+
+
+LIVE = Fleet((), CollectLimits(), 1, Policy())
+
+
+@pytest.fixture
+def collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a live fleet be read from memory."""
+    snapshots = [holed("b"), half_read("c"), healthy("a")]
+    monkeypatch.setattr(engines, "collect_fleet", lambda _fleet, **_say: iter(snapshots))
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark", "collected")
+@pytest.mark.parametrize("keeps", [True, False])
+def test_spark_judges_a_live_fleet(tmp_path: Path, *, keeps: bool) -> None:
+    directory = tmp_path / "kept" if keeps else None
+    on_spark = engines.audit_fleet(LIVE, engine=Engine.SPARK, store_in=directory)
+    here = engines.audit_fleet(LIVE, engine=Engine.LOCAL, store_in=None)
+    assert on_spark.report.audits == here.report.audits
+    assert (tmp_path / "kept").exists() is keeps
+
+
+@pytest.mark.usefixtures("collected")
+def test_the_pictures_snapshots_are_in_order() -> None:
+    audited = engines.audit_fleet(LIVE, engine=Engine.LOCAL, store_in=None)
+    assert [snapshot.cluster for snapshot in audited.snapshots] == ["a", "b", "c"]
+    assert [audit.cluster for audit in audited.report.audits] == ["a", "b", "c"]
+
+
+def test_a_defect_in_judging_is_unknown_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_snapshot: object, _policy: object) -> None:
+        raise ZeroDivisionError("odd")
+
+    monkeypatch.setattr(engines, "audit_cluster", fail)
+    audit = engines.judge(healthy(), Policy())
+    assert audit.verdict is Verdict.UNKNOWN
+    assert audit.servers == ("a", "b")
+    assert audit.unknown[0].reason == "defect of the auditor: ZeroDivisionError: odd"
+
+
+def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UsageProblem, match="file"):
+        engines.store(tmp_path / "file" / "x", (healthy(),))

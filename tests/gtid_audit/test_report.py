@@ -91,7 +91,7 @@ def test_many_clusters_are_a_table_of_those_that_are_not_well(
 ) -> None:
     text = shown(capsys, healthy("a"), healthy("b"), holed("c"), half_read("d"))
     assert " CRITICAL   4 clusters · 8 servers" in text
-    assert "2 clusters are OK" in text
+    assert "the other 2 OK" in text
     assert "cluster c · a → b" in text
     assert text.index("c ") < text.index("d/b")
 

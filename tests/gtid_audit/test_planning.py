@@ -1,0 +1,75 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from gtid_audit.exits import UsageProblem
+from gtid_audit.plan_text import show_plan
+from gtid_audit.planning import Planned, ReadForPlan, make_plan
+from tests.gtid_audit.build import A, B, channel, cluster, half_read, healthy, holed, server
+from topology.audit import audit_cluster
+from topology.snapshot import ClusterSnapshot, ThreadState
+
+
+def failed() -> ClusterSnapshot:
+    """An applier stopped on something that only a person can answer."""
+    stopped = channel("b", B, applier=ThreadState.STOPPED, applier_errno=1146, applier_error="no t")
+    return cluster(
+        server("a", A, f"{A}:1", channels=(stopped,)),
+        server("b", B, f"{A}:1", channels=(channel("a", A),)),
+    )
+
+
+def planned(snapshot: ClusterSnapshot, **choices: str) -> Planned:
+    read = ReadForPlan(snapshot, audit_cluster(snapshot), ())
+    return make_plan(read, choices=choices, finding_ids=None, say=lambda _text: None)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "status"), [(healthy(), 0), (holed(), 0), (failed(), 1), (half_read(), 3)]
+)
+def test_status(snapshot: ClusterSnapshot, status: int) -> None:
+    assert planned(snapshot).status == status
+
+
+def test_what_stands_in_the_way_is_told() -> None:
+    (told,) = planned(holed()).unread_events
+    assert "no way to a is known" in told
+
+
+def test_a_choice_that_fits_nothing() -> None:
+    with pytest.raises(UsageProblem, match="no strategy 'pray'"):
+        planned(holed(), H1="pray")
+
+
+def test_files_are_written_once_and_never_over_others(tmp_path: Path) -> None:
+    plan = planned(holed())
+    files = plan.write(tmp_path / "plan")
+    assert plan.write(tmp_path / "plan") == files
+    assert json.loads((tmp_path / "plan" / "plan.json").read_text())["id"] == plan.plan.id
+    (tmp_path / "plan" / "mine.txt").write_text("x")
+    with pytest.raises(UsageProblem, match="holds something else"):
+        plan.write(tmp_path / "plan")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UsageProblem):
+        plan.write(tmp_path / "file" / "plan")
+
+
+def test_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    plan = planned(holed())
+    show_plan(plan.plan, plan.audit, files=())
+    text = capsys.readouterr().out
+    assert text.startswith(f"Plan {plan.plan.id}  1 step, about ")
+    assert "1. " in text
+    assert "undo" in text
+    assert "Not written: --out DIR" in text
+    show_plan(plan.plan, plan.audit, files=plan.write(tmp_path / "p"))
+    assert "RUNBOOK.md first." in " ".join(capsys.readouterr().out.split())
+    left = planned(failed())
+    show_plan(left.plan, left.audit, files=())
+    text = capsys.readouterr().out
+    assert "Without steps:" in text
+    assert "A3 applier stopped by an error" in text
+    well = planned(healthy())
+    show_plan(well.plan, well.audit, files=())
+    assert capsys.readouterr().out == "Nothing was found in pair: nothing to repair.\n"

@@ -29,6 +29,9 @@ printf 'setting up .venv\n'
 [ -x .venv/bin/python ] || "$python" -m venv .venv
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
     -r requirements/bootstrap.txt
-.venv/bin/uv pip install --quiet --python .venv/bin/python --require-hashes -r requirements/lock.txt
+# Compiled now: where PYTHONDONTWRITEBYTECODE is set, every start would compile everything anew.
+.venv/bin/uv pip install --quiet --python .venv/bin/python --require-hashes --compile-bytecode \
+    -r requirements/lock.txt
 .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --editable .
+.venv/bin/python -m compileall -q gtid binlog topology repair spark_audit gtid_audit compose
 touch .venv/.complete

@@ -161,9 +161,8 @@ def _edge_facts(
     purged = absent & _set(source.gtid_purged)
     bypassed, proved = _bypassed(absent - purged, edge=edge, source=source, replica=replica)
     extra, allowed = _extra(edge, first=first, last=last, policy=policy)
-    arriving = edge.replica in graph.upstream_of(edge.source)
     at_source = last[edge.source].gtid_retrieved | _applying(last[edge.source])
-    errant = GtidSet() if arriving else extra - at_source
+    errant = extra - at_source - _on_the_way(edge.source, graph=graph, last=last)
     facts = EdgeFacts(
         edge=edge,
         applying_below=applying & executed.filled(),
@@ -231,11 +230,26 @@ def _extra(
             extra = extra.without_uuid(channel.source_uuid)
             for other in last.values():
                 if other.server_uuid == channel.source_uuid:
-                    extra -= _set(other.gtid_executed)
+                    extra -= (other.gtid_executed or GtidSet()) | (other.gtid_owned or GtidSet())
     allowed = GtidSet()
     for uuid in sorted(policy.allowed_uuids):
         allowed |= extra.from_uuid(uuid)
     return extra - allowed, allowed
+
+
+def _on_the_way(name: str, *, graph: Graph, last: dict[str, ServerSnapshot]) -> GtidSet:
+    """Return what the servers upstream have: it arrives, or is missing on an edge of its own.
+
+    The replica itself may be upstream (a dual-primary pair), or a server that it followed before
+    it was pointed here (it is then ahead of its new source for a while).
+    """
+    upstream = (last[server] for server in sorted(graph.upstream_of(name)))
+    return GtidSet.union_of(
+        gtid_set
+        for server in upstream
+        for gtid_set in (server.gtid_executed, server.gtid_owned)
+        if gtid_set is not None
+    )
 
 
 def _lost_facts(*, origin: ServerSnapshot, holder: ServerSnapshot) -> LostFacts | None:

@@ -16,8 +16,8 @@ from gtid_audit.collection import Collected, CollectionFailed, Say, collect_flee
 from gtid_audit.config import Fleet
 from gtid_audit.exits import UsageProblem
 from gtid_audit.report import AuditReport, Engine, report_of
-from topology.audit import audit_cluster
-from topology.findings import ClusterAudit, Unknown, Verdict
+from topology.audit import audit_or_unknown, defect, unjudged
+from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot
 
@@ -55,7 +55,7 @@ def audit_fleet(
     failed = [_failed(each) for each in collected if isinstance(each, CollectionFailed)]
     run = store(store_in, snapshots) if store_in is not None and snapshots else None
     if engine is Engine.LOCAL:
-        audits = [judge(snapshot, fleet.policy) for snapshot in snapshots]
+        audits = [audit_or_unknown(snapshot, fleet.policy) for snapshot in snapshots]
     else:
         audits = list(_on_spark(snapshots, fleet.policy, run))
     return Audited(report_of(engine, [*audits, *failed]), snapshots)
@@ -107,14 +107,6 @@ def count_stored(directory: Path) -> int:
     return rows // _ROWS_OF_A_PAIR
 
 
-def judge(snapshot: ClusterSnapshot, policy: Policy) -> ClusterAudit:
-    """Judge one cluster of many: a defect of ours makes it UNKNOWN, and is named."""
-    try:
-        return audit_cluster(snapshot, policy)
-    except Exception as defect:  # noqa: BLE001 - named in the report, never OK
-        return _unjudged(snapshot.cluster, snapshot, defect)
-
-
 def require_parquet() -> None:
     """Raise UsageProblem if stored snapshots cannot be read or written here."""
     _require("pyarrow", "stored snapshots need PyArrow")
@@ -161,18 +153,4 @@ def _stored_on_spark(directory: Path, policy: Policy) -> tuple[ClusterAudit, ...
 
 def _failed(failed: CollectionFailed) -> ClusterAudit:
     assert failed.__cause__ is not None, "raised with its cause"
-    return _unjudged(failed.cluster, None, failed.__cause__)
-
-
-def _unjudged(
-    cluster: str, snapshot: ClusterSnapshot | None, defect: BaseException
-) -> ClusterAudit:
-    reason = f"defect of the auditor: {type(defect).__name__}: {defect}"
-    return ClusterAudit(
-        cluster=cluster,
-        verdict=Verdict.UNKNOWN,
-        servers=tuple(server.name for server in snapshot.last) if snapshot else (),
-        findings=(),
-        unknown=(Unknown(cluster, "every server", "judgement", reason),),
-        read_at=snapshot.read_ended if snapshot else None,
-    )
+    return unjudged(failed.cluster, {defect(failed.cluster, failed.__cause__)})

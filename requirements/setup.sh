@@ -32,6 +32,6 @@ printf 'setting up .venv\n'
 # Compiled now: where PYTHONDONTWRITEBYTECODE is set, every start would compile everything anew.
 .venv/bin/uv pip install --quiet --python .venv/bin/python --require-hashes --compile-bytecode \
     -r requirements/lock.txt
-.venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --editable .
+.venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --config-setting editable_mode=compat --editable .
 .venv/bin/python -m compileall -q gtid binlog topology repair spark_audit gtid_audit compose
 touch .venv/.complete

@@ -9,14 +9,11 @@
 
 from collections.abc import Iterable
 
-from topology.audit import audit_cluster
-from topology.findings import ClusterAudit, Unknown, Verdict
+from topology.audit import EVERY_SERVER, NAMELESS_SERVER, audit_or_unknown, unjudged
+from topology.findings import ClusterAudit, Unknown
 from topology.policy import Policy
 from topology.records import MalformedRecord, Record, cluster_from_servers, snapshot_from_record
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
-
-EVERY_SERVER = "every server"  # stands for the server where the cluster as a whole is unknown
-NAMELESS_SERVER = "a server without a name"
+from topology.snapshot import ServerSnapshot
 
 
 def judge_records(cluster: str, records: Iterable[Record], *, policy: Policy) -> ClusterAudit:
@@ -34,40 +31,10 @@ def judge_records(cluster: str, records: Iterable[Record], *, policy: Policy) ->
     if not servers and not unknown:
         unknown.add(Unknown(cluster, EVERY_SERVER, "readings", "no reading is stored"))
     if unknown:
-        return _unjudged(cluster, servers, unknown)
+        return unjudged(cluster, unknown, servers)
     try:
         snapshot = cluster_from_servers(cluster, servers)
     except ValueError as error:
         reason = f"unparseable: {error}"
-        return _unjudged(cluster, servers, {Unknown(cluster, EVERY_SERVER, "readings", reason)})
-    return judge_snapshot(snapshot, policy=policy)
-
-
-def judge_snapshot(snapshot: ClusterSnapshot, *, policy: Policy) -> ClusterAudit:
-    """Judge one cluster of many. Never raises: see the comment."""
-    try:
-        return audit_cluster(snapshot, policy)
-    # A defect of ours in one cluster must not take the night's audit of all others with it. It is
-    # not hidden: the cluster is UNKNOWN, never OK, and the defect is named.
-    except Exception as error:  # noqa: BLE001
-        reason = f"defect of the auditor: {type(error).__name__}: {error}"
-        unknown = {Unknown(snapshot.cluster, EVERY_SERVER, "judgement", reason)}
-        return _unjudged(snapshot.cluster, snapshot.last, unknown)
-
-
-def _unjudged(
-    cluster: str, servers: Iterable[ServerSnapshot], unknown: Iterable[Unknown]
-) -> ClusterAudit:
-    readable = tuple(servers)
-    unknowns = tuple(sorted(unknown))
-    names = {server.name for server in readable} | {
-        one.server for one in unknowns if one.server not in (EVERY_SERVER, NAMELESS_SERVER)
-    }
-    return ClusterAudit(
-        cluster=cluster,
-        verdict=Verdict.UNKNOWN,
-        servers=tuple(sorted(names)),
-        findings=(),
-        unknown=unknowns,
-        read_at=max((server.read_ended for server in readable), default=None),
-    )
+        return unjudged(cluster, {Unknown(cluster, EVERY_SERVER, "readings", reason)}, servers)
+    return audit_or_unknown(snapshot, policy)

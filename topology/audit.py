@@ -5,14 +5,17 @@
 2. It reads no clock: the snapshot says when it was.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from topology.facts import ClusterFacts, gather_facts
-from topology.findings import ClusterAudit, Unknown, verdict_of
+from topology.findings import ClusterAudit, Unknown, Verdict, verdict_of
 from topology.policy import Policy
 from topology.rules import RULES
-from topology.snapshot import ClusterSnapshot
+from topology.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.suppression import suppress_symptoms
+
+EVERY_SERVER = "every server"  # stands for the server where the cluster as a whole is unknown
+NAMELESS_SERVER = "a server without a name"
 
 
 def audit_cluster(snapshot: ClusterSnapshot, policy: Policy | None = None) -> ClusterAudit:
@@ -29,6 +32,41 @@ def audit_cluster(snapshot: ClusterSnapshot, policy: Policy | None = None) -> Cl
         findings=findings,
         unknown=unknown,
         read_at=snapshot.read_ended,
+    )
+
+
+def audit_or_unknown(snapshot: ClusterSnapshot, policy: Policy | None = None) -> ClusterAudit:
+    """Judge one cluster of many. Never raises: see the comment."""
+    try:
+        return audit_cluster(snapshot, policy)
+    # A defect of ours in one cluster must not take the night's audit of all others with it. It is
+    # not hidden: the cluster is UNKNOWN, never OK, and the defect is named.
+    except Exception as error:  # noqa: BLE001
+        return unjudged(snapshot.cluster, {defect(snapshot.cluster, error)}, snapshot.last)
+
+
+def defect(cluster: str, error: BaseException) -> Unknown:
+    """Say that the auditor itself failed on a cluster."""
+    reason = f"defect of the auditor: {type(error).__name__}: {error}"
+    return Unknown(cluster, EVERY_SERVER, "judgement", reason)
+
+
+def unjudged(
+    cluster: str, unknown: Iterable[Unknown], servers: Iterable[ServerSnapshot] = ()
+) -> ClusterAudit:
+    """Return the audit of a cluster that could not be judged: UNKNOWN, for the reasons given."""
+    readable, unknowns = tuple(servers), tuple(sorted(unknown))
+    assert unknowns, "UNKNOWN has a reason"
+    names = {server.name for server in readable} | {
+        one.server for one in unknowns if one.server not in (EVERY_SERVER, NAMELESS_SERVER)
+    }
+    return ClusterAudit(
+        cluster=cluster,
+        verdict=Verdict.UNKNOWN,
+        servers=tuple(sorted(names)),
+        findings=(),
+        unknown=unknowns,
+        read_at=max((server.read_ended for server in readable), default=None),
     )
 
 

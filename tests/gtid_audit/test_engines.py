@@ -10,6 +10,7 @@ from gtid_audit.config import Fleet
 from gtid_audit.exits import UsageProblem
 from gtid_audit.report import Engine
 from tests.gtid_audit.build import A, half_read, healthy, holed
+from topology import audit as judging
 from topology.adapters.collect import CollectLimits
 from topology.findings import Verdict
 from topology.policy import Policy
@@ -133,8 +134,8 @@ def test_a_defect_in_judging_is_unknown_and_named(monkeypatch: pytest.MonkeyPatc
     def fail(_snapshot: object, _policy: object) -> None:
         raise ZeroDivisionError("odd")
 
-    monkeypatch.setattr(engines, "audit_cluster", fail)
-    audit = engines.judge(healthy(), Policy())
+    monkeypatch.setattr(judging, "audit_cluster", fail)
+    audit = judging.audit_or_unknown(healthy(), Policy())
     assert audit.verdict is Verdict.UNKNOWN
     assert audit.servers == ("a", "b")
     assert audit.unknown[0].reason == "defect of the auditor: ZeroDivisionError: odd"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from spark_audit import judge
 from spark_audit.adapters.local import audit_snapshots_locally
-from spark_audit.judge import EVERY_SERVER, NAMELESS_SERVER, judge_records
-from topology.audit import audit_cluster
+from spark_audit.judge import judge_records
+from topology import audit as judging
+from topology.audit import EVERY_SERVER, NAMELESS_SERVER, audit_cluster
 from topology.findings import Unknown, Verdict
 from topology.policy import Policy
 from topology.records import Record, snapshot_to_record
@@ -126,7 +126,7 @@ def test_a_defect_of_ours_is_never_taken_for_health(
     def broken(_snapshot: ClusterSnapshot, _policy: Policy) -> None:
         raise AssertionError("one fact, one finding")
 
-    monkeypatch.setattr(judge, "audit_cluster", broken)
+    monkeypatch.setattr(judging, "audit_cluster", broken)
     healthy = named(fleet, "healthy")
     audit = judge_records("healthy", records_of(healthy), policy=POLICY)
     reason = "defect of the auditor: AssertionError: one fact, one finding"

@@ -159,7 +159,7 @@ def _edge_facts(
     queued = (missing & retrieved) - applying
     absent = missing - retrieved - applying
     purged = absent & _set(source.gtid_purged)
-    bypassed, proved = _bypassed(absent - purged, edge=edge, source=source, replica=replica)
+    bypassed, proved = _bypassed(absent - purged, edge=edge, source=source)
     extra, allowed = _extra(edge, first=first, last=last, policy=policy)
     at_source = last[edge.source].gtid_retrieved | _applying(last[edge.source])
     errant = extra - at_source - _on_the_way(edge.source, graph=graph, last=last)
@@ -184,15 +184,14 @@ def _edge_facts(
     return facts
 
 
-def _bypassed(
-    absent: GtidSet, *, edge: Edge, source: ServerSnapshot, replica: ServerSnapshot
-) -> tuple[GtidSet, bool]:
+def _bypassed(absent: GtidSet, *, edge: Edge, source: ServerSnapshot) -> tuple[GtidSet, bool]:
     """Return what the receiver has gone past, and whether that is proved.
 
     The source's log position was read after its gtid_executed, so all of `absent` lies before it. A
     receiver that has read that far and still lacks them will never get them on this connection.
-    Short of that, a number below the highest one received is past too when a file position drives
-    the channel; with auto-position it may only be out of order in an intermediate source's log.
+    Short of that, a file position tells for the source's own transactions only: their numbers are
+    drawn in the order of its log, so one below the highest that came by this channel is past. What
+    the source itself received may be in its log in any order.
     """
     channel = edge.channel
     if channel.receiver is not ThreadState.RUNNING and channel.auto_position:
@@ -206,8 +205,8 @@ def _bypassed(
         return absent, True
     if channel.auto_position:
         return GtidSet(), False
-    received = _set(replica.gtid_executed) | replica.gtid_retrieved
-    return absent & received.filled(), False
+    assert source.server_uuid is not None, "only judgeable servers have edge facts"
+    return absent & channel.gtid_retrieved.from_uuid(source.server_uuid).filled(), False
 
 
 def _extra(

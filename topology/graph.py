@@ -98,8 +98,9 @@ def _source_of(
     at_address = by_address.get((channel.source_host, channel.source_port))
     if channel.source_uuid is None:
         return at_address
-    # With a duplicate server_uuid the address is the better witness of the two.
-    if at_address is not None and at_address.server_uuid == channel.source_uuid:
+    # With a duplicate server_uuid the address is the better witness of the two; of a server that
+    # did not say its own it is the only one.
+    if at_address is not None and at_address.server_uuid in (channel.source_uuid, None):
         return at_address
     found = by_uuid.get(channel.source_uuid)
     return None if found is replica else found

@@ -34,8 +34,17 @@ def _touching(cause: Finding, symptom: Finding) -> bool:
     return not about or bool(about & {cause.source, cause.replica})
 
 
-def _from_unread_server(cause: Finding, symptom: Finding) -> bool:
-    return symptom.source == cause.replica
+def _from_silent_server(cause: Finding, symptom: Finding) -> bool:
+    """Reach the receivers that cannot connect to a server that did not answer us either.
+
+    Not those that it sent away with an error: that is a story of its own. And a server that only
+    kept one fact from us explains nothing.
+    """
+    return (
+        symptom.source == cause.replica
+        and any(fact.fact == "connection" for fact in cause.evidence)
+        and ("receiver", "Connecting") in ((fact.fact, fact.value) for fact in symptom.evidence)
+    )
 
 
 _DIFFERENCES = ("T1", "T2", "T3", "T4", "H1", "E1", "E2", "E3", "P1")
@@ -49,7 +58,7 @@ EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("E3",), ("A4", "A7", "T3"), _same_servers),
     (("E1", "E2"), ("A7",), _way_back),
     (("H1",), ("C3",), _same_edge),
-    (("U1",), ("A4",), _from_unread_server),
+    (("U1",), ("A4",), _from_silent_server),
 )
 
 

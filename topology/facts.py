@@ -36,7 +36,7 @@ class EdgeFacts:
     expected: GtidSet  # not received, still to come
     errant: GtidSet  # had beyond the source, without an explanation
     allowed: GtidSet  # had beyond the source, and permitted
-    way_back_is_stopped: bool  # the source has a channel that would bring `errant`, stopped by hand
+    way_back_is_stopped: bool  # channels would bring all of `errant`, but one is stopped by hand
 
     @property
     def is_clean(self) -> bool:
@@ -162,7 +162,8 @@ def _edge_facts(
     bypassed, proved = _bypassed(absent - purged, edge=edge, source=source)
     extra, allowed = _extra(edge, first=first, last=last, policy=policy)
     at_source = last[edge.source].gtid_retrieved | _applying(last[edge.source])
-    errant = extra - at_source - _on_the_way(edge.source, graph=graph, last=last)
+    errant = extra - at_source - _held_by(graph.upstream_of(edge.source), last)
+    would_arrive = _held_by(graph.upstream_of(edge.source, stopped_too=True), last)
     facts = EdgeFacts(
         edge=edge,
         applying_below=applying & executed.filled(),
@@ -175,9 +176,7 @@ def _edge_facts(
         expected=absent - purged - bypassed,
         errant=errant,
         allowed=allowed,
-        way_back_is_stopped=any(
-            not back.is_open for back in graph.between(source=edge.replica, replica=edge.source)
-        ),
+        way_back_is_stopped=bool(errant) and errant <= would_arrive,
     )
     assert not facts.errant & _set(last[edge.source].gtid_executed)
     assert not facts.bypassed & executed
@@ -236,17 +235,16 @@ def _extra(
     return extra - allowed, allowed
 
 
-def _on_the_way(name: str, *, graph: Graph, last: dict[str, ServerSnapshot]) -> GtidSet:
+def _held_by(upstream: frozenset[str], last: dict[str, ServerSnapshot]) -> GtidSet:
     """Return what the servers upstream have: it arrives, or is missing on an edge of its own.
 
     The replica itself may be upstream (a dual-primary pair), or a server that it followed before
     it was pointed here (it is then ahead of its new source for a while).
     """
-    upstream = (last[server] for server in sorted(graph.upstream_of(name)))
     return GtidSet.union_of(
         gtid_set
-        for server in upstream
-        for gtid_set in (server.gtid_executed, server.gtid_owned)
+        for name in sorted(upstream)
+        for gtid_set in (last[name].gtid_executed, last[name].gtid_owned)
         if gtid_set is not None
     )
 

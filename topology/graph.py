@@ -42,28 +42,24 @@ class Graph:
     edges: tuple[Edge, ...]
     outside: tuple[tuple[str, ChannelSnapshot], ...]  # (replica name, channel)
 
-    def upstream_of(self, name: str) -> frozenset[str]:
-        """Return every server whose transactions arrive at `name` by open edges, however many."""
+    def upstream_of(self, name: str, *, stopped_too: bool = False) -> frozenset[str]:
+        """Return every server whose transactions arrive at `name` by open edges, however many.
+
+        With `stopped_too`, those as well whose transactions would arrive if nobody had stopped a
+        channel by hand.
+        """
         found: set[str] = set()
         frontier = {name}
         while frontier:
             frontier = {
                 edge.source
                 for edge in self.edges
-                if edge.is_open and edge.replica in frontier and edge.source not in found
+                if (edge.is_open or stopped_too)
+                and edge.replica in frontier
+                and edge.source not in found
             }
             found |= frontier
         return frozenset(found)
-
-    def into(self, name: str) -> tuple[Edge, ...]:
-        """Return the edges by which `name` receives."""
-        return tuple(edge for edge in self.edges if edge.replica == name)
-
-    def between(self, *, source: str, replica: str) -> tuple[Edge, ...]:
-        """Return the direct edges source → replica."""
-        return tuple(
-            edge for edge in self.edges if edge.source == source and edge.replica == replica
-        )
 
 
 def build_graph(snapshot: ClusterSnapshot) -> Graph:

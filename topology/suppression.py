@@ -28,6 +28,11 @@ def _way_back(cause: Finding, symptom: Finding) -> bool:
     return (cause.source, cause.replica) == (symptom.replica, symptom.source)
 
 
+def _same_transactions_back(cause: Finding, symptom: Finding) -> bool:
+    """Reach what a server is said to have too much of, when its own replica merely lacks it."""
+    return _way_back(cause, symptom) and symptom.gtid_set <= cause.gtid_set
+
+
 def _touching(cause: Finding, symptom: Finding) -> bool:
     """Reach every finding about either server, and those about the whole cluster."""
     about = {symptom.source, symptom.replica} - {None}
@@ -55,6 +60,7 @@ EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("C1",), (*_DIFFERENCES, *_THREADS), _touching),
     (("A1", "A2", "A3"), ("T1", "T2", "A7"), _same_edge),
     (("P1",), ("A4", "A7", "T3"), _same_edge),
+    (("P1",), ("E2",), _same_transactions_back),
     (("E3",), ("A4", "A7", "T3"), _same_servers),
     (("E1", "E2"), ("A7",), _way_back),
     (("H1",), ("C3",), _same_edge),

@@ -179,6 +179,8 @@ class Server:
 
     def purge(self, world: "World") -> bool:
         """Drop the files that every replica has read and whose transactions are executed."""
+        if not world.purges:
+            return False
         limit = min(
             (channel.read_to for channel in world.channels if channel.source is self),
             default=len(self.log),
@@ -216,6 +218,7 @@ class World:
     def __init__(self, shape: dict[str, tuple[str, ...]], dice: random.Random) -> None:
         self.dice = dice
         self.clock = NOON
+        self.purges = True
         self.servers = {
             name: Server(name, tags=dice.choice([("",), ("", "dba")])) for name in sorted(shape)
         }
@@ -241,7 +244,7 @@ class World:
     def channels(self) -> list[Channel]:
         return [channel for server in self.servers.values() for channel in server.channels]
 
-    def _upstream(self, name: str) -> set[str]:
+    def upstream(self, name: str) -> set[str]:
         found: set[str] = set()
         frontier = [name]
         while frontier:
@@ -252,7 +255,7 @@ class World:
         return found
 
     def _circle(self) -> set[str]:
-        return {name for name in self.servers if name in self._upstream(name)}
+        return {name for name in self.servers if name in self.upstream(name)}
 
     def step(self) -> None:
         """Let one thing happen."""
@@ -417,7 +420,7 @@ class World:
     def bypass(self, channel: Channel, count: int) -> set[Transaction]:
         """Move a channel past the next entries of its source's log. Return what it will lack."""
         channel.auto_position = False
-        skipped = self.channels_log(channel)[:count]
+        skipped = channel.source.log[channel.read_to :][:count]
         channel.read_to += len(skipped)
         self.settle()
         return {
@@ -428,17 +431,14 @@ class World:
             and one[0] != channel.replica.name
         }
 
-    @staticmethod
-    def channels_log(channel: Channel) -> list[Transaction | None]:
-        return channel.source.log[channel.read_to :]
-
     def lose_tail(self, server: Server, count: int) -> set[Transaction]:
         """Crash: the last entries of the log were never on the disk. Return its own among them."""
         kept = max(server.log_start, len(server.log) - count)
         tail = {one for one in server.log[kept:] if one is not None}
         lost = {one for one in tail if one[0] == server.name}
         del server.log[kept:]
-        server.executed -= tail
+        # Recovery commits what is in the log and prepared in the engine, and nothing else.
+        server.executed = server.purged | {one for one in server.log if one is not None}
         server.owned.clear()
         server.committing.clear()
         for channel in server.channels:
@@ -463,8 +463,9 @@ class World:
         return lost
 
     def purge_too_much(self, server: Server, channel: Channel) -> set[Transaction]:
-        """Purge what a replica still needs. Return that."""
+        """Purge what a stopped replica still needs, and let it try. Return what it needs."""
         channel.receiver = ThreadState.STOPPED
+        channel.receiver_error = (13114, "the source purged required binary logs")
         server.write(self.dice)
         while server.committing:
             server.finish(self.dice)

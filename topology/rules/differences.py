@@ -239,8 +239,8 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
 def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) -> Finding:
     """Write down an errant set: one story whether it is purged or not.
 
-    Proved unless a stopped channel back to the source would deliver it when started: then it
-    is a matter of what was intended.
+    Proved unless a channel stopped by hand keeps it from the source: then it is a matter of what
+    was intended.
     """
     holder, source = _holder(facts, edge), facts.last[edge.edge.source]
     entry_strategies = {
@@ -256,9 +256,9 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     )
     way_back = ""
     if edge.way_back_is_stopped:
-        proof += (evidence("channel from the replica", "stopped, without an error", source),)
+        proof += (evidence("channel on the way there", "stopped, without an error", source),)
         way_back = (
-            f" {edge.edge.source} has a channel that would bring them, but it is stopped:"
+            f" A channel on the way to {edge.edge.source} would bring them, but it is stopped:"
             " starting it applies them there."
         )
     origin = "its own" if gtid_set == _own(gtid_set, holder) else "committed elsewhere"

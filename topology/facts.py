@@ -7,6 +7,7 @@
 3. No severity, no words, no thresholds here: rules.py has them.
 """
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -121,7 +122,7 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
         torn=torn,
         edges=edges,
         lost=lost,
-        islands=_islands(snapshot, graph),
+        islands=_islands(snapshot, graph, torn={name for name, _ in torn}),
     )
 
 
@@ -300,10 +301,13 @@ def _twins(snapshot: ClusterSnapshot) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(groups))
 
 
-def _islands(snapshot: ClusterSnapshot, graph: Graph) -> tuple[tuple[str, ...], ...]:
+def _islands(
+    snapshot: ClusterSnapshot, graph: Graph, *, torn: AbstractSet[str]
+) -> tuple[tuple[str, ...], ...]:
     """Return the groups of servers that channels link.
 
-    A server whose channels are unread may be linked to any other: it joins all groups.
+    A server whose channels are unread, or that was another one a moment ago, may be linked to any
+    other: it joins all groups.
     """
     group_of = {server.name: {server.name} for server in snapshot.last}
 
@@ -314,8 +318,10 @@ def _islands(snapshot: ClusterSnapshot, graph: Graph) -> tuple[tuple[str, ...], 
 
     for edge in graph.edges:
         join(edge.source, edge.replica)
-    unread = [server.name for server in snapshot.last if server.channels is None]
-    for name in unread:
+    unsure = [
+        server.name for server in snapshot.last if server.channels is None or server.name in torn
+    ]
+    for name in unsure:
         for other in group_of:
             join(name, other)
     return tuple(sorted({tuple(sorted(group)) for group in group_of.values()}))

@@ -1,0 +1,263 @@
+"""Reads scenarios.txt: what the servers say on top, what the audit says below the line.
+
+An upper-case letter before a colon stands for a UUID. What a line does not say is ordinary: both
+threads run, auto-position is on, nothing is purged or owned, every log ends at 1000 and has been
+read that far. Below `later` stands what the second reading shows otherwise.
+"""
+
+import re
+import shlex
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from gtid import Gtid, GtidSet
+from topology.audit import audit_cluster
+from topology.facts import gather_facts
+from topology.findings import ClusterAudit, Finding
+from topology.policy import Policy
+from topology.rules import RULES
+from topology.snapshot import (
+    ChannelSnapshot,
+    ClusterSnapshot,
+    LogPosition,
+    ServerSnapshot,
+    ThreadState,
+    UnreadFact,
+    UnreadReason,
+    WorkerSnapshot,
+)
+from topology.version import ServerVersion, Vendor
+
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+_LETTER = re.compile(r"\b([A-Z])(?=:)")
+_UUID = re.compile(r"00000000-0000-0000-0000-0000000000([0-9a-f]{2})")
+_THREADS = {
+    "running": ThreadState.RUNNING,
+    "connecting": ThreadState.CONNECTING,
+    "stopped": ThreadState.STOPPED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One story: its title, what was read, and what has to be said."""
+
+    title: str
+    snapshot: ClusterSnapshot
+    policy: Policy
+    expected: str
+    line: int
+
+
+def read_scenarios(text: str) -> list[Scenario]:
+    """Read the whole file: stories are separated by a line of `====`."""
+    found = []
+    line = 1
+    for block in text.split("\n====\n"):
+        told, _, expected = block.partition("\n----")
+        try:
+            found.append(_scenario(told, expected.strip(), line))
+        except Exception as error:
+            raise ValueError(f"scenarios.txt, story at line {line}: {error}") from error
+        line += block.count("\n") + 2
+    return found
+
+
+def transcript_of(scenario: Scenario) -> str:
+    """Return what the audit says, in the words of the file."""
+    audit = audit_cluster(scenario.snapshot, scenario.policy)
+    lines = [audit.verdict.value, *map(_line, audit.findings)]
+    lines += [f"not told: {_line(finding)}" for finding in _not_told(scenario, audit)]
+    lines += [f"unknown: {one.server}, {one.fact}: {_short(one.reason)}" for one in audit.unknown]
+    return "\n".join(lines)
+
+
+def _not_told(scenario: Scenario, audit: ClusterAudit) -> list[Finding]:
+    facts = gather_facts(scenario.snapshot, scenario.policy)
+    told = {finding.id for finding in audit.findings}
+    found = [finding for rule in RULES for finding in rule(facts) if finding.id not in told]
+    return sorted(found, key=lambda finding: finding.order)
+
+
+def _line(finding: Finding) -> str:
+    where = " -> ".join(name for name in (finding.source, finding.replica) if name is not None)
+    words = [finding.code, finding.severity.value, finding.grade.value]
+    text = " ".join(words) + (f", {where}" if where else "")
+    text += f" by channel {finding.channel}" if finding.channel else ""
+    text += f": {_short(str(finding.gtid_set))}" if finding.gtid_set else ""
+    ways = [strategy.name for strategy in finding.strategies]
+    return text + (f" ({', '.join(ways)})" if ways else "")
+
+
+def _short(text: str) -> str:
+    return _UUID.sub(lambda found: chr(int(found[1], 16)), text)
+
+
+def gtids(text: str) -> GtidSet:
+    return GtidSet.parse(_LETTER.sub(lambda found: str(uuid_of(found[1])), text))
+
+
+def uuid_of(letter: str) -> UUID:
+    return UUID(int=ord(letter))
+
+
+def _place(text: str) -> LogPosition | None:
+    """Read `1000` or `2/50`: the offset, in the first file unless another is named."""
+    if text == "none":
+        return None
+    number, _, offset = text.rpartition("/")
+    return LogPosition.of(file=f"binlog.{int(number or 1):06}", position=int(offset))
+
+
+# -- a story, line by line ------------------------------------------------------------------------
+
+
+@dataclass
+class _Told:
+    """What a story says of one server in one reading."""
+
+    facts: dict[str, str] = field(default_factory=dict)
+    channels: dict[str, dict[str, str]] = field(
+        default_factory=dict
+    )  # by "source" or "source/name"
+    unread: list[UnreadFact] = field(default_factory=list)
+
+
+def _scenario(told: str, expected: str, line: int) -> Scenario:
+    titles: list[str] = []
+    first: dict[str, _Told] = {}
+    later: dict[str, _Told] = {}
+    policy = Policy()
+    reading, server = first, _Told()
+    for text in told.splitlines():
+        words = shlex.split(text, comments=False) if not text.startswith("#") else []
+        match words:
+            case []:
+                titles += [text.removeprefix("#").strip()] if text.startswith("#") else []
+            case ["policy", *pairs]:
+                policy = _policy(_pairs(pairs))
+            case ["later"]:
+                reading = later
+            case ["server", name, *pairs]:
+                server = reading.setdefault(name, _Told())
+                server.facts = _pairs(pairs)
+            case ["from", source, *pairs]:
+                server.channels[source] = _pairs(pairs)
+            case ["unread", fact, reason, *detail]:
+                server.unread.append(UnreadFact(fact, UnreadReason(reason), " ".join(detail)))
+            case _:
+                raise ValueError(f"not understood: {text}")
+    letters = {name: one.facts["uuid"] for name, one in first.items()}
+    snapshot = ClusterSnapshot(
+        "story",
+        tuple(_server(name, first[name], _Told(), letters, 1) for name in sorted(first)),
+        tuple(
+            _server(name, first[name], later.get(name, _Told()), letters, 2)
+            for name in sorted(first)
+        ),
+    )
+    title = " ".join(one for one in titles if one)
+    return Scenario(title, snapshot, policy, expected, line)
+
+
+def _pairs(words: list[str]) -> dict[str, str]:
+    return dict(_pair(word) for word in words)
+
+
+def _pair(word: str) -> tuple[str, str]:
+    key, equals, value = word.partition("=")
+    if not equals:
+        raise ValueError(f"expected key=value, found {word!r}")
+    return key, value
+
+
+def _policy(pairs: dict[str, str]) -> Policy:
+    return Policy(allowed_uuids=frozenset(map(uuid_of, pairs.pop("allowed").split(","))))
+
+
+def _server(
+    name: str, first: _Told, later: _Told, letters: dict[str, str], phase: int
+) -> ServerSnapshot:
+    facts = {"executed": "", "purged": "", "owned": "", "log": "1000", "uptime": "900"}
+    facts |= first.facts | later.facts
+    started = NOON + timedelta(seconds=phase)
+    empty = ServerSnapshot(
+        cluster="story",
+        name=name,
+        host=f"{name}.example",
+        port=3306,
+        phase=phase,
+        read_started=started,
+        read_ended=started,
+        unread=tuple(sorted({*first.unread, *later.unread})),
+    )
+    if any(fact.fact == "connection" for fact in empty.unread):
+        return empty
+    told = {
+        key: {**first.channels.get(key, {}), **later.channels.get(key, {})}
+        for key in sorted({*first.channels, *later.channels})
+    }
+    values: dict[str, Any] = {
+        "server_uuid": uuid_of(facts.pop("uuid")),
+        "version": ServerVersion(9, 7, 4),
+        "vendor": Vendor.MYSQL,
+        "gtid_executed": gtids(facts.pop("executed")),
+        "gtid_purged": gtids(facts.pop("purged")),
+        "gtid_owned": gtids(facts.pop("owned")),
+        "log_end": _place(facts.pop("log")),
+        "uptime_seconds": int(facts.pop("uptime")),
+        "channels": tuple(_channel(key, words, letters) for key, words in told.items()),
+        "settings": (("hostname", name),),
+    }
+    if facts:
+        raise ValueError(f"{name}: no such fact: {', '.join(facts)}")
+    for fact in empty.unread:
+        values[fact.fact] = None
+    return replace(empty, **values)
+
+
+def _channel(key: str, words: dict[str, str], letters: dict[str, str]) -> ChannelSnapshot:
+    source, _, name = key.partition("/")
+    words = dict(words)
+    receiver_errno, receiver_error = _error(words.pop("receiver-error", ""))
+    applier_errno, applier_error = _error(words.pop("applier-error", ""))
+    worker_errno, worker_error = _error(words.pop("worker-error", ""))
+    letter = words.pop("uuid", letters.get(source, "Z"))
+    lag = words.pop("lag", "")
+    channel = ChannelSnapshot(
+        name=name,
+        source_host=f"{source}.example",
+        source_port=3306,
+        source_uuid=None if letter == "none" else uuid_of(letter),
+        auto_position=words.pop("auto-position", "on") == "on",
+        gtid_retrieved=gtids(words.pop("retrieved", "")),
+        receiver=_THREADS[words.pop("receiver", "running")],
+        receiver_errno=receiver_errno,
+        receiver_error=receiver_error,
+        receiver_error_at="",
+        applier=_THREADS[words.pop("applier", "running")],
+        applier_errno=applier_errno,
+        applier_error=applier_error,
+        applier_error_at="",
+        received_to=_place(words.pop("read-to", "1000")),
+        applied_to=None,
+        lag_seconds=int(lag) if lag else None,
+        workers=tuple(
+            WorkerSnapshot(number, GtidSet.of(gtid), worker_errno, worker_error)
+            for number, gtid in enumerate(_singly(words.pop("applying", "")), start=1)
+        ),
+    )
+    if words:
+        raise ValueError(f"channel from {key}: no such fact: {', '.join(words)}")
+    return channel
+
+
+def _singly(text: str) -> list[Gtid]:
+    return list(gtids(text).gtids())
+
+
+def _error(text: str) -> tuple[int, str]:
+    number, _, words = text.partition(" ")
+    return (int(number), words) if number else (0, "")

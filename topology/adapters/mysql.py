@@ -9,6 +9,7 @@
 4. No judgement. Old servers answer in old words; dialect.py translates.
 """
 
+import re
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -22,7 +23,7 @@ import pymysql
 from pymysql.constants import CR, ER
 from pymysql.cursors import DictCursor
 
-from gtid import GtidError, GtidSet
+from gtid import GtidError, GtidSet, MalformedGtidSet
 from topology.adapters.status import channel_from_row, workers_by_channel
 from topology.dialect import SETTINGS, Dialect, dialect_of
 from topology.quoting import quote_string
@@ -54,6 +55,7 @@ _IDENTITY = (
 _VERSION = "SELECT @@GLOBAL.version AS version, @@GLOBAL.version_comment AS version_comment"
 _UPTIME = "SHOW GLOBAL STATUS LIKE 'Uptime'"
 _OLDEST = ServerVersion(5, 6, 0)
+_OWNER = re.compile(r"[0-9]+(?:,?(?P<uuid>[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}))?")
 
 _PRIVILEGE_ERRORS = frozenset(
     {
@@ -338,16 +340,23 @@ class _Reading:
 def parse_owned(text: str) -> GtidSet:
     """Read @@GLOBAL.gtid_owned: a GTID set in which every number carries `#thread`.
 
-    `UUID:5#12:6#13,UUID2:1#9` means that threads 12, 13 and 9 are committing these
-    (sql/rpl_gtid_owned.cc, Owned_gtids::to_string).
+    `UUID:5#12:6#13UUID2:1#9` means that threads 12, 13 and 9 are committing these. Nothing stands
+    between a thread and the next UUID (sql/rpl_gtid_owned.cc, Owned_gtids::to_string; seen on
+    5.6.24 and 9.7.4); only the UUID's fixed length tells where it begins.
+
+    Raises:
+        GtidError: the text is not of this form.
     """
-    numbers = [part.partition("#")[0] for part in text.split(":")]
-    rest = [part.partition("#")[2].partition(",") for part in text.split(":")]
-    rebuilt = ":".join(
-        number + (comma + after if comma else "")
-        for number, (_thread, comma, after) in zip(numbers, rest, strict=True)
-    )
-    return GtidSet.parse(rebuilt)
+    rebuilt: list[str] = []
+    for part in text.split(":"):
+        number, mark, rest = part.partition("#")
+        owner = _OWNER.fullmatch(rest)
+        if mark and owner is None:
+            raise MalformedGtidSet(
+                "a thread, and perhaps a UUID", text.index(part) + len(number) + 1, rest
+            )
+        rebuilt.append(f"{number},{owner['uuid']}" if owner and owner["uuid"] else number)
+    return GtidSet.parse(":".join(rebuilt))
 
 
 def _unread(fact: str, error: Exception, *, timed_out: bool) -> UnreadFact:

@@ -203,6 +203,14 @@ TEXTS: tuple[ErrorText, ...] = (
         ("START REPLICA UNTIL SQL_AFTER_MTS_GAPS, wait until it stops, then change the channel.",),
     ),
     ErrorText(
+        "the workers of a parallel applier have stopped",
+        r"(?:slave|replica) coordinator and worker threads are stopped",
+        "A3",
+        "The coordinator only says that a worker stopped; the worker's own text is in"
+        " performance_schema, and before 5.7 in the error log only.",
+        ("Before 5.7: stop the replica, set slave_parallel_workers = 0, start it, audit again.",),
+    ),
+    ErrorText(
         "a GTID set that the server cannot read",
         r"Malformed GTID set",
         "U3",
@@ -267,6 +275,7 @@ NUMBERS: dict[int, str] = {
     13114: "the source refused to send",
     13117: "source and replica have one server_uuid",
     1593: "source and replica have one server_uuid",
+    1756: "the workers of a parallel applier have stopped",
     1772: "a GTID set that the server cannot read",
     1789: "the source has purged what the replica needs",
     1802: "the parallel applier has gaps",

@@ -163,8 +163,12 @@ def _edge_facts(
     bypassed, proved = _bypassed(absent - purged, edge=edge, source=source)
     extra, allowed = _extra(edge, first=first, last=last, policy=policy)
     at_source = last[edge.source].gtid_retrieved | _applying(last[edge.source])
+    upstream = graph.upstream_of(edge.source, stopped_too=True)
+    # Of a server whose channels were not read nobody knows what is on its way to it.
+    ways_are_known = all(last[name].channels is not None for name in {edge.source, *upstream})
     errant = extra - at_source - _held_by(graph.upstream_of(edge.source), last)
-    would_arrive = _held_by(graph.upstream_of(edge.source, stopped_too=True), last)
+    errant = errant if ways_are_known else GtidSet()
+    would_arrive = _held_by(upstream, last)
     facts = EdgeFacts(
         edge=edge,
         applying_below=applying & executed.filled(),
@@ -252,7 +256,8 @@ def _held_by(upstream: frozenset[str], last: dict[str, ServerSnapshot]) -> GtidS
 
 def _lost_facts(*, origin: ServerSnapshot, holder: ServerSnapshot) -> LostFacts | None:
     assert origin.server_uuid is not None, "only judgeable servers are compared"
-    beyond = _set(holder.gtid_executed).from_uuid(origin.server_uuid) - _set(origin.gtid_executed)
+    held = _set(holder.gtid_executed) | holder.gtid_retrieved  # a relay log holds them as well
+    beyond = held.from_uuid(origin.server_uuid) - _set(origin.gtid_executed)
     if not beyond:
         return None
     # gtid_owned was read before gtid_executed: a commit in between is in at least one of them.

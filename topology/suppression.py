@@ -59,11 +59,11 @@ _THREADS = ("A1", "A2", "A3", "A4", "A7", "C3")
 EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("C1",), (*_DIFFERENCES, *_THREADS), _touching),
     (("A1", "A2", "A3"), ("T1", "T2", "A7"), _same_edge),
-    (("P1",), ("A4", "A7", "T3"), _same_edge),
-    (("P1",), ("E2",), _same_transactions_back),
-    (("E3",), ("A4", "A7", "T3"), _same_servers),
+    (("P1",), ("A4", "A7", "C3", "T3"), _same_edge),
+    (("H1", "P1"), ("E1", "E2"), _same_transactions_back),
+    (("E3",), ("A4", "A7", "C3", "T3"), _same_servers),
     (("E1", "E2"), ("A7",), _way_back),
-    (("H1",), ("C3",), _same_edge),
+    (("H1",), ("C3", "A7"), _same_edge),
     (("U1",), ("A4",), _from_silent_server),
 )
 

@@ -11,6 +11,7 @@
 
 import re
 import ssl
+import struct
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -49,8 +50,8 @@ else:
 _IDENTITY = (
     "SELECT @@GLOBAL.gtid_owned AS gtid_owned, @@GLOBAL.gtid_purged AS gtid_purged,"
     " @@GLOBAL.gtid_executed AS gtid_executed, @@GLOBAL.server_uuid AS server_uuid,"
-    " @@GLOBAL.server_id AS server_id, @@GLOBAL.version AS version,"
-    " @@GLOBAL.version_comment AS version_comment, UTC_TIMESTAMP(6) AS server_clock"
+    " @@GLOBAL.server_id AS server_id,"
+    " @@GLOBAL.gtid_mode AS gtid_mode, UTC_TIMESTAMP(6) AS server_clock"
 )
 _VERSION = "SELECT @@GLOBAL.version AS version, @@GLOBAL.version_comment AS version_comment"
 _UPTIME = "SHOW GLOBAL STATUS LIKE 'Uptime'"
@@ -65,8 +66,11 @@ _PRIVILEGE_ERRORS = frozenset(
         ER.DBACCESS_DENIED_ERROR,
     }
 )
-_REFUSED_ERRORS = frozenset({ER.ACCESS_DENIED_ERROR, ER.HOST_NOT_PRIVILEGED, ER.HOST_IS_BLOCKED})
-_ACCOUNT_LOCKED = 3118
+_ACCOUNT_LOCKED, _PASSWORD_EXPIRED, _TOO_MANY, _OFFLINE = 3118, 1862, 1040, 3032
+_REFUSED_ERRORS = frozenset(
+    {ER.ACCESS_DENIED_ERROR, ER.HOST_NOT_PRIVILEGED, ER.HOST_IS_BLOCKED}
+    | {_ACCOUNT_LOCKED, _PASSWORD_EXPIRED, _TOO_MANY, _OFFLINE}
+)
 _LOST_CONNECTION = frozenset(
     {CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_CONN_HOST_ERROR, CR.CR_CONNECTION_ERROR}
 )
@@ -182,6 +186,10 @@ class MysqlReader:
             raise LostServer(
                 _unread("connection", error, timed_out=waited >= self._timeout_seconds_max)
             ) from error
+        # What answers may be anything; PyMySQL trips over a greeting that is not MySQL's.
+        except (IndexError, ValueError, struct.error) as error:
+            detail = f"the answer is not MySQL's protocol ({type(error).__name__}: {error})"
+            raise LostServer(UnreadFact("connection", UnreadReason.UNREACHABLE, detail)) from error
 
 
 class _Reading:
@@ -229,6 +237,10 @@ class _Reading:
             return None
         row = self._fact("gtid_executed", lambda: self._one(_IDENTITY))
         if row is None:
+            return None
+        if str(row["gtid_mode"]).startswith("OFF"):
+            detail = f"gtid_mode is {row['gtid_mode']}: new transactions get no GTID"
+            self._note("gtid_executed", UnreadReason.UNSUPPORTED, detail)
             return None
         self._set(
             server_id=int(row["server_id"]),
@@ -366,7 +378,7 @@ def _unread(fact: str, error: Exception, *, timed_out: bool) -> UnreadFact:
         return UnreadFact(fact, UnreadReason.TIMEOUT, detail)
     if number in _PRIVILEGE_ERRORS:
         return UnreadFact(fact, UnreadReason.PRIVILEGE, detail)
-    if number in _REFUSED_ERRORS or number == _ACCOUNT_LOCKED:
+    if number in _REFUSED_ERRORS:
         return UnreadFact(fact, UnreadReason.REFUSED, detail)
     if isinstance(error, OSError) or number in _LOST_CONNECTION or not number:
         return UnreadFact(fact, UnreadReason.UNREACHABLE, detail)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from gtid import GtidSet
 from topology.facts import ClusterFacts
-from topology.findings import Evidence, Finding, Grade
+from topology.findings import Evidence, Finding, Grade, Severity
 from topology.rules.build import evidence, finding
 from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 
@@ -15,6 +15,9 @@ _DIFFERENT_ERRORS = re.compile(
     r"caused different errors on (?:master|source) and (?:slave|replica)", re.IGNORECASE
 )
 _ROW_CONFLICTS = {1032: "the row is not there", 1062: "the key is already there"}
+
+# The client's errors for a source that is away: the receiver tries again and may succeed by itself.
+_AWAY = frozenset({2002, 2003, 2005, 2006, 2013})
 
 
 def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
@@ -48,6 +51,7 @@ def receiver_error(facts: ClusterFacts) -> Iterator[Finding]:
     for source, replica, channel in _channels(facts):
         if channel.receiver_errno or channel.receiver_error:
             stopped = channel.receiver is ThreadState.STOPPED
+            may_heal = not stopped and channel.receiver_errno in _AWAY
             yield finding(
                 facts,
                 "A4",
@@ -55,6 +59,7 @@ def receiver_error(facts: ClusterFacts) -> Iterator[Finding]:
                 replica=replica.name,
                 channel=channel.name,
                 grade=Grade.PROVED,
+                severity=Severity.WARNING if may_heal else None,
                 proof=(
                     evidence("receiver errno", channel.receiver_errno, replica),
                     evidence("receiver error", channel.receiver_error, replica),

@@ -1,0 +1,266 @@
+"""Every version's texts are known, whatever their blanks and case; what is unknown is said to be."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gtid import GtidSet
+from topology.catalogue import CATALOGUE, FAMILIES, UnknownCode, entry_of
+from topology.error_texts import NUMBERS, TEXTS
+from topology.explain import Unexplained, explain
+from topology.strategies import STRATEGIES
+
+LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=100)
+SENT = "aaaaaaaa-0000-0000-0000-000000000000:1-80"
+MISSING = "aaaaaaaa-0000-0000-0000-000000000000:81-90"
+OLD, NEW = ("master", "slave"), ("source", "replica")
+
+
+def wrapped(text: str, source: str) -> str:
+    return f"Got fatal error 1236 from {source} when reading data from binary log: '{text}'"
+
+
+# (what the server writes, its catalogue code), in the words of each age
+REFUSALS = [
+    (
+        (
+            "The slave is connecting using CHANGE MASTER TO MASTER_AUTO_POSITION = 1, but the master has"
+            " purged binary logs containing GTIDs that the slave requires."
+        ),
+        "P1",
+    ),
+    (
+        (
+            "The slave is connecting using CHANGE MASTER TO MASTER_AUTO_POSITION = 1, but the master has"
+            " purged binary logs containing GTIDs that the slave requires. Replicate the missing"
+            " transactions from elsewhere, or provision a new slave from backup. Consider increasing the"
+            f" master's binary log expiration period. The GTID set sent by the slave is '{SENT}', and the"
+            f" missing transactions are '{MISSING}'"
+        ),
+        "P1",
+    ),
+    ("Cannot replicate because the master purged required binary logs.", "P1"),
+    (
+        (
+            "Cannot replicate because the source purged required binary logs. Replicate the missing"
+            " transactions from elsewhere, or provision a new replica from backup. Consider increasing"
+            " the source's binary log expiration period. The GTID set sent by the replica is"
+            f" '{SENT}', and the missing transactions are '{MISSING}'."
+        ),
+        "P1",
+    ),
+    (
+        (
+            "Cannot replicate because the source purged required binary logs. Replicate the missing"
+            " transactions from elsewhere, or provision a new slave from backup. Consider increasing the"
+            " master's binary log expiration period."
+        ),
+        "P1",
+    ),
+    (
+        (
+            "The GTID sets and the missing purged transactions are too long to print in this message."
+            " For more information, please see the master's error log or the manual for GTID_SUBTRACT."
+        ),
+        "P1",
+    ),
+    (
+        (
+            "Slave has more GTIDs than the master has, using the master's SERVER_UUID. This may indicate"
+            " that the end of the binary log was truncated or that the last binary log file was lost,"
+            " e.g., after a power or disk failure when sync_binlog != 1."
+        ),
+        "E3",
+    ),
+    ("Replica has more GTIDs than the source has, using the source's SERVER_UUID.", "E3"),
+    ("Could not find first log file name in binary log index file", "A4"),
+    ("Client requested master to start replication from position > file size", "A4"),
+    ("Client requested source to start replication from impossible position", "A4"),
+    ("bogus data in log event", "A4"),
+    ("log event entry exceeded max_allowed_packet; Increase max_allowed_packet on master", "A4"),
+    ("Binary log is not open", "A4"),
+    ("A slave with the same server_uuid/server_id as this slave has connected to the master", "C1"),
+    ("A replica with the same server_uuid/server_id as this replica has connected", "C1"),
+    (
+        (
+            "Found old binary log without GTIDs while looking for the oldest binary log that contains any"
+            " GTID that is not in the given gtid set"
+        ),
+        "A4",
+    ),
+]
+
+
+@pytest.mark.parametrize("source", ["master", "source"])
+@pytest.mark.parametrize(("text", "code"), REFUSALS)
+def test_a_refusal_is_known_bare_and_in_its_wrapper(text: str, code: str, source: str) -> None:
+    for whole in (text, wrapped(text, source), text.upper(), text.replace(" ", "\n  ")):
+        found = explain(whole)
+        assert found.code == code
+        assert found.title != "the source refused to send"
+        assert found.meaning
+        assert found.cause
+        assert found.advice
+
+
+def test_a_wrapper_around_what_nobody_knows_is_still_a_refusal() -> None:
+    found = explain(wrapped("something of the year 2040", "source"))
+    assert (found.title, found.code) == ("the source refused to send", "A4")
+
+
+@pytest.mark.parametrize("words", [OLD, NEW])
+def test_the_sets_in_a_text_are_read_out(words: tuple[str, str]) -> None:
+    source, replica = words
+    text = (
+        f"Cannot replicate because the {source} purged required binary logs. The GTID set sent by the"
+        f" {replica} is '{SENT}', and the missing transactions are '{MISSING}'"
+    )
+    sets = (
+        ("sent by the replica", GtidSet.parse(SENT)),
+        ("missing transactions", GtidSet.parse(MISSING)),
+    )
+    assert explain(text).gtid_sets == sets
+
+
+def test_a_set_that_was_cut_off_is_left_out_not_guessed() -> None:
+    text = "the source purged required binary logs. The GTID set sent by the replica is "
+    assert explain(f"{text}'aaaaaaaa-0000-").gtid_sets == ()
+    cut = explain(f"{text}'aaaaaaaa-', and the missing transactions are '{MISSING}'")
+    assert cut.gtid_sets == (("missing transactions", GtidSet.parse(MISSING)),)
+
+
+OTHER_TEXTS = [
+    ("Query caused different errors on master and slave. Error on master: message", "A1"),
+    ("Query caused different errors on source and replica.", "A1"),
+    (
+        (
+            "Fatal error: The slave I/O thread stops because master and slave have equal MySQL server"
+            " UUIDs; these UUIDs must be different for replication to work."
+        ),
+        "C1",
+    ),
+    (
+        (
+            "Fatal error: The replica I/O thread stops because source and replica have equal MySQL"
+            " server ids; these ids must be different for replication to work"
+        ),
+        "C2",
+    ),
+    (
+        "Could not execute Write_rows event on table t.t; Duplicate entry '1' for key 't.PRIMARY'",
+        "A2",
+    ),
+    (
+        "Could not execute Update_rows event on table t.t; Can't find record in 't', Error_code: 1032",
+        "A2",
+    ),
+    ("cannot be executed when the slave was stopped with an error or killed in MTS mode", "A6"),
+    ("error connecting to master 'repl@db1:3306' - retry-time: 60 retries: 1", "A4"),
+    ("error reconnecting to source 'repl@db1:3306'", "A4"),
+    ("Authentication plugin reported error: Authentication requires secure connection.", "A4"),
+    (
+        (
+            "The slave coordinator and worker threads are stopped, possibly leaving data in"
+            " inconsistent state."
+        ),
+        "A3",
+    ),
+    ("Malformed GTID set specification 'x'.", "U3"),
+    ("@@GLOBAL.GTID_PURGED can only be set when @@GLOBAL.GTID_EXECUTED is empty.", None),
+    (
+        "@@GLOBAL.GTID_PURGED cannot be changed: the new value must be a superset of the old value",
+        None,
+    ),
+    (
+        (
+            "When @@SESSION.GTID_NEXT is set to a GTID, you must explicitly set it to a different value"
+            " after a COMMIT or ROLLBACK."
+        ),
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "code"), OTHER_TEXTS)
+def test_other_texts_of_all_ages_are_known(text: str, code: str | None) -> None:
+    found = explain(text)
+    assert found.code == code
+    assert found.advice
+    assert bool(found.cause) == (code is not None)
+
+
+@pytest.mark.parametrize("row", TEXTS, ids=lambda row: row.title)
+def test_every_row_is_reached_by_some_text(row: object) -> None:
+    texts = [text for text, _ in (*REFUSALS, *OTHER_TEXTS)] + [wrapped("?", "source")]
+    assert row in [next(one for one in TEXTS if matches(one.pattern, text)) for text in texts]
+
+
+def matches(pattern: str, text: str) -> bool:
+    return re.search(pattern, text, re.IGNORECASE) is not None
+
+
+# -- numbers and codes ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_every_number_is_explained_however_it_is_written(number: int) -> None:
+    found = explain(str(number))
+    assert found.title == NUMBERS[number]
+    for written in (f"error {number}", f"ERROR{number}", f"errno {number}", f"MY-{number:06}"):
+        assert explain(written) == found
+
+
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_every_code_is_explained_from_the_catalogue(code: str) -> None:
+    found = explain(f" {code.lower()} ")
+    entry = CATALOGUE[code]
+    assert (found.code, found.title) == (code, f"{code}: {entry.name}")
+    assert (found.meaning, found.cause) == (entry.means, entry.arises)
+    assert len(found.advice) == len(entry.strategies)
+    assert entry.family == FAMILIES[code[0]]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   ", "9999", "error 4711", "the weather is fine", "1" * 200]
+)
+def test_what_no_row_knows_is_said_to_be_unknown(text: str) -> None:
+    with pytest.raises(Unexplained, match="no explanation for") as refused:
+        explain(text)
+    assert "give a catalogue code (T1, " in str(refused.value)
+    assert len(str(refused.value)) < 600
+
+
+def test_a_code_that_is_none_is_named_with_the_families() -> None:
+    with pytest.raises(UnknownCode, match="no catalogue entry 'Z9'; the families are T, H, E"):
+        explain("Z9")
+
+
+@LAWS
+@given(st.text(max_size=80))
+def test_any_text_is_explained_or_refused(text: str) -> None:
+    try:
+        found = explain(text)
+    except (Unexplained, UnknownCode) as refused:
+        assert str(refused)  # noqa: PT017 - most texts end here
+    else:
+        assert found.title
+        assert found.meaning
+
+
+# -- the table itself -----------------------------------------------------------------------------
+
+
+def test_every_row_of_the_catalogue_is_whole() -> None:
+    for code, entry in CATALOGUE.items():
+        assert entry_of(code.lower()) is entry
+        assert entry.name
+        assert all((entry.means, entry.arises, entry.proof))
+        assert all(strategy is STRATEGIES[strategy.name] for strategy in entry.strategies)
+        assert "  " not in f"{entry.means} {entry.arises} {entry.proof}"
+
+
+def test_every_strategy_is_somebodys_or_a_plans() -> None:
+    named = {strategy.name for entry in CATALOGUE.values() for strategy in entry.strategies}
+    assert STRATEGIES.keys() - named == {"reset_and_purge"}  # a plan's, for servers before 8.0

@@ -1,0 +1,345 @@
+"""What servers call themselves and their columns, and what must never be shown."""
+
+import copy
+import dataclasses
+import logging
+from itertools import pairwise
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gtid import GtidSet, MalformedGtid, MalformedGtidSet, MalformedText, Tsid
+from topology.adapters.mysql import parse_owned
+from topology.adapters.status import channel_from_row, workers_by_channel
+from topology.dialect import SETTINGS, STATUS_COLUMNS, Dialect, dialect_of
+from topology.snapshot import LogPosition, ThreadState
+from topology.target import NO_PASSWORD, Secret, ServerTarget
+from topology.version import ServerVersion, UnreadableVersion, Vendor, vendor_of
+
+LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=100)
+UUIDS = [UUID(int=number) for number in (0x1, 0x12345678 << 96, 0xABCDEF12 << 96, (1 << 128) - 1)]
+versions = st.builds(ServerVersion, st.integers(5, 30), st.integers(0, 9), st.integers(0, 60))
+
+# -- versions -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("5.6.24-log", (5, 6, 24)),
+        ("8.0.36-28", (8, 0, 36)),
+        (" 9.7.4\n", (9, 7, 4)),
+        ("26.7.0-commercial", (26, 7, 0)),
+        ("8.4", (8, 4, 0)),
+        ("10.11.6-MariaDB-1:10.11.6+maria~deb12", (10, 11, 6)),
+    ],
+)
+def test_a_version_is_read_as_numbers(text: str, expected: tuple[int, int, int]) -> None:
+    version = ServerVersion.parse(text)
+    assert (version.major, version.minor, version.patch) == expected
+    assert str(version) == ".".join(map(str, expected))
+
+
+@pytest.mark.parametrize("text", ["", "nine", "v8.0.1", "8", "8.", "\u0668.0.1"])
+def test_a_text_without_a_release_number_is_refused(text: str) -> None:
+    with pytest.raises(UnreadableVersion, match="expected a release number, found"):
+        ServerVersion.parse(text)
+
+
+@LAWS
+@given(versions, versions)
+def test_versions_compare_as_numbers(left: ServerVersion, right: ServerVersion) -> None:
+    key = dataclasses.astuple
+    assert (left < right) == (key(left) < key(right))
+    assert ServerVersion.parse(str(left)) == left
+
+
+def test_no_version_is_compared_as_text() -> None:
+    assert ServerVersion(8, 0, 9) < ServerVersion(8, 0, 22) < ServerVersion(26, 7, 0)
+
+
+@pytest.mark.parametrize(
+    ("version", "comment", "expected"),
+    [
+        ("8.0.36", "MySQL Community Server - GPL", Vendor.MYSQL),
+        ("9.7.4", "(Debian)", Vendor.MYSQL),
+        ("8.0.36-28", "Percona Server (GPL), Release 28", Vendor.PERCONA),
+        ("8.0.mysql_aurora.3.05.2", "Source distribution aurora", Vendor.AURORA),
+        ("10.11.6-MariaDB", "Debian 12", Vendor.MARIADB),
+    ],
+)
+def test_the_vendor_is_what_the_server_says(version: str, comment: str, expected: Vendor) -> None:
+    assert vendor_of(version_text=version, version_comment=comment) is expected
+
+
+# -- dialect --------------------------------------------------------------------------------------
+
+STATEMENTS = {
+    # version: replica status, change source, log status, prefix of variables
+    (5, 6, 24): ("SHOW SLAVE STATUS", "CHANGE MASTER TO", "SHOW MASTER STATUS", "slave_"),
+    (5, 7, 44): ("SHOW SLAVE STATUS", "CHANGE MASTER TO", "SHOW MASTER STATUS", "slave_"),
+    (8, 0, 21): ("SHOW SLAVE STATUS", "CHANGE MASTER TO", "SHOW MASTER STATUS", "slave_"),
+    (8, 0, 22): ("SHOW REPLICA STATUS", "CHANGE MASTER TO", "SHOW MASTER STATUS", "slave_"),
+    (8, 0, 25): (
+        "SHOW REPLICA STATUS",
+        "CHANGE REPLICATION SOURCE TO",
+        "SHOW MASTER STATUS",
+        "slave_",
+    ),
+    (8, 1, 0): (
+        "SHOW REPLICA STATUS",
+        "CHANGE REPLICATION SOURCE TO",
+        "SHOW MASTER STATUS",
+        "replica_",
+    ),
+    (8, 4, 0): (
+        "SHOW REPLICA STATUS",
+        "CHANGE REPLICATION SOURCE TO",
+        "SHOW BINARY LOG STATUS",
+        "replica_",
+    ),
+    (26, 7, 0): (
+        "SHOW REPLICA STATUS",
+        "CHANGE REPLICATION SOURCE TO",
+        "SHOW BINARY LOG STATUS",
+        "replica_",
+    ),
+}
+
+
+@pytest.mark.parametrize("version", STATEMENTS)
+def test_each_version_is_spoken_to_in_its_words(version: tuple[int, int, int]) -> None:
+    dialect = dialect_of(ServerVersion(*version))
+    words = (
+        dialect.show_replica_status,
+        dialect.change_source,
+        dialect.show_binary_log_status,
+        dialect.replica_variable_prefix,
+    )
+    assert words == STATEMENTS[version]
+    noun = words[0].split()[1]
+    assert dialect.start_replica == f"START {noun}"
+    assert dialect.stop_replica == f"STOP {noun}"
+    assert dialect.reset_replica == f"RESET {noun}"
+
+
+def rank(dialect: Dialect) -> list[int]:
+    """Number every field's values by age."""
+    oldest = dialect_of(ServerVersion(5, 6, 0))
+    return [
+        int(getattr(dialect, one.name) != getattr(oldest, one.name))
+        for one in dataclasses.fields(Dialect)
+    ]
+
+
+@LAWS
+@given(versions, versions)
+def test_no_word_comes_back(left: ServerVersion, right: ServerVersion) -> None:
+    """Each row has one change, and what a version has brought the later ones have."""
+    earlier, later = sorted([left, right])
+    assert all(
+        before <= after
+        for before, after in zip(rank(dialect_of(earlier)), rank(dialect_of(later)), strict=True)
+    )
+
+
+def test_every_field_changes_once() -> None:
+    for one in dataclasses.fields(Dialect):
+        values = [
+            getattr(dialect_of(ServerVersion(*numbers)), one.name)
+            for numbers in (
+                *((5, 6, 0), (5, 7, 0), (5, 7, 5), (8, 0, 0), (8, 0, 3), (8, 0, 4)),
+                *((8, 0, 22), (8, 0, 23), (8, 0, 26), (8, 2, 0), (8, 3, 0), (99, 0, 0)),
+            )
+        ]
+        changes = [before for before, after in pairwise(values) if before != after]
+        assert len(changes) == 1, one.name
+
+
+def test_a_channel_is_named_only_where_there_are_channels() -> None:
+    new, old = dialect_of(ServerVersion(9, 7, 4)), dialect_of(ServerVersion(5, 6, 24))
+    assert new.for_channel("'from_b'") == " FOR CHANNEL 'from_b'"
+    assert new.for_channel("''") == new.for_channel(None) == old.for_channel("''") == ""
+    with pytest.raises(AssertionError, match="only the default one"):
+        old.for_channel("'from_b'")
+
+
+def test_settings_and_columns_name_nothing_twice() -> None:
+    for table in (SETTINGS, STATUS_COLUMNS):
+        names = [name for names in table.values() for name in names]
+        assert len(set(names)) == len(names)
+
+
+# -- rows of status -------------------------------------------------------------------------------
+
+UUID_B = "bbbbbbbb-0000-0000-0000-000000000000"
+NEW_ROW: dict[str, Any] = {
+    "Source_Host": "db2",
+    "Source_Port": 3306,
+    "Source_UUID": UUID_B,
+    "Auto_Position": 1,
+    "Retrieved_Gtid_Set": f"{UUID_B}:1-9",
+    "Replica_IO_Running": "Yes",
+    "Replica_SQL_Running": "No",
+    "Last_IO_Errno": 0,
+    "Last_IO_Error": "",
+    "Last_IO_Error_Timestamp": "",
+    "Last_SQL_Errno": 1062,
+    "Last_SQL_Error": "Duplicate entry",
+    "Last_SQL_Error_Timestamp": "260102 12:00:00",
+    "Source_Log_File": "binlog.000007",
+    "Read_Source_Log_Pos": 500,
+    "Relay_Source_Log_File": "binlog.000007",
+    "Exec_Source_Log_Pos": 400,
+    "Seconds_Behind_Source": None,
+    "Channel_Name": "from_b",
+    "Replicate_Do_DB": "shop",
+    "Replicate_Wild_Ignore_Table": "shop.tmp%",
+    "Replicate_Ignore_DB": "",
+}
+OLD_NAMES = {name: names[-1] for names in STATUS_COLUMNS.values() for name in names}
+
+
+def test_both_ages_of_words_say_the_same() -> None:
+    old_row = {OLD_NAMES.get(name, name): value for name, value in NEW_ROW.items()}
+    assert "Master_UUID" in old_row
+    assert channel_from_row(NEW_ROW, {}) == channel_from_row(old_row, {})
+
+
+def test_a_row_becomes_a_channel() -> None:
+    workers = workers_by_channel(
+        [
+            {"channel": "from_b", "worker_id": 2, "applying": "ANONYMOUS", "errno": 0, "error": ""},
+            {
+                "channel": "from_b",
+                "worker_id": 1,
+                "applying": f"{UUID_B}:8",
+                "errno": 5,
+                "error": "e",
+            },
+            {"channel": "other", "worker_id": 1, "applying": "", "errno": 0, "error": ""},
+        ]
+    )
+    channel = channel_from_row(NEW_ROW, workers)
+    assert (channel.name, channel.source_host, channel.source_port) == ("from_b", "db2", 3306)
+    assert channel.source_uuid == UUID(UUID_B)
+    assert channel.auto_position is True
+    assert channel.gtid_retrieved == GtidSet.parse(f"{UUID_B}:1-9")
+    assert (channel.receiver, channel.applier) == (ThreadState.RUNNING, ThreadState.STOPPED)
+    assert (channel.applier_errno, channel.applier_error) == (1062, "Duplicate entry")
+    assert channel.has_error
+    assert channel.received_to == LogPosition.of(file="binlog.000007", position=500)
+    assert channel.applied_to == LogPosition.of(file="binlog.000007", position=400)
+    assert channel.lag_seconds is None
+    assert channel.filters == ("Replicate_Do_DB=shop", "Replicate_Wild_Ignore_Table=shop.tmp%")
+    assert [worker.worker_id for worker in channel.workers] == [1, 2]
+    assert channel.gtid_applying == GtidSet.parse(f"{UUID_B}:8")
+
+
+def test_a_channel_that_never_connected_and_a_server_without_channels_by_name() -> None:
+    row = NEW_ROW | {"Source_UUID": "", "Source_Log_File": "", "Read_Source_Log_Pos": 4}
+    del row["Channel_Name"]
+    channel = channel_from_row(row | {"Seconds_Behind_Source": 7}, {})
+    assert (channel.name, channel.source_uuid, channel.received_to) == ("", None, None)
+    assert channel.lag_seconds == 7
+
+
+@pytest.mark.parametrize("state", ["Yes", "No", "Connecting"])
+def test_every_state_of_the_receiver_is_known(state: str) -> None:
+    assert channel_from_row(NEW_ROW | {"Replica_IO_Running": state}, {}).receiver.value == state
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"Source_Host": ...}, "has none of Source_Host, Master_Host"),
+        ({"Replica_IO_Running": "Preparing"}, "'Preparing' is not a valid ThreadState"),
+        ({"Source_UUID": "b"}, "badly formed"),
+        ({"Source_Port": "port"}, "invalid literal"),
+    ],
+)
+def test_a_row_that_is_none_is_refused(change: dict[str, Any], message: str) -> None:
+    row = {name: value for name, value in (NEW_ROW | change).items() if value is not ...}
+    with pytest.raises(ValueError, match=message):
+        channel_from_row(row, {})
+
+
+def test_a_set_or_a_gtid_that_cannot_be_read_is_refused() -> None:
+    with pytest.raises(MalformedGtidSet):
+        channel_from_row(NEW_ROW | {"Retrieved_Gtid_Set": "b:1"}, {})
+    worker = {"channel": "from_b", "worker_id": 1, "applying": "b:1", "errno": 0, "error": ""}
+    with pytest.raises(MalformedGtid):
+        channel_from_row(NEW_ROW, workers_by_channel([worker]))
+
+
+# -- gtid_owned -----------------------------------------------------------------------------------
+
+owned_ones = st.dictionaries(
+    st.builds(Tsid, st.sampled_from(UUIDS), st.sampled_from(["", "dba", "z9"])),
+    st.lists(st.tuples(st.integers(1, 10**6), st.integers(1, 10**9)), min_size=1, max_size=4),
+    max_size=6,
+)
+
+
+@LAWS
+@given(owned_ones)
+def test_owned_is_read_as_a_server_writes_it(owned: dict[Tsid, list[tuple[int, int]]]) -> None:
+    """Seen on 5.6.24 and 9.7.4: nothing between a thread and the next UUID, each TSID in full."""
+    text = "".join(
+        str(tsid) + "".join(f":{gno}#{thread}" for gno, thread in numbers)
+        for tsid, numbers in owned.items()
+    )
+    expected = GtidSet.from_intervals(
+        (tsid, gno, gno + 1) for tsid, numbers in owned.items() for gno, _ in numbers
+    )
+    assert parse_owned(text) == expected
+
+
+def test_owned_with_a_comma_is_read_as_well() -> None:
+    text = f"{UUIDS[1]}:5#1,{UUIDS[2]}:7#2"
+    assert parse_owned(text) == GtidSet.parse(f"{UUIDS[1]}:5,{UUIDS[2]}:7")
+
+
+@pytest.mark.parametrize(
+    "text", ["5#1", f"{UUIDS[1]}:5#", f"{UUIDS[1]}:5#x", f"{UUIDS[1]}:5#1;", f"{UUIDS[1]}:#1"]
+)
+def test_owned_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(MalformedText, match="expected"):
+        parse_owned(text)
+
+
+# -- addresses and secrets ------------------------------------------------------------------------
+
+
+def test_a_secret_shows_itself_to_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    secret = Secret("hunter2")
+    target = ServerTarget(name="a", host="h", port=3306, user="u", password=secret)
+    caplog.set_level(logging.INFO)
+    logging.getLogger("t").info("%s %r %s", secret, secret, target)
+    shown = (
+        *(repr(secret), str(secret), f"{secret}", f"{secret:>20}", format(secret, "s")),
+        *(f"{secret!r}", repr(target), str(target), repr(dataclasses.asdict(target)), caplog.text),
+        *(repr([secret]), repr(copy.deepcopy(target)), str(ValueError(target))),
+    )
+    assert [text for text in shown if "hunter2" in text] == []
+    assert secret.reveal() == "hunter2"
+    assert copy.deepcopy(secret).reveal() == "hunter2"
+
+
+def test_secrets_compare_by_what_they_hold() -> None:
+    assert Secret("x") == Secret("x")
+    assert hash(Secret("x")) == hash(Secret("x"))
+    assert Secret("x") != Secret("y")
+    assert Secret("x") != "x"
+    assert NO_PASSWORD.reveal() == ""
+
+
+@pytest.mark.parametrize("port", [0, -1, 65536])
+def test_a_target_has_a_name_and_a_port(port: int) -> None:
+    with pytest.raises(ValueError, match=f"a: port {port} is not a TCP port"):
+        ServerTarget(name="a", host="h", port=port, user="u")
+    with pytest.raises(ValueError, match="a server needs a name"):
+        ServerTarget(name="", host="h", port=3306, user="u")

@@ -1,6 +1,7 @@
 """The algebra of an edge, on any snapshot whatever: parts, names, and no crash."""
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gtid import GtidSet, Tsid
-from topology.audit import audit_cluster
-from topology.facts import EdgeFacts, gather_facts, grave_differences
+from topology.audit import EVERY_SERVER, audit_cluster, audit_or_unknown, unjudged
+from topology.facts import ClusterFacts, EdgeFacts, gather_facts, grave_differences
 from topology.findings import (
     ClusterAudit,
     Evidence,
@@ -36,7 +37,7 @@ from topology.snapshot import (
     WorkerSnapshot,
 )
 
-LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=300)
+LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=150)
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 NAMES = ("a", "b", "c")
 UUIDS = {name: UUID(int=ord(name)) for name in (*NAMES, "x")}
@@ -344,6 +345,36 @@ def test_places_order_by_number_not_by_text() -> None:
     assert late is not None
     assert early < late
     assert str(late) == "binlog.1000000:4"
+
+
+# -- a judgement that fails ------------------------------------------------------------------------
+
+
+def test_a_defect_of_ours_leaves_the_cluster_unknown_and_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    snapshot = ClusterSnapshot("c", (one(),), (one(phase=2),))
+    assert audit_or_unknown(snapshot) == audit_cluster(snapshot)
+
+    def broken(_facts: ClusterFacts) -> Iterator[Finding]:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr("topology.audit.RULES", (broken,))
+    audit = audit_or_unknown(snapshot)
+    assert (audit.verdict, audit.findings, audit.servers) == (Verdict.UNKNOWN, (), ("a",))
+    assert audit.read_at == NOON
+    assert [unknown.reason for unknown in audit.unknown] == [
+        "defect of the auditor: ZeroDivisionError: ours"
+    ]
+
+
+def test_a_cluster_nobody_could_read_is_unknown_for_the_reasons_given() -> None:
+    reasons = {Unknown("c", name, "readings", "gone") for name in ("b", EVERY_SERVER)}
+    audit = unjudged("c", reasons)
+    assert (audit.verdict, audit.servers, audit.read_at) == (Verdict.UNKNOWN, ("b",), None)
+    assert set(audit.unknown) == reasons
+    with pytest.raises(AssertionError, match="UNKNOWN has a reason"):
+        unjudged("c", ())
 
 
 # -- verdicts -------------------------------------------------------------------------------------

@@ -1,0 +1,227 @@
+"""Servers the live reader cannot judge, and answers it cannot read: named, and nothing more.
+
+The servers of other makers are the one thing scripted here: their answers to the first questions
+are all that is needed of them.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import pymysql
+import pytest
+from pymysql.constants import CR, ER
+
+from compose.native import shapes
+from compose.native.command import Settings
+from compose.native.installation import Installation
+from compose.native.server import Server
+from gtid import GtidSet
+from topology.adapters import mysql
+from topology.adapters.mysql import LostServer, MysqlReader, connect
+from topology.snapshot import ServerSnapshot, UnreadFact, UnreadReason
+from topology.target import ServerTarget
+from topology.version import Vendor
+
+Answer = list[dict[str, Any]] | Exception
+TARGET = ServerTarget(name="a", host="db1", port=3306, user="root")
+UUID_A = "aaaaaaaa-0000-0000-0000-000000000000"
+IDENTITY: dict[str, Any] = {
+    "gtid_owned": "",
+    "gtid_purged": f"{UUID_A}:1-3",
+    "gtid_executed": f"{UUID_A}:1-9",
+    "server_uuid": UUID_A,
+    "server_id": 1,
+    "gtid_mode": "ON",
+    "server_clock": datetime(2026, 1, 2, 12),  # noqa: DTZ001 - as the client library gives it
+}
+ANSWERS: dict[str, Answer] = {
+    "@@GLOBAL.gtid_owned": [IDENTITY],
+    "SELECT @@GLOBAL.version": [{"version": "9.7.4", "version_comment": "(Debian)"}],
+    "SHOW REPLICA STATUS": [],
+    "replication_applier_status_by_worker": [],
+    "SHOW BINARY LOG STATUS": [{"File": "binlog.000002", "Position": 157}],
+    "Uptime": [{"Variable_name": "Uptime", "Value": "60"}],
+    "SHOW BINARY LOGS": [{"Log_name": "binlog.000002", "File_size": 157, "Encrypted": "Yes"}],
+    "SHOW GLOBAL VARIABLES": [{"Variable_name": "gtid_mode", "Value": "ON"}],
+}
+
+
+class Scripted:
+    """A connection that answers each statement by the first words it knows in it."""
+
+    def __init__(self, answers: Mapping[str, Answer]) -> None:
+        self._answers = answers
+        self._rows: list[dict[str, Any]] = []
+
+    @contextmanager
+    def cursor(self) -> Iterator["Scripted"]:
+        yield self
+
+    def execute(self, statement: str) -> None:
+        answer = next(rows for words, rows in self._answers.items() if words in statement)
+        if isinstance(answer, Exception):
+            raise answer
+        self._rows = answer
+
+    def fetchall(self) -> list[dict[str, Any]]:
+        return self._rows
+
+    def close(self) -> None:
+        raise pymysql.err.Error("already closed")
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def once(changes: Mapping[str, Answer]) -> ServerSnapshot:
+        answers = {**ANSWERS, **changes}
+        monkeypatch.setattr(mysql, "connect", lambda *_, **__: Scripted(answers))
+        return MysqlReader(TARGET, cluster="c", timeout_seconds_max=5.0).read(phase=1)
+
+    return once
+
+
+def version(text: str, comment: str = "") -> dict[str, Answer]:
+    return {"SELECT @@GLOBAL.version": [{"version": text, "version_comment": comment}]}
+
+
+def test_a_script_without_changes_is_a_healthy_server(read: Any) -> None:
+    reading = read({})
+    assert reading.unread == ()
+    assert reading.is_judgeable
+    assert reading.binary_logs[0].encrypted is True
+
+
+@pytest.mark.parametrize(
+    ("changes", "vendor", "fact", "reason"),
+    [
+        (version("10.11.6-MariaDB"), Vendor.MARIADB, "gtid_executed", UnreadReason.UNSUPPORTED),
+        (version("5.5.62-log"), Vendor.MYSQL, "gtid_executed", UnreadReason.UNSUPPORTED),
+        (version("nine"), Vendor.MYSQL, "version", UnreadReason.UNPARSEABLE),
+        ({"SELECT @@GLOBAL.version": []}, None, "version", UnreadReason.UNPARSEABLE),
+        (
+            {"@@GLOBAL.gtid_owned": pymysql.err.OperationalError(1193, "Unknown system variable")},
+            Vendor.MYSQL,
+            "gtid_executed",
+            UnreadReason.ERROR,
+        ),
+        (
+            {"@@GLOBAL.gtid_owned": [IDENTITY | {"gtid_mode": "OFF_PERMISSIVE"}]},
+            Vendor.MYSQL,
+            "gtid_executed",
+            UnreadReason.UNSUPPORTED,
+        ),
+    ],
+    ids=["MariaDB", "too old", "no version", "no row", "no such variable", "no GTIDs"],
+)
+def test_a_server_that_cannot_be_judged_is_asked_no_further(
+    read: Any, changes: dict[str, Answer], vendor: Vendor | None, fact: str, reason: UnreadReason
+) -> None:
+    reading: ServerSnapshot = read(changes)
+    assert [(one.fact, one.reason) for one in reading.unread] == [(fact, reason)]
+    assert reading.unread[0].detail
+    assert reading.vendor is vendor
+    assert not reading.is_judgeable
+    assert (reading.gtid_executed, reading.channels, reading.settings) == (None, None, None)
+
+
+@pytest.mark.parametrize("fact", ["gtid_owned", "gtid_purged", "gtid_executed", "server_uuid"])
+def test_a_set_that_cannot_be_parsed_costs_only_itself(read: Any, fact: str) -> None:
+    reading: ServerSnapshot = read({"@@GLOBAL.gtid_owned": [IDENTITY | {fact: "no such thing"}]})
+    assert [(one.fact, one.reason) for one in reading.unread] == [(fact, UnreadReason.UNPARSEABLE)]
+    assert getattr(reading, fact) is None
+    assert not reading.is_judgeable
+    assert reading.channels == ()
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (
+            pymysql.err.OperationalError(ER.SPECIFIC_ACCESS_DENIED_ERROR, "Access denied"),
+            UnreadFact("binary_logs", UnreadReason.PRIVILEGE, "Access denied"),
+        ),
+        (
+            pymysql.err.InternalError(1021, "Disk full"),
+            UnreadFact("binary_logs", UnreadReason.ERROR, "error 1021: Disk full"),
+        ),
+    ],
+)
+def test_an_error_costs_only_the_fact_it_is_about(
+    read: Any, error: Exception, expected: UnreadFact
+) -> None:
+    reading: ServerSnapshot = read({"SHOW BINARY LOGS": error})
+    (fact,) = reading.unread
+    assert (fact, fact.reason) == (expected, expected.reason)
+    assert reading.is_judgeable
+    assert reading.setting("gtid_mode") == "ON"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (
+            pymysql.err.OperationalError(CR.CR_SERVER_LOST, "Lost connection"),
+            UnreadReason.UNREACHABLE,
+        ),
+        (TimeoutError("timed out"), UnreadReason.TIMEOUT),
+        (ConnectionResetError("reset by peer"), UnreadReason.UNREACHABLE),
+        (pymysql.err.InterfaceError(0, ""), UnreadReason.UNREACHABLE),
+    ],
+)
+def test_a_connection_lost_half_way_leaves_nothing_half_read(
+    read: Any, error: Exception, reason: UnreadReason
+) -> None:
+    reading: ServerSnapshot = read({"SHOW REPLICA STATUS": error})
+    (fact,) = reading.unread
+    assert (fact.fact, fact.reason) == ("connection", reason)
+    assert fact.detail.startswith("while reading channels: ")
+    assert reading.gtid_executed is None
+
+
+def test_what_is_lost_says_so_in_full() -> None:
+    lost = LostServer(UnreadFact("connection", UnreadReason.TIMEOUT, "timed out"))
+    assert str(lost) == "connection: timeout: timed out"
+
+
+def test_a_certificate_that_is_not_there_is_unreachable_by_name() -> None:
+    target = ServerTarget(name="a", host="h", port=1, user="u", ssl_ca="/nowhere/ca.pem")
+    reading = MysqlReader(target, cluster="c", timeout_seconds_max=1.0).read(phase=1)
+    (fact,) = reading.unread
+    assert (fact.fact, fact.reason) == ("connection", UnreadReason.UNREACHABLE)
+    assert "No such file" in fact.detail
+
+
+# -- on a real server -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("required", [True, False])
+def test_a_connection_is_encrypted_where_the_server_can(mysql97: Server, required: bool) -> None:
+    target = ServerTarget(
+        name="a", host=mysql97.host, port=mysql97.port, user="root", ssl_required=required
+    )
+    connection = connect(target, timeout_seconds_max=5.0)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW SESSION STATUS LIKE 'Ssl_cipher'")
+            assert (cursor.fetchone() or {})["Value"]
+    finally:
+        connection.close()
+
+
+def test_a_server_without_a_binary_log_has_no_end_of_it(installation97: Installation) -> None:
+    settings = Settings(extra=("--skip-log-bin",))
+    with shapes.single(installation97, settings=settings) as server:
+        target = ServerTarget(name="a", host=server.host, port=server.port, user="root")
+        reader = MysqlReader(target, cluster="c", timeout_seconds_max=5.0)
+        reading = reader.read(phase=1)
+        assert reading.unread == ()
+        assert (reading.log_end, reading.binary_logs) == (None, ())
+        assert reading.is_judgeable
+        for mode in ("ON_PERMISSIVE", "OFF_PERMISSIVE"):
+            server.execute(f"SET GLOBAL gtid_mode = {mode}")
+            modes = {fact.reason for fact in reader.read(phase=2).unread}
+            assert modes == ({UnreadReason.UNSUPPORTED} if mode.startswith("OFF") else set())
+        reader.close()
+        assert reading.gtid_owned == GtidSet()

@@ -108,14 +108,14 @@ def _cell_of(number: int, last: int, count: int) -> int:
 def arrows_of(snapshot: ClusterSnapshot) -> tuple[Arrow, ...]:
     """Draw every channel of a cluster, as read last."""
     graph = build_graph(snapshot)
-    names = {(server.host, server.port): server.name for server in snapshot.last}
-    arrows = [_arrow(edge) for edge in graph.edges]
+    unread = {server.name for server in snapshot.last if server.server_uuid is None}
+    arrows = [
+        _arrow(edge, *(("source not read",) if edge.source in unread else ()))
+        for edge in graph.edges
+    ]
     for replica, channel in graph.outside:
-        address = (channel.source_host, channel.source_port)
-        # A server that was not read has no UUID to match its channel by: its address will do.
-        remark = "source not read" if address in names else "outside this cluster"
-        source = names.get(address, f"{address[0]}:{address[1]}")
-        arrows.append(_arrow(Edge(source, replica, channel), remark))
+        source = f"{channel.source_host}:{channel.source_port}"
+        arrows.append(_arrow(Edge(source, replica, channel), "outside this cluster"))
     return tuple(arrows)
 
 

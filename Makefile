@@ -24,8 +24,8 @@ test: .venv/.complete lint types contracts servers ## everything that must hold:
 	@$(PY) -m pytest -m "not slow"
 
 lint: .venv/.complete ## ruff, check and format
-	@.venv/bin/ruff check .
-	@.venv/bin/ruff format --check --quiet .
+	@.venv/bin/ruff check --no-cache .
+	@.venv/bin/ruff format --no-cache --check --quiet .
 
 types: .venv/.complete ## mypy, strict
 	@.venv/bin/mypy

@@ -1,9 +1,9 @@
 """Shows to a person what an error text or a code means."""
 
 from rich.console import RenderableType
-from topology.explain import Explanation
 
 from gtid_audit.text import labelled, line_of, show
+from topology.explain import Explanation
 
 
 def show_explanation(explanation: Explanation) -> None:

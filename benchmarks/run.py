@@ -29,13 +29,11 @@ SOME_UUID = UUID("3e11fa47-71ca-11e1-9e33-c80aa9429562")
 def main() -> None:
     """Run every measurement and write the page."""
     installation = provision(MODERN)
+    release = ".".join(str(number) for number in installation.version)
     lines = [
         "# Measured",
         "",
-        (
-            f"{platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()},"
-            f" MySQL {'.'.join(map(str, installation.version))}. Written by `make bench`; medians of {RUNS} runs."
-        ),
+        f"{_machine()}, MySQL {release}. Written by `make bench`; medians of {RUNS} runs.",
         "",
         "| work | ours | peer | ours / peer |",
         "|---|---|---|---|",
@@ -47,6 +45,11 @@ def main() -> None:
             lines += _audit(pair, " under full write load on both servers")
     RESULTS.write_text("\n".join(lines) + "\n")
     print(RESULTS.read_text())
+
+
+def _machine() -> str:
+    python = platform.python_version()
+    return f"{platform.machine()}, {os.cpu_count()} processors, Python {python}"
 
 
 def _algebra(server: Server) -> Iterator[str]:

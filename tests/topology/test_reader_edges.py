@@ -4,6 +4,8 @@ The servers of other makers are the one thing scripted here: their answers to th
 are all that is needed of them.
 """
 
+import socket
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -225,3 +227,20 @@ def test_a_server_without_a_binary_log_has_no_end_of_it(installation97: Installa
             assert modes == ({UnreadReason.UNSUPPORTED} if mode.startswith("OFF") else set())
         reader.close()
         assert reading.gtid_owned == GtidSet()
+
+
+@pytest.mark.parametrize("greeting", [b"\0" * 200, b"\x05\0\0\0\x0a9.7."], ids=["zeros", "cut"])
+def test_a_peer_that_does_not_speak_the_protocol_is_unread(greeting: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            with listener.accept()[0] as peer:
+                peer.sendall(greeting)
+
+        threading.Thread(target=answer, daemon=True).start()
+        target = ServerTarget(
+            name="a", host="127.0.0.1", port=listener.getsockname()[1], user="root"
+        )
+        reading = MysqlReader(target, cluster="c", timeout_seconds_max=2.0).read(phase=1)
+    assert [fact.fact for fact in reading.unread] == ["connection"]
+    assert reading.unread[0].reason is UnreadReason.UNREACHABLE

@@ -4,8 +4,8 @@
    its time limit once, and nobody waits for it longer.
 2. No second reading begins before every first reading has ended: a thread that overran its limit
    counts as ended, as unread.
-3. If a grave difference is left, the second reading is taken again until two show the same: what
-   time can explain goes away, and what remains is reported.
+3. If a grave difference is left, the second reading is taken again until two show the same, or the
+   looks run out: what time can explain goes away, and what remains is reported.
 """
 
 import queue

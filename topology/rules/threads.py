@@ -16,7 +16,8 @@ _DIFFERENT_ERRORS = re.compile(
 )
 _ROW_CONFLICTS = {1032: "the row is not there", 1062: "the key is already there"}
 
-# The client's errors for a source that is away: the receiver tries again and may succeed by itself.
+# The client's errors for a source that is away (no socket, no host, unknown host, gone, lost): the
+# receiver tries again and may succeed by itself. A refused account (1045) never does.
 _AWAY = frozenset({2002, 2003, 2005, 2006, 2013})
 
 

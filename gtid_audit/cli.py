@@ -93,7 +93,7 @@ def run(arguments: Sequence[str]) -> int:
         )
     except typer.TyperException as mistake:
         return _say_usage(mistake)
-    except exits.UsageProblem as problem:
+    except exits.USAGE_PROBLEMS as problem:
         for line in problem.problems:
             warn(without_credentials(line))
         return exits.USAGE

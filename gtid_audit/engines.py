@@ -12,10 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from gtid_audit.collection import Collected, CollectionFailed, Say, collect_fleet
-from gtid_audit.config import Fleet
 from gtid_audit.exits import UsageProblem
 from gtid_audit.report import AuditReport, Engine, report_of
+from topology.adapters.collect_fleet import Collected, CollectionFailed, Say, collect_fleet
+from topology.adapters.inventory.fleet import Fleet
 from topology.audit import audit_or_unknown, defect, unjudged
 from topology.findings import ClusterAudit
 from topology.policy import Policy

@@ -8,6 +8,7 @@ who went away is 141 (what a shell shows for SIGPIPE), an interrupt is 130.
 from collections.abc import Sequence
 from typing import Final
 
+from topology.adapters.inventory.problem import InventoryProblem
 from topology.findings import Verdict
 
 OK: Final = 0
@@ -34,6 +35,10 @@ class UsageProblem(Exception):
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
         self.problems: Sequence[str] = problems
+
+
+# Both are shown line by line, and end in USAGE.
+USAGE_PROBLEMS: Final = (UsageProblem, InventoryProblem)
 
 
 def status_of(verdict: Verdict) -> int:

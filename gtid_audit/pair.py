@@ -5,9 +5,10 @@ from uuid import UUID
 
 from gtid_audit.exits import UsageProblem
 from gtid_audit.output import progress, warn
-from gtid_audit.secrets import ask_password, environment
-from gtid_audit.targets import Accounts, pair_targets
+from gtid_audit.prompt import ask_password
 from topology.adapters.collect import CollectLimits, collect_cluster
+from topology.adapters.inventory.secrets import environment
+from topology.adapters.inventory.targets import Accounts, pair_targets
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit
 from topology.policy import Policy
@@ -18,7 +19,7 @@ CLUSTER = "pair"
 
 
 def targets_of(dsn_a: str, dsn_b: str, *, ask: bool) -> tuple[ServerTarget, ServerTarget]:
-    """Return the two servers with their accounts. Raises UsageProblem."""
+    """Return the two servers with their accounts. Raises UsageProblem, InventoryProblem."""
     typed = ask_password() if ask else None
     return pair_targets(dsn_a, dsn_b, Accounts(environment(), warn, typed))
 
@@ -31,7 +32,7 @@ def limits_of(seconds_max: float | None) -> CollectLimits:
 def audit_pair(
     dsn_a: str, dsn_b: str, *, ask: bool, seconds_max: float | None, allowed: Sequence[str]
 ) -> tuple[ClusterSnapshot, ClusterAudit]:
-    """Read both servers and judge them. Raises UsageProblem."""
+    """Read both servers and judge them. Raises UsageProblem and InventoryProblem."""
     policy = Policy(allowed_uuids=frozenset(map(_uuid, allowed)))
     targets = targets_of(dsn_a, dsn_b, ask=ask)
     with progress() as line:

@@ -65,7 +65,7 @@ def read_for_plan(
     seconds_max: float | None,
     say: Callable[[str], None],
 ) -> ReadForPlan:
-    """Read and judge the pair, or the cluster of a fleet file. Raises UsageProblem."""
+    """Read and judge the pair, or the cluster of a fleet file. Raises UsageProblem, InventoryProblem."""
     targets: tuple[ServerTarget, ...]
     limits: CollectLimits
     if dsns is not None:
@@ -73,7 +73,7 @@ def read_for_plan(
         targets, limits = pair.targets_of(*dsns, ask=ask), pair.limits_of(seconds_max)
     else:
         assert fleet is not None, "the command asked for one of the two"
-        from gtid_audit.config import load
+        from gtid_audit.fleet import load
 
         settings = load(fleet, cluster)
         name, targets = settings.clusters[0].name, settings.clusters[0].targets

@@ -72,7 +72,7 @@ def audit(
 ) -> int:
     """Audit a fleet: live servers, or stored snapshots judged by the fleet file's policy."""
     from gtid_audit import engines
-    from gtid_audit.config import load
+    from gtid_audit.fleet import load
     from topology.policy import Policy
 
     if (fleet is None) and (snapshots is None):
@@ -111,8 +111,8 @@ def snapshot(
 ) -> int:
     """Read a fleet twice and store what was read, as Parquet. Exit status 3 if not all was."""
     from gtid_audit import engines
-    from gtid_audit.collection import collect_fleet, sorted_snapshots
-    from gtid_audit.config import load
+    from gtid_audit.fleet import load
+    from topology.adapters.collect_fleet import collect_fleet, sorted_snapshots
     from topology.findings import Verdict
     from topology.records import time_to_text
 

@@ -28,7 +28,7 @@ def serve(
     import threading
 
     from gtid_audit import engines
-    from gtid_audit.config import load
+    from gtid_audit.fleet import load
     from gtid_audit.report import AuditReport, Engine
     from gtid_audit.service import AuditService
     from gtid_audit.web import WebServer, parse_address

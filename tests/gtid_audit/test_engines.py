@@ -6,12 +6,13 @@ import pytest
 
 from gtid_audit import engines
 from gtid_audit.cli import run
-from gtid_audit.config import Fleet
 from gtid_audit.exits import UsageProblem
 from gtid_audit.report import Engine
 from tests.gtid_audit.build import A, half_read, healthy, holed
 from topology import audit as judging
 from topology.adapters.collect import CollectLimits
+from topology.adapters.collect_fleet import CollectionFailed
+from topology.adapters.inventory.fleet import Fleet
 from topology.findings import Verdict
 from topology.policy import Policy
 
@@ -128,6 +129,17 @@ def test_the_pictures_snapshots_are_in_order() -> None:
     audited = engines.audit_fleet(LIVE, engine=Engine.LOCAL, store_in=None)
     assert [snapshot.cluster for snapshot in audited.snapshots] == ["a", "b", "c"]
     assert [audit.cluster for audit in audited.report.audits] == ["a", "b", "c"]
+
+
+def test_a_defect_in_reading_is_unknown_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = CollectionFailed("b")
+    failed.__cause__ = RuntimeError("boom")
+    monkeypatch.setattr(engines, "collect_fleet", lambda _fleet, **_say: iter((failed, healthy())))
+    audited = engines.audit_fleet(LIVE, engine=Engine.LOCAL, store_in=None)
+    assert [audit.cluster for audit in audited.report.audits] == ["b", "pair"]
+    assert [audit.verdict for audit in audited.report.audits] == [Verdict.UNKNOWN, Verdict.OK]
+    (unknown,) = audited.report.unknown
+    assert unknown.reason == "defect of the auditor: RuntimeError: boom"
 
 
 def test_a_defect_in_judging_is_unknown_and_named(monkeypatch: pytest.MonkeyPatch) -> None:

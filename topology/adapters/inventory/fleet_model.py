@@ -1,7 +1,7 @@
 """The shape of a fleet file: which keys there are, of which type, within which limits.
 
-Pydantic checks one value at a time here; what takes two values to see is in config.py. A password
-has no place in this file: `password` says where to find it.
+Pydantic checks one value at a time here; what takes two values to see is in fleet_file.py. A
+password has no place in this file: `password` says where to find it.
 """
 
 from typing import Annotated, ClassVar, Literal

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gtid_audit.dsn import OPTIONS, Dsn, endpoint_of, parse_dsn
-from gtid_audit.exits import UsageProblem
+from topology.adapters.inventory.dsn import OPTIONS, Dsn, endpoint_of, parse_dsn
+from topology.adapters.inventory.problem import InventoryProblem
 
 READ = {
     "mysql://root@db1:3307/": Dsn("db1", 3307, "root"),
@@ -68,7 +68,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_refuses_and_says_why(text: str) -> None:
-    with pytest.raises(UsageProblem, match=REFUSED[text]):
+    with pytest.raises(InventoryProblem, match=REFUSED[text]):
         parse_dsn(text)
 
 
@@ -78,7 +78,7 @@ def test_refuses_and_says_why(text: str) -> None:
 )
 @pytest.mark.parametrize("rest", ["h:3306/", "[::1]:3306/", "/?unix_socket=/s", "h"])
 def test_a_password_is_refused_and_not_repeated(password: str, rest: str) -> None:
-    with pytest.raises(UsageProblem) as refusal:
+    with pytest.raises(InventoryProblem) as refusal:
         parse_dsn(f"mysql://root:{password}@{rest}")
     assert "hun" not in str(refusal.value)
     assert "12345" not in str(refusal.value)
@@ -86,7 +86,7 @@ def test_a_password_is_refused_and_not_repeated(password: str, rest: str) -> Non
 
 @pytest.mark.parametrize("option", ["password", "passwd", "pwd", "PASSWORD"])
 def test_a_password_option_is_refused_and_not_repeated(option: str) -> None:
-    with pytest.raises(UsageProblem, match="password in it") as refusal:
+    with pytest.raises(InventoryProblem, match="password in it") as refusal:
         parse_dsn(f"mysql://root@h/?{option}=hunter2")
     assert "hunter2" not in str(refusal.value)
 
@@ -96,7 +96,7 @@ def test_no_text_makes_it_fail_otherwise_or_repeat_what_was_typed(text: str) -> 
     said = ""
     try:
         parse_dsn("mysql://root:SeCrEt" + text)
-    except UsageProblem as problem:
+    except InventoryProblem as problem:
         said = str(problem)
     assert "SeCrEt" not in said
 
@@ -105,7 +105,7 @@ def test_no_text_makes_it_fail_otherwise_or_repeat_what_was_typed(text: str) -> 
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         dsn = parse_dsn("mysql://" + text)
-    except UsageProblem:
+    except InventoryProblem:
         return
     assert 0 < dsn.port < 65536
     assert dsn.host

@@ -1,21 +1,24 @@
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
+from uuid import UUID
 
 import pytest
 
-from gtid_audit import engines
-from gtid_audit.collection import CollectionFailed, Permits, collect_fleet, sorted_snapshots
-from gtid_audit.config import Cluster, Fleet
-from gtid_audit.report import Engine
-from tests.gtid_audit.build import A, server
+from gtid import GtidSet
 from topology.adapters.collect import CollectLimits
-from topology.findings import Verdict
+from topology.adapters.collect_fleet import (
+    CollectionFailed,
+    Permits,
+    collect_fleet,
+    sorted_snapshots,
+)
+from topology.adapters.inventory.fleet import Cluster, Fleet
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.target import ServerTarget
 
+A = UUID(int=0xAA << 120)
 SOON = 30.0  # for a test that hangs; nothing is measured by it
 
 
@@ -29,13 +32,16 @@ class Reader:
     def read(self, *, phase: int) -> ServerSnapshot:
         started = datetime.now(UTC)
         self._before(self._target)
-        read = server(self._target.name, A, f"{A}:1-5", host=self._target.host)
-        return replace(
-            read,
+        return ServerSnapshot(
             cluster=self._target.user,
+            name=self._target.name,
+            host=self._target.host,
+            port=self._target.port,
             phase=phase,
             read_started=started,
             read_ended=datetime.now(UTC),
+            server_uuid=A,
+            gtid_executed=GtidSet.parse(f"{A}:1-5"),
         )
 
     def close(self) -> None:
@@ -124,22 +130,6 @@ def test_a_defect_in_one_cluster_costs_only_that_one() -> None:
     assert len([each for each in found if isinstance(each, ClusterSnapshot)]) == 2
     with pytest.raises(CollectionFailed):
         sorted_snapshots(found)  # type: ignore[arg-type]
-
-
-def test_a_defect_is_unknown_in_the_report_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def before(target: ServerTarget) -> None:
-        if target.user == "b":
-            raise RuntimeError("boom")
-
-    def collect_in_memory(fleet: Fleet, say: object) -> list[object]:
-        assert say is None
-        return collect(fleet, before)
-
-    monkeypatch.setattr(engines, "collect_fleet", collect_in_memory)
-    audited = engines.audit_fleet(fleet("a", "b"), engine=Engine.LOCAL, store_in=None)
-    assert [audit.verdict for audit in audited.report.audits] == [Verdict.OK, Verdict.UNKNOWN]
-    (unknown,) = audited.report.unknown
-    assert unknown.reason == "defect of the auditor: RuntimeError: boom"
 
 
 def test_permits_are_given_in_order() -> None:

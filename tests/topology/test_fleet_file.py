@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from gtid_audit.config import Fleet, load_fleet, parse_fleet
-from gtid_audit.exits import UsageProblem
+from topology.adapters.inventory.fleet import Fleet
+from topology.adapters.inventory.fleet_file import load_fleet, parse_fleet
+from topology.adapters.inventory.problem import InventoryProblem
 from topology.target import Secret, ServerTarget
 
 EXAMPLE = """
@@ -34,7 +35,7 @@ def fleet(text: str) -> Fleet:
 
 
 def problems(text: str) -> list[str]:
-    with pytest.raises(UsageProblem) as refusal:
+    with pytest.raises(InventoryProblem) as refusal:
         fleet(text)
     return list(refusal.value.problems)
 
@@ -61,7 +62,7 @@ def test_one_cluster_of_it() -> None:
     read = fleet(EXAMPLE)
     assert [cluster.name for cluster in read.only("orders").clusters] == ["orders"]
     assert read.only(None) is read
-    with pytest.raises(UsageProblem, match="did you mean orders"):
+    with pytest.raises(InventoryProblem, match="did you mean orders"):
         read.only("order")
 
 
@@ -190,8 +191,8 @@ clusters:
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(UsageProblem, match="No such file"):
+    with pytest.raises(InventoryProblem, match="No such file"):
         load_fleet(tmp_path / "nowhere.yaml", environment={}, warn=pytest.fail)
     (tmp_path / "f.yaml").write_bytes(b"\xff")
-    with pytest.raises(UsageProblem, match="not UTF-8"):
+    with pytest.raises(InventoryProblem, match="not UTF-8"):
         load_fleet(tmp_path / "f.yaml", environment={}, warn=pytest.fail)

@@ -2,15 +2,14 @@ from pathlib import Path
 
 import pytest
 
-from gtid_audit.exits import UsageProblem
-from gtid_audit.option_file import OptionFileProblem, read_option_file
-from gtid_audit.secrets import (
+from topology.adapters.inventory.option_file import OptionFileProblem, read_option_file
+from topology.adapters.inventory.problem import InventoryProblem
+from topology.adapters.inventory.secrets import (
     account_from_option_file,
-    ask_password,
     password_from_environment,
     password_from_variable,
 )
-from gtid_audit.targets import Accounts, pair_targets
+from topology.adapters.inventory.targets import Accounts, pair_targets
 from topology.target import Secret
 
 SECRET = 's3cr;t # "it\'s" \\ x'
@@ -103,9 +102,9 @@ def test_modes_of_the_file(tmp_path: Path) -> None:
     assert len(said) == 1
     assert "may read it" in said[0]
     path.chmod(0o666)
-    with pytest.raises(UsageProblem, match="may change it"):
+    with pytest.raises(InventoryProblem, match="may change it"):
         account_from_option_file(str(path), group=None, warn=said.append)
-    with pytest.raises(UsageProblem, match="not a regular file"):
+    with pytest.raises(InventoryProblem, match="not a regular file"):
         account_from_option_file(str(tmp_path), group=None, warn=said.append)
 
 
@@ -115,7 +114,7 @@ def test_a_named_group_must_be_there_and_is_the_only_one_read(tmp_path: Path) ->
     path.chmod(0o600)
     found = account_from_option_file(str(path), group="audit", warn=pytest.fail)
     assert found == (None, Secret("q"))
-    with pytest.raises(UsageProblem, match=r"no group \[other\]; there: \[client\], \[audit\]"):
+    with pytest.raises(InventoryProblem, match=r"no group \[other\]; there: \[client\], \[audit\]"):
         account_from_option_file(str(path), group="other", warn=pytest.fail)
 
 
@@ -125,14 +124,8 @@ def test_environment() -> None:
     assert password_from_environment({"MYSQL_PWD": "b"}) == Secret("b")
     assert password_from_environment({}) == Secret("")
     assert password_from_variable("X", {"X": "x"}) == Secret("x")
-    with pytest.raises(UsageProblem, match="X is not set"):
+    with pytest.raises(InventoryProblem, match="X is not set"):
         password_from_variable("X", {})
-
-
-def test_no_prompt_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin.isatty", lambda: False)
-    with pytest.raises(UsageProblem, match="needs a terminal"):
-        ask_password()
 
 
 def test_what_is_typed_counts_before_the_option_file_before_the_environment(
@@ -152,9 +145,9 @@ def test_what_is_typed_counts_before_the_option_file_before_the_environment(
 
 def test_a_pair_is_two_servers_with_users() -> None:
     accounts = Accounts({}, pytest.fail)
-    with pytest.raises(UsageProblem, match="same server"):
+    with pytest.raises(InventoryProblem, match="same server"):
         pair_targets("mysql://u@h/", "mysql://v@h:3306/", accounts)
-    with pytest.raises(UsageProblem, match="no user"):
+    with pytest.raises(InventoryProblem, match="no user"):
         pair_targets("mysql://h/", "mysql://u@i/", accounts)
-    with pytest.raises(UsageProblem, match="DSN B names no host"):
+    with pytest.raises(InventoryProblem, match="DSN B names no host"):
         pair_targets("mysql://u@h/", "mysql://u@", accounts)

@@ -8,13 +8,16 @@
 
 import os
 import stat
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from gtid_audit.exits import UsageProblem
-from gtid_audit.option_file import GROUPS_DEFAULT, OptionFileProblem, read_option_file
+from topology.adapters.inventory.option_file import (
+    GROUPS_DEFAULT,
+    OptionFileProblem,
+    read_option_file,
+)
+from topology.adapters.inventory.problem import InventoryProblem
 from topology.target import NO_PASSWORD, Secret
 
 ENVIRONMENT: Final = ("GTID_AUDIT_PASSWORD", "MYSQL_PWD")
@@ -31,9 +34,9 @@ def password_from_environment(environment: Mapping[str, str]) -> Secret:
 
 
 def password_from_variable(name: str, environment: Mapping[str, str]) -> Secret:
-    """Return the password in one named variable. Raises UsageProblem if it is not set."""
+    """Return the password in one named variable. Raises InventoryProblem if it is not set."""
     if name not in environment:
-        raise UsageProblem(f"the environment variable {name} is not set")
+        raise InventoryProblem(f"the environment variable {name} is not set")
     return Secret(environment[name])
 
 
@@ -45,7 +48,7 @@ def account_from_option_file(
     Without a group, [client] and then [gtid-audit] are read; with one, only that.
 
     Raises:
-        UsageProblem: the file cannot be read, may be changed by anybody, or has no such group.
+        InventoryProblem: the file cannot be read, may be changed by anybody, or has no such group.
     """
     path = Path(file).expanduser()
     _look_at_mode(path, warn)
@@ -53,21 +56,12 @@ def account_from_option_file(
     try:
         found = read_option_file(path, groups=groups)
     except OptionFileProblem as problem:
-        raise UsageProblem(str(problem)) from problem
+        raise InventoryProblem(str(problem)) from problem
     if group is not None and group not in found.groups:
         there = ", ".join(f"[{name}]" for name in found.groups) or "none"
-        raise UsageProblem(f"{path}: no group [{group}]; there: {there}")
+        raise InventoryProblem(f"{path}: no group [{group}]; there: {there}")
     password = found.values.get("password")
     return found.values.get("user"), None if password is None else Secret(password)
-
-
-def ask_password() -> Secret:
-    """Ask for a password on the terminal, without showing it. Raises UsageProblem without one."""
-    if not sys.stdin.isatty():
-        raise UsageProblem("--ask-password needs a terminal")
-    from getpass import getpass
-
-    return Secret(getpass("Password: "))
 
 
 def environment() -> Mapping[str, str]:
@@ -79,12 +73,12 @@ def _look_at_mode(path: Path, warn: Warn) -> None:
     try:
         mode = path.stat().st_mode
     except OSError as error:
-        raise UsageProblem(f"{path}: {error.strerror or error}") from error
+        raise InventoryProblem(f"{path}: {error.strerror or error}") from error
     if not stat.S_ISREG(mode):
-        raise UsageProblem(f"{path}: not a regular file")
+        raise InventoryProblem(f"{path}: not a regular file")
     # The server's own clients ignore such a file (mysys/my_default.cc); ignoring it here would end
     # in an access denied that nobody understands.
     if mode & stat.S_IWOTH:
-        raise UsageProblem(f"{path}: every user of this machine may change it; chmod 600 it")
+        raise InventoryProblem(f"{path}: every user of this machine may change it; chmod 600 it")
     if mode & stat.S_IROTH:
         warn(f"{path}: every user of this machine may read it; chmod 600 it")

@@ -11,8 +11,8 @@ import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
-from gtid_audit.config import Cluster, Fleet
 from topology.adapters.collect import OpenReader, collect_cluster
+from topology.adapters.inventory.fleet import Cluster, Fleet
 from topology.snapshot import ClusterSnapshot
 
 Say = Callable[[str], None]

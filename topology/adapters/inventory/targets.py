@@ -1,14 +1,18 @@
 """From addresses to servers that can be connected to: names, accounts, passwords.
 
-The place where a `Dsn` meets its secret. Used by `pair`; config.py does the same for a fleet.
+The place where a `Dsn` meets its secret. Used by `pair`; fleet_file.py does the same for a fleet.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gtid_audit.dsn import Dsn, parse_dsn
-from gtid_audit.exits import UsageProblem
-from gtid_audit.secrets import Warn, account_from_option_file, password_from_environment
+from topology.adapters.inventory.dsn import Dsn, parse_dsn
+from topology.adapters.inventory.problem import InventoryProblem
+from topology.adapters.inventory.secrets import (
+    Warn,
+    account_from_option_file,
+    password_from_environment,
+)
 from topology.target import Secret, ServerTarget
 
 
@@ -21,7 +25,7 @@ class Accounts:
     typed: Secret | None = None
 
     def target(self, name: str, dsn: Dsn) -> ServerTarget:
-        """Find user and password of one address. Raises UsageProblem."""
+        """Find user and password of one address. Raises InventoryProblem."""
         user, password = dsn.user, None
         if dsn.option_file is not None:
             file_user, password = account_from_option_file(
@@ -29,7 +33,9 @@ class Accounts:
             )
             user = user or file_user
         if user is None:
-            raise UsageProblem(f"{name}: no user: write mysql://user@… or 'user' in an option file")
+            raise InventoryProblem(
+                f"{name}: no user: write mysql://user@… or 'user' in an option file"
+            )
         found = self.typed or password or password_from_environment(self.environment)
         return target_of(dsn, name=name, user=user, password=found)
 
@@ -51,15 +57,15 @@ def target_of(dsn: Dsn, *, name: str, user: str, password: Secret) -> ServerTarg
 
 
 def pair_targets(dsn_a: str, dsn_b: str, accounts: Accounts) -> tuple[ServerTarget, ServerTarget]:
-    """Return the two servers of a pair, named by their addresses. Raises UsageProblem."""
+    """Return the two servers of a pair, named by their addresses. Raises InventoryProblem."""
     first, second = _parsed("A", dsn_a), _parsed("B", dsn_b)
     if first.endpoint == second.endpoint:
-        raise UsageProblem("both DSNs name the same server")
+        raise InventoryProblem("both DSNs name the same server")
     return accounts.target(first.endpoint, first), accounts.target(second.endpoint, second)
 
 
 def _parsed(which: str, text: str) -> Dsn:
     try:
         return parse_dsn(text)
-    except UsageProblem as problem:
-        raise UsageProblem(str(problem).replace("the DSN", f"DSN {which}", 1)) from None
+    except InventoryProblem as problem:
+        raise InventoryProblem(str(problem).replace("the DSN", f"DSN {which}", 1)) from None

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from gtid_audit.exits import UsageProblem
+from topology.adapters.inventory.problem import InventoryProblem
 
 SCHEME: Final = "mysql://"
 PORT_DEFAULT: Final = 3306
@@ -73,7 +73,7 @@ def parse_dsn(text: str) -> Dsn:
     """Read a DSN.
 
     Raises:
-        UsageProblem: it is not one, or there is a password in it. The message quotes nothing of it.
+        InventoryProblem: it is not one, or there is a password in it. The message quotes nothing.
     """
     if len(text) > DSN_CHARACTERS_MAX:
         raise _problem(f"is longer than {DSN_CHARACTERS_MAX} characters")
@@ -88,7 +88,7 @@ def parse_dsn(text: str) -> Dsn:
         raise _problem("has a path; after host and port only ?option=value may follow")
     user, _, address = authority.rpartition("@")
     if ":" in user:
-        raise UsageProblem(_INDISCREET)
+        raise InventoryProblem(_INDISCREET)
     options = _options(query) if has_query else {}
     host, port = _address(address, may_be_empty="unix_socket" in options)
     if options.get("ssl", "required") != "required":
@@ -115,7 +115,7 @@ def _refuse_password(rest: str) -> None:
     """Refuse `user:anything@`. A password may hold @, /, ? and # of its own."""
     before, at_sign, _ = rest.partition("@")
     if at_sign and ":" in before and not _HOST_AND_QUERY.fullmatch(before):
-        raise UsageProblem(_INDISCREET)
+        raise InventoryProblem(_INDISCREET)
 
 
 def _address(text: str, *, may_be_empty: bool) -> tuple[str, int]:
@@ -158,7 +158,7 @@ def _options(query: str) -> dict[str, str]:
         name, equals, value = part.partition("=")
         name = name.lower().replace("-", "_")
         if name in _PASSWORD_OPTIONS:
-            raise UsageProblem(_INDISCREET)
+            raise InventoryProblem(_INDISCREET)
         if name not in OPTIONS:
             near = get_close_matches(name, OPTIONS, n=1)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(OPTIONS)}"
@@ -183,5 +183,5 @@ def _decoded(text: str, what: str) -> str:
     return decoded
 
 
-def _problem(what: str) -> UsageProblem:
-    return UsageProblem(f"the DSN {what}; expected mysql://user@host:port/?option=value")
+def _problem(what: str) -> InventoryProblem:
+    return InventoryProblem(f"the DSN {what}; expected mysql://user@host:port/?option=value")

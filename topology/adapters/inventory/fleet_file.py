@@ -13,7 +13,10 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from gtid_audit.config_model import (
+from topology.adapters.collect import CollectLimits
+from topology.adapters.inventory.dsn import PORT_DEFAULT, Dsn, parse_dsn
+from topology.adapters.inventory.fleet import Cluster, Fleet
+from topology.adapters.inventory.fleet_model import (
     SECTIONS,
     Account,
     FleetSection,
@@ -21,20 +24,16 @@ from gtid_audit.config_model import (
     PasswordSource,
     ServerSection,
 )
-from gtid_audit.dsn import PORT_DEFAULT, Dsn, parse_dsn
-from gtid_audit.exits import UsageProblem
-from gtid_audit.output import warn
-from gtid_audit.secrets import (
+from topology.adapters.inventory.problem import InventoryProblem
+from topology.adapters.inventory.secrets import (
     Warn,
     account_from_option_file,
-    environment,
     password_from_environment,
     password_from_variable,
 )
-from gtid_audit.targets import target_of
-from gtid_audit.yaml_places import Path as Place
-from gtid_audit.yaml_places import YamlFile, YamlProblem
-from topology.adapters.collect import CollectLimits
+from topology.adapters.inventory.targets import target_of
+from topology.adapters.inventory.yaml_places import Path as Place
+from topology.adapters.inventory.yaml_places import YamlFile, YamlProblem
 from topology.policy import Policy
 from topology.target import ServerTarget
 
@@ -42,52 +41,17 @@ FLEET_BYTES_MAX: Final = 32 << 20
 PROBLEMS_SHOWN_MAX: Final = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """One cluster to audit: servers in order of name."""
-
-    name: str
-    targets: tuple[ServerTarget, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fleet:
-    """Everything a fleet file says: clusters in order of name."""
-
-    clusters: tuple[Cluster, ...]
-    limits: CollectLimits
-    connections_max: int
-    policy: Policy
-
-    def only(self, name: str | None) -> "Fleet":
-        """Return the fleet with one cluster left; as it is for None. Raises UsageProblem."""
-        if name is None:
-            return self
-        kept = tuple(cluster for cluster in self.clusters if cluster.name == name)
-        if not kept:
-            names = [cluster.name for cluster in self.clusters]
-            near = get_close_matches(name, names, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {len(names)} others"
-            raise UsageProblem(f"no cluster of that name in the fleet file; {hint}")
-        return Fleet(kept, self.limits, self.connections_max, self.policy)
-
-
-def load(path: Path, cluster: str | None) -> Fleet:
-    """Read a fleet file as this process sees the world; keep one cluster if one is named."""
-    return load_fleet(path, environment=environment(), warn=warn).only(cluster)
-
-
 def load_fleet(path: Path, *, environment: Mapping[str, str], warn: Warn) -> Fleet:
-    """Read a fleet file. Raises UsageProblem with every problem in it."""
+    """Read a fleet file. Raises InventoryProblem with every problem in it."""
     return parse_fleet(_text_of(path), name=str(path), environment=environment, warn=warn)
 
 
 def parse_fleet(text: str, *, name: str, environment: Mapping[str, str], warn: Warn) -> Fleet:
-    """Read the text of a fleet file. Raises UsageProblem with every problem in it."""
+    """Read the text of a fleet file. Raises InventoryProblem with every problem in it."""
     try:
         file = YamlFile(text)
     except YamlProblem as problem:
-        raise UsageProblem(f"{name}: {problem}") from None
+        raise InventoryProblem(f"{name}: {problem}") from None
     reading = _Reading(file, name, environment, warn)
     try:
         section = FleetSection.model_validate(file.values if file.values is not None else {})
@@ -108,13 +72,13 @@ def _text_of(path: Path) -> str:
         with path.open("rb") as file:
             content = file.read(FLEET_BYTES_MAX + 1)
     except OSError as error:
-        raise UsageProblem(f"{path}: {error.strerror or error}") from error
+        raise InventoryProblem(f"{path}: {error.strerror or error}") from error
     if len(content) > FLEET_BYTES_MAX:
-        raise UsageProblem(f"{path}: larger than {FLEET_BYTES_MAX:,} bytes")
+        raise InventoryProblem(f"{path}: larger than {FLEET_BYTES_MAX:,} bytes")
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise UsageProblem(f"{path}: not UTF-8 at byte {error.start}") from None
+        raise InventoryProblem(f"{path}: not UTF-8 at byte {error.start}") from None
 
 
 @dataclass(slots=True)
@@ -133,12 +97,12 @@ class _Reading:
         where = f"{self.name}, line {line}"
         self.problems.append((line, f"{where}: {path.lstrip('.') or 'the file'}: {problem}"))
 
-    def refusal(self) -> UsageProblem:
+    def refusal(self) -> InventoryProblem:
         lines = [text for _, text in sorted(self.problems)]
         if len(lines) > PROBLEMS_SHOWN_MAX:
             rest = len(lines) - PROBLEMS_SHOWN_MAX
             lines = [*lines[:PROBLEMS_SHOWN_MAX], f"{self.name}: … and {rest} more problems"]
-        return UsageProblem(*lines)
+        return InventoryProblem(*lines)
 
     def fleet(self, section: FleetSection) -> Fleet:
         self._password_source(section.defaults.password, ("defaults", "password"))
@@ -194,7 +158,7 @@ class _Reading:
                 return None
             try:
                 return _with_defaults(parse_dsn(server.dsn), defaults)
-            except UsageProblem as problem:
+            except InventoryProblem as problem:
                 self.note((*place, "dsn"), str(problem))
                 return None
         if (server.host is None) == (server.unix_socket is None):
@@ -233,7 +197,7 @@ class _Reading:
             own, where = defaults.password, ("defaults", "password")
         try:
             file_user, password = self._credentials(own)
-        except UsageProblem as problem:
+        except InventoryProblem as problem:
             self.note(where, str(problem))
             return None
         user = dsn.user or file_user or defaults.user

@@ -1,0 +1,13 @@
+"""Reads a fleet file as this process sees the world: its environment, its standard error."""
+
+from pathlib import Path
+
+from gtid_audit.output import warn
+from topology.adapters.inventory.fleet import Fleet
+from topology.adapters.inventory.fleet_file import load_fleet
+from topology.adapters.inventory.secrets import environment
+
+
+def load(path: Path, cluster: str | None) -> Fleet:
+    """Read a fleet file; keep one cluster if one is named. Raises InventoryProblem."""
+    return load_fleet(path, environment=environment(), warn=warn).only(cluster)

@@ -1,0 +1,1 @@
+"""Which servers there are and how to get in: DSNs, option files, environment, fleet file."""

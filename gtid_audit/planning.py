@@ -65,7 +65,10 @@ def read_for_plan(
     seconds_max: float | None,
     say: Callable[[str], None],
 ) -> ReadForPlan:
-    """Read and judge the pair, or the cluster of a fleet file. Raises UsageProblem, InventoryProblem."""
+    """Read and judge the pair, or the cluster of a fleet file.
+
+    Raises UsageProblem and InventoryProblem.
+    """
     targets: tuple[ServerTarget, ...]
     limits: CollectLimits
     if dsns is not None:

@@ -19,7 +19,7 @@ from gtid.errors import (
 from gtid.gtid import Gtid
 from gtid.gtid_set import GTIDS_MAX, GtidSet
 from gtid.relation import SetRelation, relate
-from gtid.text import GNO_END, GNO_MAX, INTERVALS_MAX, TEXT_BYTES_MAX
+from gtid.text import GNO_END, GNO_MAX, INTERVALS_MAX, TEXT_BYTES_MAX, TSIDS_MAX
 from gtid.tsid import TAG_CHARS_MAX, Tsid
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "INTERVALS_MAX",
     "TAG_CHARS_MAX",
     "TEXT_BYTES_MAX",
+    "TSIDS_MAX",
     "GnoOutOfRange",
     "Gtid",
     "GtidError",

@@ -18,13 +18,14 @@ Memory is bounded by the input: every count is checked against the bytes that ar
 
 from __future__ import annotations
 
-from itertools import islice
-from operator import lt
-from struct import pack, unpack_from
+import sys
+from array import array
+from struct import pack
 
+from gtid.boundaries import Boundaries, is_canonical, settled
 from gtid.errors import MalformedBinary, MalformedTag, UnknownFormatVersion
 from gtid.gtid_set import GtidSet, ranges_of, set_of_ranges
-from gtid.text import GNO_END, GNO_MAX, in_order
+from gtid.text import GNO_END, GNO_MAX, united
 from gtid.tsid import UUID_CHARS, canonical_tag, uuid_key
 
 _HEADER_BYTES = 8
@@ -47,7 +48,7 @@ def encode(gtid_set: GtidSet) -> bytes:
         if tagged:
             tag = key[UUID_CHARS:].removeprefix(":").encode("ascii")
             pieces += (bytes((len(tag) << 1,)), tag)
-        pieces.append(pack(f"<Q{len(boundaries)}Q", len(boundaries) // 2, *boundaries))
+        pieces += (pack("<Q", len(boundaries) // 2), _bytes_of(boundaries))
     return b"".join(pieces)
 
 
@@ -61,12 +62,27 @@ def decode(encoded: bytes) -> GtidSet:
     if version and header[0] != version:
         raise MalformedBinary(f"format version {version} once more", 0)
     tsid_count = int.from_bytes(header[1:7] if version else header[:7], "little")
-    numbers: dict[str, list[int]] = {}
+    parts: dict[str, list[Boundaries]] = {}
     decoder, tsid_bytes_min = _DECODERS[version]
     reader.check_count(tsid_count, bytes_each=tsid_bytes_min, what="TSIDs")
-    decoder(reader, tsid_count, numbers)
+    decoder(reader, tsid_count, parts)
     reader.check_end()
-    return set_of_ranges(in_order(numbers))
+    return set_of_ranges(united(parts))
+
+
+def _bytes_of(boundaries: Boundaries) -> bytes:
+    if isinstance(boundaries, tuple):
+        return pack(f"<{len(boundaries)}Q", *boundaries)
+    return _little_endian(boundaries).tobytes()
+
+
+def _little_endian(numbers: array[int]) -> array[int]:
+    """Turn the bytes of each number from the machine's order to the format's, or back."""
+    if sys.byteorder == "little":
+        return numbers
+    turned = numbers[:]
+    turned.byteswap()
+    return turned
 
 
 class _Reader:
@@ -112,20 +128,23 @@ class _Reader:
         except MalformedTag as error:
             raise MalformedBinary("a tag of 1 to 32 letters, digits and _", begin) from error
 
-    def take_boundaries(self) -> tuple[int, ...]:
+    def take_boundaries(self) -> Boundaries:
         """Read an interval count and as many intervals of two 8-byte numbers."""
         interval_count = self.take_number()
         self.check_count(interval_count, bytes_each=_INTERVAL_BYTES, what="intervals")
         begin = self._position
-        boundaries = unpack_from(f"<{2 * interval_count}Q", self._encoded, begin)
         self._position += interval_count * _INTERVAL_BYTES
-        if not all(map(lt, boundaries, islice(boundaries, 1, None))):
-            raise MalformedBinary("intervals in order that do not touch", begin)
-        if boundaries and not (boundaries[0] >= 1 and boundaries[-1] <= GNO_END):
+        numbers: array[int] = array("q")
+        numbers.frombytes(memoryview(self._encoded)[begin : self._position])
+        boundaries = _little_endian(numbers)
+        # A number above GNO_END is negative here.
+        if boundaries and min(boundaries) < 1:
             raise MalformedBinary(f"numbers from 1 to {GNO_MAX}", begin)
-        return boundaries
+        if not is_canonical(boundaries):
+            raise MalformedBinary("intervals in order that do not touch", begin)
+        return settled(boundaries)
 
-    def take_differences(self) -> list[int]:
+    def take_differences(self) -> Boundaries:
         """Read a boundary count and as many differences; an odd count leaves out a first 1."""
         count = self.take_varint()
         self.check_count(count, bytes_each=1, what="boundaries")
@@ -138,7 +157,7 @@ class _Reader:
                 raise MalformedBinary(f"numbers from 1 to {GNO_MAX}", begin)
             boundaries.append(boundary)
             lowest = boundary + 1
-        return boundaries
+        return settled(boundaries)
 
     def check_count(self, count: int, *, bytes_each: int, what: str) -> None:
         room = (len(self._encoded) - self._position) // bytes_each
@@ -153,19 +172,19 @@ class _Reader:
         return MalformedBinary(expected, self._position)
 
 
-def _decode_untagged(reader: _Reader, tsid_count: int, numbers: dict[str, list[int]]) -> None:
+def _decode_untagged(reader: _Reader, tsid_count: int, parts: dict[str, list[Boundaries]]) -> None:
     for _ in range(tsid_count):
         key = reader.take_uuid()
-        numbers.setdefault(key, []).extend(reader.take_boundaries())
+        parts.setdefault(key, []).append(reader.take_boundaries())
 
 
-def _decode_tagged(reader: _Reader, tsid_count: int, numbers: dict[str, list[int]]) -> None:
+def _decode_tagged(reader: _Reader, tsid_count: int, parts: dict[str, list[Boundaries]]) -> None:
     for _ in range(tsid_count):
         key = reader.take_uuid() + reader.take_tag()
-        numbers.setdefault(key, []).extend(reader.take_boundaries())
+        parts.setdefault(key, []).append(reader.take_boundaries())
 
 
-def _decode_compact(reader: _Reader, tsid_count: int, numbers: dict[str, list[int]]) -> None:
+def _decode_compact(reader: _Reader, tsid_count: int, parts: dict[str, list[Boundaries]]) -> None:
     if tsid_count == 0:  # then the table of tags is left out, too
         return
     tag_count = reader.take_varint()
@@ -180,7 +199,7 @@ def _decode_compact(reader: _Reader, tsid_count: int, numbers: dict[str, list[in
             uuid = reader.take_uuid()
         elif not uuid:
             raise reader.error("a UUID before")
-        numbers.setdefault(uuid + tags[code >> 1], []).extend(reader.take_differences())
+        parts.setdefault(uuid + tags[code >> 1], []).append(reader.take_differences())
 
 
 # The decoder of each version, and the fewest bytes that one TSID takes in it.

@@ -22,6 +22,7 @@ from gtid.text import (
     GNO_END,
     INTERVALS_MAX,
     TEXT_BYTES_MAX,
+    TSIDS_MAX,
     Ranges,
     end_after,
     format_intervals,
@@ -29,6 +30,7 @@ from gtid.text import (
     in_order,
     last_before,
     parse_ranges,
+    united,
 )
 from gtid.tsid import UUID_CHARS, Tsid, tsid_of_key
 
@@ -72,15 +74,20 @@ class GtidSet:
         *,
         text_bytes_max: int = TEXT_BYTES_MAX,
         intervals_max: int = INTERVALS_MAX,
+        tsids_max: int = TSIDS_MAX,
     ) -> GtidSet:
         """Read what a server prints, or what a person types: see gtid/text.py for the grammar.
 
-        `intervals_max` limits intervals and tags as written. Raises MalformedGtidSet, which shows
-        the place, and GtidSetTooLarge.
+        `intervals_max` limits intervals and tags as written, `tsids_max` the different TSIDs.
+        Raises MalformedGtidSet, which shows the place, and GtidSetTooLarge.
         """
-        return set_of_ranges(
-            parse_ranges(text, text_bytes_max=text_bytes_max, intervals_max=intervals_max)
+        ranges = parse_ranges(
+            text,
+            text_bytes_max=text_bytes_max,
+            intervals_max=intervals_max,
+            tsids_max=tsids_max,
         )
+        return set_of_ranges(ranges)
 
     @classmethod
     def of(cls, gtids: Gtid | Iterable[Gtid]) -> GtidSet:
@@ -109,11 +116,11 @@ class GtidSet:
     @classmethod
     def union_of(cls, sets: Iterable[GtidSet]) -> GtidSet:
         """Unite any number of sets at once; much cheaper than one after the other."""
-        numbers: dict[str, list[int]] = {}
+        parts: dict[str, list[Boundaries]] = {}
         for one in sets:
             for key, boundaries in ranges_of(one).items():
-                numbers.setdefault(key, []).extend(boundaries)
-        return set_of_ranges(in_order(numbers))
+                parts.setdefault(key, []).append(boundaries)
+        return set_of_ranges(united(parts))
 
     # -- algebra ----------------------------------------------------------------------------
 
@@ -148,7 +155,8 @@ class GtidSet:
 
     def __hash__(self) -> int:
         if self._hash is None:
-            object.__setattr__(self, "_hash", hash(tuple(self._ranges.items())))
+            lines = ((key, line.hash_of(held)) for key, held in self._ranges.items())
+            object.__setattr__(self, "_hash", hash(tuple(lines)))
         assert self._hash is not None
         return self._hash
 
@@ -201,7 +209,7 @@ class GtidSet:
         """Give (tsid, start, end) in order; ends are exclusive."""
         for key, boundaries in self._ranges.items():
             tsid = tsid_of_key(key)
-            for start, end in zip(boundaries[::2], boundaries[1::2], strict=True):
+            for start, end in line.pairs(boundaries):
                 yield tsid, start, end
 
     def gtids(self, *, limit: int = GTIDS_MAX) -> Iterator[Gtid]:
@@ -243,7 +251,7 @@ class GtidSet:
 
     def holes(self) -> GtidSet:
         """Give the numbers lacking between the first and the last of each TSID."""
-        inner = ((key, boundaries[1:-1]) for key, boundaries in self._ranges.items())
+        inner = ((key, line.inner(boundaries)) for key, boundaries in self._ranges.items())
         return set_of_ranges({key: boundaries for key, boundaries in inner if boundaries})
 
     def filled(self) -> GtidSet:

@@ -4,8 +4,8 @@ r"""MySQL's text form of GTID sets, and the only place where ends are inclusive.
    every token, stray commas, any order, overlaps, `UUID:tag` without numbers, `2-1` as nothing,
    UUIDs also without dashes or in braces. A tag is sticky: in `UUID:1-2:foo:3:5` both 3 and 5
    belong to `foo`.
-2. Text as servers print it takes the fast way. All else takes the careful way, which alone knows
-   what to say about a mistake. Both agree; a property test holds them to it.
+2. An entry as servers print it is read at once. Any other is read carefully, token by token, which
+   alone knows what to say about a mistake. Both agree; a property test holds them to it.
 3. Only ASCII digits count (Python's `int` and `\d` take others, too), and nothing is ever skipped.
 4. This file knows keys and boundaries, not sets.
 """
@@ -13,11 +13,12 @@ r"""MySQL's text form of GTID sets, and the only place where ends are inclusive.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from array import array
+from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import TypeAlias
 
-from gtid.boundaries import Boundaries, canonical
+from gtid.boundaries import Boundaries, canonical, pairs, unite
 from gtid.errors import GtidSetTooLarge, MalformedGtid, MalformedGtidSet, MalformedText
 from gtid.tsid import TAG_CHARS_MAX, TAG_PATTERN, UUID_CHARS, uuid_key
 
@@ -28,10 +29,13 @@ Ranges: TypeAlias = Mapping[str, Boundaries]
 GNO_MAX = 2**63 - 2
 GNO_END = GNO_MAX + 1
 
+# What `GtidSet.parse` takes unless told otherwise; together they bound a set to some 500 MB.
 # A server's max_allowed_packet is 64 MiB unless changed: no longer text comes out of one.
 TEXT_BYTES_MAX = 64 * 1024 * 1024
-# Two integers and two tuple places each, about 80 bytes: bounds one set to some 400 MB of memory.
+# Of 16 bytes each where there are many in a row. The text of so many takes as long as the text may.
 INTERVALS_MAX = 5_000_000
+# Of some 400 bytes each, for the key, a short sequence and a place to find it by.
+TSIDS_MAX = 1_000_000
 
 _WHITESPACE = " \t\n\v\f\r"
 _SPACE = f"[{_WHITESPACE}]*"
@@ -46,10 +50,18 @@ _DASH = re.compile(f"(-){_SPACE}")
 _COMMAS = re.compile(f"(,)[,{_WHITESPACE}]*")
 _LEADING_COMMAS = re.compile(f"([,{_WHITESPACE}]*)")
 _LEADING_SPACE = re.compile(f"({_SPACE})")
+# A whole entry as servers print it, up to the next one. Nothing in it can be matched in two ways,
+# so nothing is tried twice (`*+`). Numbers and tags are only told by their characters yet.
+_PLAIN_ENTRY = re.compile(
+    f"({_DASHED})([0-9:-]*+)([A-Za-z0-9_:-]*+)[{_WHITESPACE}]*+(?:,[,{_WHITESPACE}]*+|\\Z)"
+)
 _COLON_TAG = re.compile(f":({TAG_PATTERN})")
 _DIGITS = b"0123456789"
 _IS_COLON = bytes(byte == ord(":") for byte in range(256))
 _GNO_DIGITS = len(str(GNO_MAX))
+# Longer runs are read and written in pieces: what Python makes of one is gone before the next.
+_PIECE_CHARS = 1024 * 1024
+_PIECE_BOUNDARIES = 128 * 1024
 
 
 def end_after(last: int) -> int:
@@ -62,8 +74,8 @@ def last_before(end: int) -> int:
     return end - 1
 
 
-def parse_ranges(text: str, *, text_bytes_max: int, intervals_max: int) -> Ranges:
-    """Read a GTID set. Raises MalformedGtidSet, or GtidSetTooLarge before anything is allocated.
+def parse_ranges(text: str, *, text_bytes_max: int, intervals_max: int, tsids_max: int) -> Ranges:
+    """Read a GTID set. Raises MalformedGtidSet, or GtidSetTooLarge before much is allocated.
 
     `intervals_max` counts the intervals and tags as written, before they are merged.
     """
@@ -73,42 +85,98 @@ def parse_ranges(text: str, *, text_bytes_max: int, intervals_max: int) -> Range
     colons = text.count(":")
     if colons > intervals_max:
         raise GtidSetTooLarge("intervals and tags", colons, intervals_max)
-    numbers = parse_plainly(text)
-    return in_order(parse_carefully(text) if numbers is None else numbers)
+    return in_order(parse_entries(text, tsids_max=tsids_max))
 
 
-def in_order(numbers: Mapping[str, list[int]]) -> Ranges:
+def in_order(numbers: Mapping[str, Sequence[int]]) -> Ranges:
     """Make every sequence canonical, drop the empty ones and sort by key."""
     folded = ((key, canonical(numbers[key])) for key in sorted(numbers))
     return {key: boundaries for key, boundaries in folded if boundaries}
 
 
-def parse_plainly(text: str) -> dict[str, list[int]] | None:
-    """Read text that has no white space within entries, or give None: the careful way decides."""
-    if not text.isascii():
-        return None
-    found: dict[str, list[int]] = {}
-    for padded in text.split(","):
-        entry = padded.strip(_WHITESPACE)
-        if not entry:
-            continue
-        if not _DASHED_UUID.match(entry):
-            return None
-        uuid = entry[:UUID_CHARS].lower()
-        untagged, *tagged = _COLON_TAG.split(entry[UUID_CHARS:])
-        runs = [(uuid, untagged)]
-        for tag, run in zip(tagged[::2], tagged[1::2], strict=True):
-            if len(tag) > TAG_CHARS_MAX:
-                return None
-            runs.append((f"{uuid}:{tag.lower()}", run))
-        for key, run in runs:
-            if not run:
-                continue
-            numbers = _run_numbers(run)
-            if numbers is None:
-                return None
-            found.setdefault(key, []).extend(numbers)
+def united(parts: Mapping[str, Sequence[Boundaries]]) -> Ranges:
+    """Unite the canonical sequences of each key, drop the empty ones and sort by key."""
+    folded = ((key, unite(parts[key])) for key in sorted(parts))
+    return {key: boundaries for key, boundaries in folded if boundaries}
+
+
+class _Found(dict[str, "list[int] | array[int]"]):
+    """What was read so far, as it was written: start, end, start, end, ... of each TSID."""
+
+    def __init__(self, tsids_max: int) -> None:
+        super().__init__()
+        self._tsids_max = tsids_max
+
+    def add(self, key: str, numbers: list[int] | array[int]) -> None:
+        """Add to what a TSID has. `numbers` is not used again by whoever gave it."""
+        held = self.get(key)
+        if held is None:
+            if len(self) == self._tsids_max:
+                raise GtidSetTooLarge("TSIDs", len(self) + 1, self._tsids_max)
+            self[key] = numbers
+            return
+        if isinstance(held, list) and len(held) >= _PIECE_BOUNDARIES:
+            self[key] = held = array("q", held)
+        held.extend(numbers)
+
+
+def parse_entries(text: str, *, tsids_max: int = TSIDS_MAX) -> Mapping[str, Sequence[int]]:
+    """Read entry after entry, each in the way that suits it."""
+    found = _Found(tsids_max)
+    reader = _Reader(text, MalformedGtidSet)
+    reader.take(_LEADING_COMMAS)
+    while not reader.at_end():
+        entry = _PLAIN_ENTRY.match(text, reader.position)
+        if entry is not None and _take_plain_entry(text, entry, found):
+            reader.position = entry.end()
+        else:
+            _take_entry(reader, found)
     return found
+
+
+def parse_carefully(text: str) -> Mapping[str, Sequence[int]]:
+    """Read every entry token by token. This is the definition of the grammar, and of its errors."""
+    found = _Found(TSIDS_MAX)
+    reader = _Reader(text, MalformedGtidSet)
+    reader.take(_LEADING_COMMAS)
+    while not reader.at_end():
+        _take_entry(reader, found)
+    return found
+
+
+def _take_plain_entry(text: str, entry: re.Match[str], found: _Found) -> bool:
+    """Add all of an entry, or tell that it is not plain after all; it may be added to again."""
+    uuid = entry[1].lower()
+    begin, end = entry.span(2)
+    last = entry.end(3)
+    if end == last:
+        return _take_run(text, begin, end, uuid, found)
+    # The first tag and the colon before it; then what is untagged ends before that colon.
+    if text[end - 1] != ":":
+        return False
+    key = uuid
+    for tag in _COLON_TAG.finditer(text, end - 1, last):
+        if tag.end() - tag.start(1) > TAG_CHARS_MAX:
+            return False
+        if not _take_run(text, begin, tag.start(), key, found):
+            return False
+        key, begin = f"{uuid}:{tag[1].lower()}", tag.end()
+    return _take_run(text, begin, last, key, found)
+
+
+def _take_run(text: str, begin: int, end: int, key: str, found: _Found) -> bool:
+    """Add `:1-2:5:7-9` as 1, 3, 5, 6, 7, 10; tell if it is anything else."""
+    while begin < end:
+        cut = end
+        if end - begin > _PIECE_CHARS:
+            cut = text.find(":", begin + _PIECE_CHARS, end)
+            cut = end if cut < 0 else cut
+        numbers = _run_numbers(text[begin:cut])
+        if numbers is None:
+            return False
+        found.add(key, numbers)
+        begin = cut
+    return True
 
 
 def _run_numbers(run: str) -> list[int] | None:
@@ -134,23 +202,18 @@ def _run_numbers(run: str) -> list[int] | None:
     return boundaries
 
 
-def parse_carefully(text: str) -> dict[str, list[int]]:
-    """Read any text that a 9.7 server accepts; raises MalformedGtidSet with the place if not."""
-    reader = _Reader(text, MalformedGtidSet)
-    found: dict[str, list[int]] = {}
-    reader.take(_LEADING_COMMAS)
-    while not reader.at_end():
-        uuid = _written_uuid_key(reader.require(_SET_UUID, "a UUID"))
-        key = uuid
-        while reader.take(_COLON) is not None:
-            interval = reader.take_interval()
-            if interval is not None:
-                found.setdefault(key, []).extend(interval)
-            else:
-                key = f"{uuid}:{reader.require_tag('a tag or an interval')}"
-        if not reader.at_end():
-            reader.require(_COMMAS, "a colon, a comma or the end")
-    return found
+def _take_entry(reader: _Reader, found: _Found) -> None:
+    """Take whatever entry a 9.7 server accepts; raises MalformedGtidSet with the place if not."""
+    uuid = _written_uuid_key(reader.require(_SET_UUID, "a UUID"))
+    key = uuid
+    while reader.take(_COLON) is not None:
+        interval = reader.take_interval()
+        if interval is not None:
+            found.add(key, interval)
+        else:
+            key = f"{uuid}:{reader.require_tag('a tag or an interval')}"
+    if not reader.at_end():
+        reader.require(_COMMAS, "a colon, a comma or the end")
 
 
 def parse_gtid(text: str) -> tuple[str, int]:
@@ -183,21 +246,21 @@ def _written_uuid_key(written: str) -> str:
 class _Reader:
     """A place in a text. Tokens are taken together with the white space behind them."""
 
-    __slots__ = ("_malformed", "_position", "_text")
+    __slots__ = ("_malformed", "_text", "position")
 
     def __init__(self, text: str, malformed: type[MalformedText]) -> None:
         self._text = text
-        self._position = 0
+        self.position = 0
         self._malformed = malformed
 
     def at_end(self) -> bool:
-        return self._position == len(self._text)
+        return self.position == len(self._text)
 
     def take(self, token: re.Pattern[str]) -> str | None:
-        match = token.match(self._text, self._position)
+        match = token.match(self._text, self.position)
         if match is None:
             return None
-        self._position = match.end()
+        self.position = match.end()
         return match[1]
 
     def require(self, token: re.Pattern[str], expected: str) -> str:
@@ -207,14 +270,14 @@ class _Reader:
         return taken
 
     def require_tag(self, expected: str) -> str:
-        position = self._position
+        position = self.position
         tag = self.require(_TAG, expected)
         if len(tag) > TAG_CHARS_MAX:
             raise self.error(f"a tag of 1 to {TAG_CHARS_MAX} characters", position)
         return tag.lower()
 
     def take_number(self, *, lowest: int) -> int | None:
-        position = self._position
+        position = self.position
         written = self.take(_NUMBER)
         if written is None:
             return None
@@ -224,20 +287,20 @@ class _Reader:
             raise self.error(f"a number from {lowest} to {GNO_MAX}", position)
         return int(digits)
 
-    def take_interval(self) -> tuple[int, int] | None:
+    def take_interval(self) -> list[int] | None:
         start = self.take_number(lowest=1)
         if start is None:
             return None
         if self.take(_DASH) is None:
-            return start, start + 1
+            return [start, start + 1]
         # The server takes 0 as an end: `1-0` is one more way to write nothing.
         last = self.take_number(lowest=0)
         if last is None:
             raise self.error("a number")
-        return start, last + 1
+        return [start, last + 1]
 
     def error(self, expected: str, position: int | None = None) -> MalformedText:
-        place = self._position if position is None else position
+        place = self.position if position is None else position
         return self._malformed.at(self._text, position=place, expected=expected)
 
 
@@ -260,9 +323,14 @@ def format_ranges(ranges: Ranges, *, separator: str) -> str:
 
 def format_intervals(boundaries: Boundaries) -> str:
     """Write `1-2:5`."""
+    if len(boundaries) <= _PIECE_BOUNDARIES:
+        return ":".join(
+            [
+                f"{start}-{end - 1}" if end - start > 1 else str(start)
+                for start, end in pairs(boundaries)
+            ]
+        )
     return ":".join(
-        [
-            f"{start}-{end - 1}" if end - start > 1 else str(start)
-            for start, end in zip(boundaries[::2], boundaries[1::2], strict=True)
-        ]
+        format_intervals(boundaries[begin : begin + _PIECE_BOUNDARIES])
+        for begin in range(0, len(boundaries), _PIECE_BOUNDARIES)
     )

@@ -1,6 +1,7 @@
 """The engine against all small inputs, and against its definition on larger ones."""
 
 import operator
+from array import array
 from collections.abc import Callable, Iterable
 from itertools import product
 
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 
 from gtid import boundaries as line
 from gtid.boundaries import Boundaries, TruthTable
+
+pytestmark = pytest.mark.usefixtures("representation")
 
 LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=200)
 
@@ -28,12 +31,13 @@ def boundaries_of(numbers: Iterable[int]) -> Boundaries:
     held = set(numbers)
     edges = {number for number in held if number - 1 not in held}
     edges |= {number + 1 for number in held if number + 1 not in held}
-    return tuple(sorted(edges))
+    return line.settled(sorted(edges))
 
 
 def numbers_of(boundaries: Boundaries) -> frozenset[int]:
-    pairs = zip(boundaries[::2], boundaries[1::2], strict=True)
-    return frozenset(number for start, end in pairs for number in range(start, end))
+    return frozenset(
+        number for start, end in line.pairs(boundaries) for number in range(start, end)
+    )
 
 
 def define(left: Boundaries, right: Boundaries, keep: Callable[[bool, bool], bool]) -> Boundaries:
@@ -52,30 +56,32 @@ def define(left: Boundaries, right: Boundaries, keep: Callable[[bool, bool], boo
             inside = not inside
             result.append(here)
     assert not inside
-    return tuple(result)
+    return line.settled(result)
 
 
-# Every set of numbers 1 to 7, by its bit mask.
-SMALL = [boundaries_of(bit + 1 for bit in range(7) if mask >> bit & 1) for mask in range(128)]
+@pytest.fixture(scope="module")
+def small(representation: object) -> list[Boundaries]:
+    """Every set of numbers 1 to 7, by its bit mask."""
+    return [boundaries_of(bit + 1 for bit in range(7) if mask >> bit & 1) for mask in range(128)]
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_every_pair_of_small_sets(name: str) -> None:
+def test_every_pair_of_small_sets(name: str, small: list[Boundaries]) -> None:
     table, on_bits = OPERATIONS[name]
     for left, right in product(range(128), repeat=2):
-        expected = SMALL[on_bits(left, right)]
-        assert line.combine(SMALL[left], SMALL[right], table) == expected, (left, right)
+        expected = small[on_bits(left, right)]
+        assert line.combine(small[left], small[right], table) == expected, (left, right)
 
 
-def test_every_predicate_on_every_pair_of_small_sets() -> None:
+def test_every_predicate_on_every_pair_of_small_sets(small: list[Boundaries]) -> None:
     for left, right in product(range(128), repeat=2):
-        pair = SMALL[left], SMALL[right]
+        pair = small[left], small[right]
         assert line.is_subset(*pair) == (left & ~right == 0), pair
         assert line.is_disjoint(*pair) == (left & right == 0), pair
 
 
-def test_every_number_of_every_small_set() -> None:
-    for mask, boundaries in enumerate(SMALL):
+def test_every_number_of_every_small_set(small: list[Boundaries]) -> None:
+    for mask, boundaries in enumerate(small):
         held = [bit + 1 for bit in range(7) if mask >> bit & 1]
         assert line.count(boundaries) == len(held)
         assert [number for number in range(10) if line.contains(boundaries, number)] == held
@@ -93,12 +99,43 @@ def test_every_way_to_write_three_intervals() -> None:
 
 def test_canonical_input_is_taken_as_it_is() -> None:
     assert line.canonical([]) == ()
-    assert line.canonical([1, 3, 5, 6]) == (1, 3, 5, 6)
+    assert line.canonical([1, 3, 5, 6]) == line.settled((1, 3, 5, 6))
+    written = array("q", range(1, 9))
+    assert (line.canonical(written) is written) == (line.LONG_BOUNDARIES_MIN <= 8)
+
+
+def test_the_length_alone_decides_on_the_form(small: list[Boundaries]) -> None:
+    for boundaries in small:
+        is_long = len(boundaries) >= line.LONG_BOUNDARIES_MIN
+        assert isinstance(boundaries, array if is_long else tuple)
+        assert line.settled(boundaries) is boundaries
+
+
+def test_the_usual_threshold() -> None:
+    just_short = range(1, line.LONG_BOUNDARIES_MIN)
+    just_long = range(1, line.LONG_BOUNDARIES_MIN + 1)
+    assert isinstance(line.settled(just_short), tuple)
+    assert isinstance(line.settled(just_long), array)
+
+
+def test_equal_sequences_have_equal_hashes(small: list[Boundaries]) -> None:
+    for boundaries in small:
+        again = line.settled(list(boundaries))
+        assert again == boundaries
+        assert line.hash_of(again) == line.hash_of(boundaries)
+    assert len({line.hash_of(boundaries) for boundaries in small}) == len(small)
+
+
+def test_a_hash_looks_at_a_few_of_many() -> None:
+    many = array("q", range(1, 200_001))
+    assert len(many[:: len(many) // 16]) < 20
+    assert line.hash_of(many) == line.hash_of(many[:])
+    assert line.hash_of(many) != line.hash_of(many[:-2])
 
 
 def sequences(boundaries_max: int) -> st.SearchStrategy[Boundaries]:
     return st.sets(st.integers(1, 400), max_size=boundaries_max).map(
-        lambda edges: tuple(sorted(edges))[: len(edges) // 2 * 2]
+        lambda edges: line.settled(sorted(edges)[: len(edges) // 2 * 2])
     )
 
 
@@ -136,3 +173,12 @@ def test_canonical_form_keeps_every_number(written: list[tuple[int, int]]) -> No
     assert numbers_of(found) == expected
     assert found == boundaries_of(expected)
     assert line.canonical(found) == found
+
+
+@LAWS
+@given(st.lists(sequences(20), min_size=1, max_size=7))
+def test_uniting_many_is_uniting_one_by_one(parts: list[Boundaries]) -> None:
+    one_by_one: Boundaries = ()
+    for part in parts:
+        one_by_one = line.combine(one_by_one, part, line.UNION)
+    assert line.unite(parts) == one_by_one

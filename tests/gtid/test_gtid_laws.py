@@ -4,10 +4,13 @@ import pickle
 from copy import deepcopy
 from uuid import UUID
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gtid import Gtid, GtidSet, SetRelation, Tsid, relate
+
+pytestmark = pytest.mark.usefixtures("representation")
 
 LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=200)
 

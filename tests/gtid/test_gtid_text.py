@@ -1,9 +1,10 @@
-"""MySQL's text: what is taken, what is refused and where, and the fast way against the careful one.
+"""MySQL's text: what is taken, what is refused and where, and the plain way against the careful one.
 
 The tables are also put to a real 9.7 server, when there is one; test_oracle.py asks it much more.
 """
 
 import random
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -12,8 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gtid import GNO_END, GNO_MAX, GtidSet, GtidSetTooLarge, MalformedGtidSet
-from gtid.text import in_order, parse_carefully, parse_plainly
+import gtid.text
+from gtid import (
+    GNO_END,
+    GNO_MAX,
+    INTERVALS_MAX,
+    TEXT_BYTES_MAX,
+    TSIDS_MAX,
+    GtidSet,
+    GtidSetTooLarge,
+    MalformedGtidSet,
+)
+from gtid.boundaries import Boundaries
+from gtid.text import in_order, parse_carefully, parse_entries
 
 LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=200)
 
@@ -231,6 +243,16 @@ def test_limits_are_kept_before_anything_is_read() -> None:
     with pytest.raises(GtidSetTooLarge, match="bytes of text") as caught:
         GtidSet.parse(text, text_bytes_max=len(text) - 1)
     assert (caught.value.actual, caught.value.limit) == (len(text), len(text) - 1)
+    assert GtidSet.parse(text, tsids_max=2).tsid_count == 2
+    with pytest.raises(GtidSetTooLarge, match=r"^2 TSIDs, more than the limit of 1$"):
+        GtidSet.parse(text, tsids_max=1)
+    assert GtidSet.parse(f"{U}:1,{U}:3,{V}", tsids_max=1).interval_count == 2
+
+
+def test_the_limits_of_one_call_are_generous() -> None:
+    assert TEXT_BYTES_MAX >= 64 * 1024 * 1024
+    assert INTERVALS_MAX >= 1_000_000
+    assert TSIDS_MAX >= 100_000
 
 
 # -- the two ways ---------------------------------------------------------------------------------
@@ -263,17 +285,21 @@ entries = st.tuples(
 valid_texts = st.lists(entries, max_size=6).map(",\n".join)
 
 
-def read_carefully(text: str) -> dict[str, tuple[int, ...]] | None:
+Read = Mapping[str, Boundaries] | tuple[int, str]
+
+
+def outcome(read: Callable[[str], Mapping[str, Sequence[int]]], text: str) -> Read:
+    """What was read, or the place of the mistake and what was expected there."""
     try:
-        return dict(in_order(parse_carefully(text)))
-    except MalformedGtidSet:
-        return None
+        return in_order(read(text))
+    except MalformedGtidSet as error:
+        return error.text_position, error.expected
 
 
-def check_agreement(text: str) -> None:
-    plain = parse_plainly(text)
-    if plain is not None:
-        assert in_order(plain) == read_carefully(text)
+def check_agreement(text: str) -> Read:
+    found = outcome(parse_entries, text)
+    assert found == outcome(parse_carefully, text)
+    return found
 
 
 @pytest.mark.parametrize("text", [*ACCEPTED, *REFUSED])
@@ -289,10 +315,23 @@ def test_both_ways_agree_on_anything(text: str) -> None:
 
 @LAWS
 @given(valid_texts)
-def test_the_fast_way_takes_all_plain_text(text: str) -> None:
-    plain = parse_plainly(text)
-    assert plain is not None
-    assert in_order(plain) == read_carefully(text)
+def test_plain_text_is_read_the_plain_way(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gtid.text, "_take_entry", None)
+        plain = outcome(parse_entries, text)
+    assert plain == outcome(parse_carefully, text)
+
+
+@LAWS
+@given(text=valid_texts, piece_chars=st.integers(1, 12))
+def test_pieces_do_not_show(text: str, piece_chars: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gtid.text, "_PIECE_CHARS", piece_chars)
+        patch.setattr(gtid.text, "_PIECE_BOUNDARIES", 2 * piece_chars)
+        in_pieces = GtidSet.parse(text)
+        written = str(in_pieces)
+    assert in_pieces == GtidSet.parse(text)
+    assert written == str(in_pieces)
 
 
 @LAWS
@@ -328,7 +367,7 @@ def test_a_mutation_is_read_or_refused_at_a_place_within(
 ) -> None:
     at = place % (len(text) + 1)
     mutated = text[:at] + drawn + text[at + cut :]
-    check_agreement(mutated)
+    read = check_agreement(mutated)
     refused: MalformedGtidSet | None = None
     try:
         held = GtidSet.parse(mutated)
@@ -339,7 +378,7 @@ def test_a_mutation_is_read_or_refused_at_a_place_within(
     else:
         assert 0 <= refused.text_position <= len(mutated)
         assert "[HERE]" in str(refused)
-        assert read_carefully(mutated) is None
+        assert read == (refused.text_position, refused.expected)
 
 
 def test_many_intervals_in_any_order() -> None:

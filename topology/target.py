@@ -1,11 +1,14 @@
 """Where a server is and how to get in: addresses and secrets as values.
 
-1. A password lives in a `Secret`, which shows itself to nobody: not to repr, str, logging, pickling
-   into a log, or an f-string. `reveal` is called where a connection is made, and nowhere else.
+1. A password lives in a `Secret`, which shows itself to nobody: not to repr, str, logging or an
+   f-string, and not to pickle, whose bytes end in files and on other machines. `reveal` is called
+   where a connection is made, and by the one pickler that has to carry accounts to an executor
+   (spark_audit/adapters/snapshot_source.py).
 2. This file does not know where passwords come from, and connects to nothing.
 """
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 
 class Secret:
@@ -19,6 +22,19 @@ class Secret:
     def reveal(self) -> str:
         """Return the text itself, for the one who must send it."""
         return self._text
+
+    def hidden_in(self, text: str) -> str:
+        """Return a text with this secret taken out of it, should it be there."""
+        return text.replace(self._text, "…") if self._text else text
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Secret is not pickled with whatever happens to hold it")
+
+    def __copy__(self) -> "Secret":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Secret":
+        return self
 
     def __repr__(self) -> str:
         return "Secret(…)"

@@ -63,7 +63,11 @@ def fleet(*names: str, servers: int = 1, connections_max: int = 4, seconds: floa
 
 
 def collect(fleet: Fleet, before: Callable[[ServerTarget], None]) -> list[object]:
-    return list(collect_fleet(fleet, open_reader=lambda target: Reader(target, before)))
+    return list(
+        collect_fleet(
+            fleet, readers_of=lambda _cluster, _limits: lambda target: Reader(target, before)
+        )
+    )
 
 
 def test_every_cluster_is_read_once_and_progress_is_told() -> None:
@@ -72,7 +76,7 @@ def test_every_cluster_is_read_once_and_progress_is_told() -> None:
     found = collect_fleet(
         fleet(*names),
         say=said.append,
-        open_reader=lambda target: Reader(target, lambda _target: None),
+        readers_of=lambda _cluster, _limits: lambda target: Reader(target, lambda _target: None),
     )
     assert [snapshot.cluster for snapshot in sorted_snapshots(list(found))] == names
     assert len(said) == 20
@@ -110,7 +114,7 @@ def test_a_hung_server_delays_no_other_cluster() -> None:
 
     found = collect_fleet(
         fleet("a-hung", "b", "c", "d", connections_max=2, seconds=SOON),
-        open_reader=lambda target: Reader(target, before),
+        readers_of=lambda _cluster, _limits: lambda target: Reader(target, before),
     )
     first_three = [next(found).cluster for _ in range(3)]
     others_done.set()

@@ -70,7 +70,7 @@ def collect_cluster(
     """
     limits = limits or CollectLimits()
     say = progress or (lambda _text: None)
-    opener = open_reader or _live(cluster, limits)
+    opener = open_reader or live_readers(cluster, limits)
     ordered = sorted(targets, key=lambda target: target.name)
     posts = [_Post(cluster, target, opener(target), limits) for target in ordered]
     try:
@@ -92,7 +92,8 @@ def collect_cluster(
     return snapshot
 
 
-def _live(cluster: str, limits: CollectLimits) -> OpenReader:
+def live_readers(cluster: str, limits: CollectLimits) -> OpenReader:
+    """Read the servers of a cluster over the network."""
     return lambda target: MysqlReader(
         target, cluster=cluster, timeout_seconds_max=limits.server_seconds_max
     )

@@ -5,17 +5,20 @@
 2. A hung server holds its own cluster's connections for its time limit, and nothing else.
 3. A cluster whose reading fails by a defect of ours costs itself: the others are read.
 4. The threads are daemons: an interrupt ends the process now, not when the last server answers.
+5. Whoever stops asking for the next snapshot stops the reading: no further cluster is begun.
 """
 
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 
-from topology.adapters.collect import OpenReader, collect_cluster
+from topology.adapters.collect import CollectLimits, OpenReader, collect_cluster, live_readers
 from topology.adapters.inventory.fleet import Cluster, Fleet
-from topology.snapshot import ClusterSnapshot
+from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 
 Say = Callable[[str], None]
+ReadersOf = Callable[[str, CollectLimits], OpenReader]  # by name of the cluster
 
 
 class CollectionFailed(Exception):
@@ -59,12 +62,17 @@ class Permits:
 
 
 def collect_fleet(
-    fleet: Fleet, *, say: Say | None = None, open_reader: OpenReader | None = None
+    fleet: Fleet, *, say: Say | None = None, readers_of: ReadersOf = live_readers
 ) -> Iterator[Collected]:
-    """Read every cluster of a fleet; give the snapshots as they come, in any order."""
+    """Read every cluster of a fleet; give the snapshots as they come, in any order.
+
+    `readers_of` makes the readers of a cluster's servers; over the network unless given.
+    """
     permits = Permits(fleet.connections_max)
     waiting: queue.SimpleQueue[Cluster] = queue.SimpleQueue()
     finished: queue.SimpleQueue[Collected] = queue.SimpleQueue()
+    is_wanted = threading.Event()
+    is_wanted.set()
     for cluster in fleet.clusters:
         waiting.put(cluster)
 
@@ -76,17 +84,22 @@ def collect_fleet(
                 return
             taken = permits.take(len(cluster.targets))
             try:
-                finished.put(_collect(cluster, fleet, open_reader))
+                if not is_wanted.is_set():
+                    return
+                finished.put(_collect(cluster, fleet, readers_of))
             finally:
                 permits.give_back(taken)
 
     for number in range(min(len(fleet.clusters), fleet.connections_max)):
         threading.Thread(target=work, name=f"collector {number}", daemon=True).start()
-    for count in range(1, len(fleet.clusters) + 1):
-        collected = finished.get()
-        if say is not None:
-            say(f"read {count} of {len(fleet.clusters)} clusters: {collected.cluster}")
-        yield collected
+    try:
+        for count in range(1, len(fleet.clusters) + 1):
+            collected = finished.get()
+            if say is not None:
+                say(f"read {count} of {len(fleet.clusters)} clusters: {collected.cluster}")
+            yield collected
+    finally:
+        is_wanted.clear()
 
 
 def sorted_snapshots(collected: Sequence[Collected]) -> list[ClusterSnapshot]:
@@ -98,14 +111,37 @@ def sorted_snapshots(collected: Sequence[Collected]) -> list[ClusterSnapshot]:
     return sorted(snapshots, key=lambda snapshot: snapshot.cluster)
 
 
-def _collect(cluster: Cluster, fleet: Fleet, open_reader: OpenReader | None) -> Collected:
+def unread_by_defect(cluster: Cluster, defect: BaseException, *, at: datetime) -> ClusterSnapshot:
+    """Return a cluster of which nothing was read, because of a defect of ours.
+
+    The same two readings of every server as ever, each saying why it is empty: whoever judges or
+    stores it comes to UNKNOWN, and nobody takes the cluster for one that is not there.
+    """
+    text = f"{type(defect).__name__}: {defect}"
+    for target in cluster.targets:
+        text = target.password.hidden_in(text)
+    why = UnreadFact("reading", UnreadReason.ERROR, f"defect of the auditor: {text}")
+    ordered = sorted(cluster.targets, key=lambda target: target.name)
+    first, last = (
+        tuple(
+            ServerSnapshot(
+                cluster.name, target.name, target.host, target.port, phase, at, at, unread=(why,)
+            )
+            for target in ordered
+        )
+        for phase in (1, 2)
+    )
+    return ClusterSnapshot(cluster.name, first, last)
+
+
+def _collect(cluster: Cluster, fleet: Fleet, readers_of: ReadersOf) -> Collected:
     try:
         return collect_cluster(
             cluster.name,
             cluster.targets,
             limits=fleet.limits,
             policy=fleet.policy,
-            open_reader=open_reader,
+            open_reader=readers_of(cluster.name, fleet.limits),
         )
     except Exception as defect:  # noqa: BLE001 - it is reported as the cluster's, not hidden
         failed = CollectionFailed(cluster.name)

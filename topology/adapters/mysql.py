@@ -126,7 +126,9 @@ def connect(target: ServerTarget, *, timeout_seconds_max: float) -> Connection:
         port=target.port,
         unix_socket=target.unix_socket,
         user=target.user,
-        password=target.password.reveal(),
+        # As bytes: of a text PyMySQL knows only Latin-1, fails on the rest, and quotes it. A server
+        # compares what the client sent, and clients of today send UTF-8.
+        password=target.password.reveal().encode(),
         ssl=tls,
         connect_timeout=max(1, round(timeout_seconds_max)),
         read_timeout=timeout_seconds_max,

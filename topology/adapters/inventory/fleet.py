@@ -1,13 +1,17 @@
 """A fleet as values: which clusters there are, of which servers, and within which limits.
 
-It knows no file: fleet_file.py makes these from one. Nothing heavy is imported here, because every
-executor that reads servers imports it.
+1. A `Roster` is what a fleet file says; a `Fleet` is the same with every account looked up.
+2. This file reads nothing: fleet_file.py makes both from a file. Nothing heavy is imported here,
+   because every executor that reads servers imports it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from typing import Protocol, TypeVar
 
 from topology.adapters.collect import CollectLimits
+from topology.adapters.inventory.accounts import ServerEntry
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.policy import Policy
 from topology.target import ServerTarget
@@ -19,6 +23,24 @@ class Cluster:
 
     name: str
     targets: tuple[ServerTarget, ...]
+
+    @property
+    def server_count(self) -> int:
+        """Return how many servers it has."""
+        return len(self.targets)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEntry:
+    """One cluster whose accounts are still to be looked up: servers in order of name."""
+
+    name: str
+    servers: tuple[ServerEntry, ...]
+
+    @property
+    def server_count(self) -> int:
+        """Return how many servers it has."""
+        return len(self.servers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +54,36 @@ class Fleet:
 
     def only(self, name: str | None) -> "Fleet":
         """Return the fleet with one cluster left; as it is for None. Raises InventoryProblem."""
-        if name is None:
-            return self
-        kept = tuple(cluster for cluster in self.clusters if cluster.name == name)
-        if not kept:
-            names = [cluster.name for cluster in self.clusters]
-            near = get_close_matches(name, names, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {len(names)} others"
-            raise InventoryProblem(f"no cluster of that name in the fleet file; {hint}")
-        return replace(self, clusters=kept)
+        return self if name is None else replace(self, clusters=_named(self.clusters, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """Everything a fleet file says, and no password: clusters in order of name."""
+
+    clusters: tuple[ClusterEntry, ...]
+    limits: CollectLimits
+    connections_max: int
+    policy: Policy
+
+    def only(self, name: str | None) -> "Roster":
+        """Return the roster with one cluster left; as it is for None. Raises InventoryProblem."""
+        return self if name is None else replace(self, clusters=_named(self.clusters, name))
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_Kind = TypeVar("_Kind", bound=_Named)
+
+
+def _named(clusters: Sequence[_Kind], name: str) -> tuple[_Kind, ...]:
+    kept = tuple(cluster for cluster in clusters if cluster.name == name)
+    if not kept:
+        names = [cluster.name for cluster in clusters]
+        near = get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {len(names)} others"
+        raise InventoryProblem(f"no cluster of that name in the fleet file; {hint}")
+    return kept

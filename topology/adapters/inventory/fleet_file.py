@@ -2,10 +2,10 @@
 
 1. All problems of a file are reported at once, each with its line and path.
 2. No message repeats a value: it may be a password that was put in the wrong place.
-3. Every server's account is settled here; nothing after this file asks where a password was.
+3. Where every server's account is, is settled here; after this file nobody asks which place counts.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,8 +14,9 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from topology.adapters.collect import CollectLimits
+from topology.adapters.inventory.accounts import NO_USER, AccountSource, ServerEntry
 from topology.adapters.inventory.dsn import PORT_DEFAULT, Dsn, parse_dsn
-from topology.adapters.inventory.fleet import Cluster, Fleet
+from topology.adapters.inventory.fleet import Cluster, ClusterEntry, Fleet, Roster
 from topology.adapters.inventory.fleet_model import (
     SECTIONS,
     Account,
@@ -25,12 +26,7 @@ from topology.adapters.inventory.fleet_model import (
     ServerSection,
 )
 from topology.adapters.inventory.problem import InventoryProblem
-from topology.adapters.inventory.secrets import (
-    Warn,
-    account_from_option_file,
-    password_from_environment,
-    password_from_variable,
-)
+from topology.adapters.inventory.secrets import Warn, WarnOnce
 from topology.adapters.inventory.targets import target_of
 from topology.adapters.inventory.yaml_places import Path as Place
 from topology.adapters.inventory.yaml_places import YamlFile, YamlProblem
@@ -48,13 +44,27 @@ def load_fleet(path: Path, *, environment: Mapping[str, str], warn: Warn) -> Fle
 
 def parse_fleet(text: str, *, name: str, environment: Mapping[str, str], warn: Warn) -> Fleet:
     """Read the text of a fleet file. Raises InventoryProblem with every problem in it."""
+    reading, section = _begin(text, name)
+    return reading.fleet(section, environment, warn)
+
+
+def load_roster(path: Path) -> Roster:
+    """Read a fleet file and look up no account: for whoever does so elsewhere.
+
+    Raises InventoryProblem with every problem in it, but for passwords that are not where it says.
+    """
+    reading, section = _begin(_text_of(path), str(path))
+    return reading.roster(section)
+
+
+def _begin(text: str, name: str) -> tuple["_Reading", FleetSection]:
     try:
         file = YamlFile(text)
     except YamlProblem as problem:
         raise InventoryProblem(f"{name}: {problem}") from None
-    reading = _Reading(file, name, environment, warn)
+    reading = _Reading(file, name)
     try:
-        section = FleetSection.model_validate(file.values if file.values is not None else {})
+        return reading, FleetSection.model_validate(file.values if file.values is not None else {})
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
         for each in found:
@@ -64,7 +74,6 @@ def parse_fleet(text: str, *, name: str, environment: Mapping[str, str], warn: W
             if each["type"] != "too_short" or not inside:
                 reading.note(place, _in_words(each))
         raise reading.refusal() from None
-    return reading.fleet(section)
 
 
 def _text_of(path: Path) -> str:
@@ -81,14 +90,21 @@ def _text_of(path: Path) -> str:
         raise InventoryProblem(f"{path}: not UTF-8 at byte {error.start}") from None
 
 
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A server, and where the file speaks of it and of its password."""
+
+    entry: ServerEntry
+    place: Place
+    password_place: Place
+
+
 @dataclass(slots=True)
 class _Reading:
     """One file being read, and its problems so far."""
 
     file: YamlFile
     name: str
-    environment: Mapping[str, str]
-    warn: Warn
     problems: list[tuple[int, str]] = field(default_factory=list)
 
     def note(self, place: Place, problem: str) -> None:
@@ -104,30 +120,58 @@ class _Reading:
             lines = [*lines[:PROBLEMS_SHOWN_MAX], f"{self.name}: … and {rest} more problems"]
         return InventoryProblem(*lines)
 
-    def fleet(self, section: FleetSection) -> Fleet:
-        self._password_source(section.defaults.password, ("defaults", "password"))
-        clusters = tuple(self._clusters(section))
-        self._count_servers(clusters, section.limits)
-        if self.problems:
-            raise self.refusal()
-        return Fleet(
-            clusters=tuple(sorted(clusters, key=lambda cluster: cluster.name)),
-            limits=CollectLimits(
-                server_seconds_max=section.limits.server_seconds_max,
-                looks_max=section.limits.looks_max,
-                pause_seconds=section.limits.pause_seconds,
+    def roster(self, section: FleetSection) -> Roster:
+        """Return what the file says. Raises InventoryProblem."""
+        clusters = self._clusters(section)
+        self._raise_problems()
+        return Roster(
+            tuple(
+                ClusterEntry(name, tuple(each.entry for each in servers))
+                for name, servers in clusters
             ),
-            connections_max=section.limits.connections_max,
-            policy=Policy(allowed_uuids=frozenset(section.policy.allowed_uuids)),
+            *_limits(section),
         )
 
-    def _clusters(self, section: FleetSection) -> Iterator[Cluster]:
+    def fleet(self, section: FleetSection, environment: Mapping[str, str], warn: Warn) -> Fleet:
+        """Return what the file says with every account. Raises InventoryProblem."""
+        clusters = self._clusters(section)
+        once = WarnOnce(warn)
+        found = tuple(
+            Cluster(name, tuple(self._targets(servers, environment, once)))
+            for name, servers in clusters
+        )
+        self._raise_problems()
+        return Fleet(found, *_limits(section))
+
+    def _targets(
+        self, servers: Iterable[_Placed], environment: Mapping[str, str], warn: Warn
+    ) -> Iterator[ServerTarget]:
+        for each in servers:
+            account = each.entry.account
+            try:
+                user, password = account.look_up(environment=environment, warn=warn)
+            except InventoryProblem as problem:
+                self.note(each.password_place, str(problem))
+                continue
+            if user is None:
+                self.note(each.place, NO_USER)
+                continue
+            yield target_of(each.entry.dsn, name=each.entry.name, user=user, password=password)
+
+    def _raise_problems(self) -> None:
+        if self.problems:
+            raise self.refusal()
+
+    def _clusters(self, section: FleetSection) -> list[tuple[str, list[_Placed]]]:
+        """Return clusters and servers in order of name; note every problem but of accounts."""
+        self._password_source(section.defaults.password, ("defaults", "password"))
         clusters: dict[str, Place] = {}
         endpoints: dict[str, Place] = {}
+        found: list[tuple[str, list[_Placed]]] = []
         for i, cluster in enumerate(section.clusters):
             self._once(clusters, cluster.name, ("clusters", i, "name"), "cluster name")
             names: dict[str, Place] = {}
-            targets: list[ServerTarget] = []
+            servers: list[_Placed] = []
             for j, server in enumerate(cluster.servers):
                 place = ("clusters", i, "servers", j)
                 self._once(names, server.name, (*place, "name"), "server name in this cluster")
@@ -135,10 +179,12 @@ class _Reading:
                 if dsn is None:
                     continue
                 self._once(endpoints, dsn.endpoint.lower(), place, "address in this file")
-                target = self._target(server, dsn, section.defaults, place)
-                if target is not None:
-                    targets.append(target)
-            yield Cluster(cluster.name, tuple(sorted(targets, key=lambda target: target.name)))
+                placed = self._placed(server, dsn, section.defaults, place)
+                if placed is not None:
+                    servers.append(placed)
+            found.append((cluster.name, sorted(servers, key=lambda each: each.entry.name)))
+        self._count_servers(sum(len(servers) for _, servers in found), section.limits)
+        return sorted(found, key=lambda each: each[0])
 
     def _once(self, seen: dict[str, Place], value: str, place: Place, what: str) -> None:
         if value in seen:
@@ -178,10 +224,10 @@ class _Reading:
         )
         return _with_defaults(dsn, defaults)
 
-    def _target(
+    def _placed(
         self, server: ServerSection, dsn: Dsn, defaults: Account, place: Place
-    ) -> ServerTarget | None:
-        """Settle the account. The server's own word counts before that of the defaults."""
+    ) -> _Placed | None:
+        """Settle where the account is. The server's own word counts before that of the defaults."""
         if (dsn.ssl_cert is None) != (dsn.ssl_key is None):
             self.note(place, "has one of ssl_cert and ssl_key; both are needed")
             return None
@@ -195,35 +241,15 @@ class _Reading:
             own, where = PasswordSource(option_file=dsn.option_file, group=dsn.group), place
         if own is None:
             own, where = defaults.password, ("defaults", "password")
-        try:
-            file_user, password = self._credentials(own)
-        except InventoryProblem as problem:
-            self.note(where, str(problem))
-            return None
-        user = dsn.user or file_user or defaults.user
-        if user is None:
-            self.note(place, "no user: not here, not in an option file, not in the defaults")
-            return None
-        found = password or password_from_environment(self.environment)
-        return target_of(dsn, name=server.name, user=user, password=found)
-
-    def _credentials(self, source: PasswordSource | None) -> tuple[str | None, Any]:
-        if source is None:
-            return None, None
-        if source.env is not None:
-            return None, password_from_variable(source.env, self.environment)
-        if source.option_file is not None:
-            return account_from_option_file(
-                source.option_file, group=source.group, warn=self._warn_once
-            )
-        return None, None
-
-    def _warn_once(self, text: str) -> None:
-        if text not in self._warned:
-            self._warned.add(text)
-            self.warn(text)
-
-    _warned: set[str] = field(default_factory=set)
+        own = own or PasswordSource()
+        account = AccountSource(
+            user=dsn.user,
+            user_default=defaults.user,
+            env=own.env,
+            option_file=own.option_file,
+            group=own.group,
+        )
+        return _Placed(ServerEntry(server.name, dsn, account), place, where)
 
     def _password_source(self, source: PasswordSource | None, place: Place) -> None:
         if source is None:
@@ -233,13 +259,22 @@ class _Reading:
         elif source.group is not None and source.option_file is None:
             self.note(place, "has a group without an option_file")
 
-    def _count_servers(self, clusters: tuple[Cluster, ...], limits: LimitsSection) -> None:
-        count = sum(len(cluster.targets) for cluster in clusters)
+    def _count_servers(self, count: int, limits: LimitsSection) -> None:
         if count > limits.servers_max:
             self.note(
                 ("limits", "servers_max"),
                 f"{count:,} servers are more than servers_max, {limits.servers_max:,}",
             )
+
+
+def _limits(section: FleetSection) -> tuple[CollectLimits, int, Policy]:
+    limits = CollectLimits(
+        server_seconds_max=section.limits.server_seconds_max,
+        looks_max=section.limits.looks_max,
+        pause_seconds=section.limits.pause_seconds,
+    )
+    policy = Policy(allowed_uuids=frozenset(section.policy.allowed_uuids))
+    return limits, section.limits.connections_max, policy
 
 
 def _with_defaults(dsn: Dsn, defaults: Account) -> Dsn:

@@ -25,6 +25,20 @@ ENVIRONMENT: Final = ("GTID_AUDIT_PASSWORD", "MYSQL_PWD")
 Warn = Callable[[str], None]
 
 
+class WarnOnce:
+    """Says each warning once, however many servers share an option file."""
+
+    def __init__(self, warn: Warn) -> None:
+        self._warn = warn
+        self._said: set[str] = set()
+
+    def __call__(self, text: str) -> None:
+        """Say it, unless it was said before."""
+        if text not in self._said:
+            self._said.add(text)
+            self._warn(text)
+
+
 def password_from_environment(environment: Mapping[str, str]) -> Secret:
     """Return the password of the environment; the empty one if no variable has it."""
     for name in ENVIRONMENT:
@@ -50,7 +64,10 @@ def account_from_option_file(
     Raises:
         InventoryProblem: the file cannot be read, may be changed by anybody, or has no such group.
     """
-    path = Path(file).expanduser()
+    try:
+        path = Path(file).expanduser()
+    except RuntimeError:  # a process without a home, as on a cluster's executors
+        raise InventoryProblem(f"{file}: no home directory is known here") from None
     _look_at_mode(path, warn)
     groups = (group,) if group is not None else GROUPS_DEFAULT
     try:

@@ -1,0 +1,229 @@
+"""The data source `mysql_snapshot`: live servers as rows of SNAPSHOTS, read on the executors.
+
+    spark.read.format("mysql_snapshot").option("fleet", "/etc/fleet.yaml").load()
+
+1. Clusters are dealt to partitions on the driver; a task reads its clusters several at a time, each
+   with both readings and the barrier between them. All rows of a cluster come from one task.
+2. Nothing that happens to one server or cluster fails a task. What a server does is in its rows as
+   it ever is; a defect of ours, or an account that an executor lacks, becomes rows that say so, two
+   readings of every server concerned, of which nothing was read. UNKNOWN, never OK, never lost.
+3. A password is in no option, so in no plan and no event, and neither in the data source nor in the
+   reader. It travels in the pickled partitions, which Spark hands to the tasks and shows to nobody;
+   with credentials = executor it does not travel.
+4. Whatever is wrong with options or fleet file is said on the driver, all of it, at `load`.
+5. Every action reads the servers anew. Whoever needs the rows twice stores them first.
+"""
+
+import heapq
+import io
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from spark_audit.adapters.source_options import Credentials, SourceOptions
+from spark_audit.schema import SNAPSHOTS
+from topology.adapters.collect import CollectLimits, OpenReader, Reader, live_readers
+from topology.adapters.collect_fleet import (
+    Collected,
+    CollectionFailed,
+    collect_fleet,
+    unread_by_defect,
+)
+from topology.adapters.inventory.accounts import ServerEntry
+from topology.adapters.inventory.fleet import Cluster, ClusterEntry, Fleet, Roster
+from topology.adapters.inventory.problem import InventoryProblem
+from topology.adapters.inventory.secrets import WarnOnce, environment
+from topology.adapters.memory import MemoryReader, Prepared
+from topology.adapters.parquet import SNAPSHOT_SCHEMA, table_of_records
+from topology.records import snapshot_to_record
+from topology.snapshot import ClusterSnapshot, UnreadFact, UnreadReason
+from topology.target import Secret, ServerTarget
+
+NAME: Final = "mysql_snapshot"
+# Reading waits for servers more than it computes: a few tasks are enough until somebody asks for
+# more, and each keeps a fair share of the connections.
+PARTITIONS_DEFAULT: Final = 8
+
+
+class MysqlSnapshotSource(DataSource):
+    """What Spark asks for the schema and for a reader. Holds options, and no account."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return what stands in `format(…)`."""
+        return NAME
+
+    def schema(self) -> StructType:
+        """Return SNAPSHOTS. Raises InventoryProblem for whatever is wrong with options and file."""
+        plan_of(SourceOptions.of(self.options))
+        return SNAPSHOTS
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return the reader. Raises InventoryProblem for another schema than SNAPSHOTS."""
+        if schema != SNAPSHOTS:
+            raise InventoryProblem(f"{NAME} has a schema of its own; leave out .schema(…)")
+        return SnapshotReader(SourceOptions.of(self.options))
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotReader(DataSourceReader):
+    """Deals clusters on the driver, and reads them on the executors."""
+
+    options: SourceOptions
+
+    def partitions(self) -> list[InputPartition]:
+        """Read the fleet file and deal its clusters. Raises InventoryProblem."""
+        return [SnapshotPartition(part) for part in plan_of(self.options)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read the clusters of one partition: one batch for each, as they come."""
+        assert isinstance(partition, SnapshotPartition), "we dealt it"
+        fleet, readers_of = _ready(partition.part)
+        clusters = {cluster.name: cluster for cluster in fleet.clusters}
+        for collected in collect_fleet(fleet, readers_of=readers_of):
+            yield batch_of(collected, clusters[collected.cluster])
+
+
+class SnapshotPartition(InputPartition):
+    """The clusters of one task, and how to reach them: with their accounts, or where these are.
+
+    The one thing in the project that pickles a Secret, and it does so in so many words: Spark gives
+    the bytes to a task's Python, and neither prints, logs nor lists them.
+    """
+
+    def __init__(self, part: Fleet | Roster) -> None:
+        super().__init__(None)
+        self.part = part
+
+    def __repr__(self) -> str:
+        return f"SnapshotPartition({len(self.part.clusters)} clusters)"
+
+    def __reduce__(self) -> tuple[Callable[[bytes], "SnapshotPartition"], tuple[bytes]]:
+        packed = io.BytesIO()
+        _WithSecrets(packed, pickle.HIGHEST_PROTOCOL).dump(self.part)
+        return _unpacked, (packed.getvalue(),)
+
+
+class _WithSecrets(pickle.Pickler):
+    def reducer_override(self, value: Any) -> Any:  # noqa: ANN401 - as pickle has it
+        return (Secret, (value.reveal(),)) if type(value) is Secret else NotImplemented
+
+
+def _unpacked(packed: bytes) -> SnapshotPartition:
+    return SnapshotPartition(pickle.loads(packed))  # noqa: S301 - our own driver's bytes
+
+
+# -- on the driver --------------------------------------------------------------------------------
+
+
+def plan_of(options: SourceOptions) -> Sequence[Fleet] | Sequence[Roster]:
+    """Read the fleet file and deal its clusters. Raises InventoryProblem."""
+    from topology.adapters.inventory.fleet_file import load_fleet, load_roster
+
+    if options.credentials is Credentials.EXECUTOR:
+        return dealt(load_roster(options.fleet).only(options.cluster), options)
+    fleet = load_fleet(options.fleet, environment=environment(), warn=_warn)
+    return dealt(fleet.only(options.cluster), options)
+
+
+Part = TypeVar("Part", Fleet, Roster)
+
+
+def dealt(fleet: Part, options: SourceOptions) -> list[Part]:
+    """Deal the clusters of a fleet to tasks: the largest first, each to whom has the least.
+
+    All tasks together keep to the fleet's `connections_max`, even if all run at once; with
+    `connections` each has so many. Raises InventoryProblem if there are fewer than one for each.
+    """
+    largest = max(cluster.server_count for cluster in fleet.clusters)
+    wanted = options.partitions or min(PARTITIONS_DEFAULT, fleet.connections_max // largest) or 1
+    count = min(wanted, len(fleet.clusters))
+    if options.connections is None and count > fleet.connections_max:
+        raise InventoryProblem(
+            f"option partitions: {count:,} tasks would share {fleet.connections_max:,} connections"
+            " (limits.connections_max of the fleet file); ask for fewer, or say with the option"
+            " connections how many each may have"
+        )
+    share = options.connections or fleet.connections_max // count
+    hands = [(0, number) for number in range(count)]
+    holder: dict[str, int] = {}
+    for cluster in sorted(fleet.clusters, key=lambda each: (-each.server_count, each.name)):
+        weight, number = hands[0]
+        holder[cluster.name] = number
+        heapq.heapreplace(hands, (weight + cluster.server_count, number))
+    return [
+        replace(
+            fleet,
+            clusters=tuple(each for each in fleet.clusters if holder[each.name] == number),
+            connections_max=share,
+        )
+        for number in range(count)
+    ]
+
+
+def _warn(text: str) -> None:
+    sys.stderr.write(f"{NAME}: {text}\n")
+
+
+# -- on an executor -------------------------------------------------------------------------------
+
+
+def batch_of(collected: Collected, cluster: Cluster) -> pa.RecordBatch:
+    """Return the rows of one cluster, whatever became of it: see rule 2."""
+    if isinstance(collected, CollectionFailed):
+        assert collected.__cause__ is not None, "raised with its cause"
+        defect = collected.__cause__
+    else:
+        try:
+            return _batch(collected)
+        except Exception as error:  # noqa: BLE001 - it is in the rows, not hidden
+            defect = error
+    return _batch(unread_by_defect(cluster, defect, at=datetime.now(UTC)))
+
+
+def _batch(snapshot: ClusterSnapshot) -> pa.RecordBatch:
+    records = map(snapshot_to_record, (*snapshot.first, *snapshot.last))
+    (batch,) = table_of_records(records, SNAPSHOT_SCHEMA).to_batches()
+    return batch
+
+
+def _ready(part: Fleet | Roster) -> tuple[Fleet, Callable[[str, CollectLimits], OpenReader]]:
+    """Return clusters with accounts, and what reads them. Accounts not found are unread servers."""
+    if isinstance(part, Fleet):
+        return part, live_readers
+    lacking: dict[tuple[str, str], UnreadFact] = {}
+    warn = WarnOnce(_warn)
+
+    def target_of(cluster: ClusterEntry, server: ServerEntry) -> ServerTarget:
+        try:
+            return server.target(environment=environment(), warn=warn)
+        except InventoryProblem as problem:
+            detail = f"no account on the executor: {problem}"
+            lacking[cluster.name, server.name] = UnreadFact(
+                "connection", UnreadReason.UNREACHABLE, detail
+            )
+            return server.target_without_account()
+
+    def readers_of(cluster: str, limits: CollectLimits) -> OpenReader:
+        live = live_readers(cluster, limits)
+
+        def open_reader(target: ServerTarget) -> Reader:
+            fact = lacking.get((cluster, target.name))
+            if fact is None:
+                return live(target)
+            return MemoryReader(target, cluster, {1: (Prepared(fact),), 2: (Prepared(fact),)})
+
+        return open_reader
+
+    clusters = tuple(
+        Cluster(each.name, tuple(target_of(each, server) for server in each.servers))
+        for each in part.clusters
+    )
+    return Fleet(clusters, part.limits, part.connections_max, part.policy), readers_of

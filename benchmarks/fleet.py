@@ -1,0 +1,168 @@
+"""Writes stored snapshots of a realistic fleet, of any size, in flat memory.
+
+    python -m benchmarks.fleet --pairs 1000000 --out DIR [--seed 7]
+
+1. What is written is a run as the product writes it (topology/adapters/parquet.py), in several
+   files: the same columns, clusters in order of name, the rows of a cluster together in one row
+   group, `_SUCCESS` last.
+2. Healthy clusters give no finding. The others are of the kinds of benchmarks/generate/kinds.py.
+3. The rows depend on the parameters and the seed alone, not on files, row groups or processes.
+"""
+
+import argparse
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from benchmarks.generate.kinds import HEALTHY, KINDS, draw_numbers
+from benchmarks.generate.numbers import Fleet
+from benchmarks.generate.rows import table_of
+from topology.adapters.parquet import COMPLETE, SNAPSHOT_SCHEMA
+
+CLUSTERS_PER_ROW_GROUP = 5_000
+CLUSTERS_PER_FILE = 250_000
+
+# Values that hardly ever repeat: a dictionary of them would be built and thrown away.
+_DISTINCT = (
+    "name",
+    "host",
+    "gtid_executed",
+    "gtid_purged",
+    "gtid_owned",
+    "read_started",
+    "read_ended",
+    "server_clock",
+    "channels.list.element.gtid_retrieved",
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def write_fleet(
+    directory: Path,
+    fleet: Fleet,
+    *,
+    processes: int = 1,
+    clusters_per_row_group: int = CLUSTERS_PER_ROW_GROUP,
+    clusters_per_file: int = CLUSTERS_PER_FILE,
+) -> Path:
+    """Write one run of the fleet below `directory` and return the run's directory.
+
+    One row group is in memory at once, in each process: about 10 KB for each of its clusters.
+    Raises FileExistsError if the run is there already.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    hidden = directory / f"_writing-fleet-{fleet.pairs}-{fleet.seed}"
+    hidden.mkdir()
+    try:
+        firsts = range(0, fleet.pairs, clusters_per_file)
+        write = partial(
+            _write_file,
+            hidden,
+            fleet,
+            clusters_per_row_group=clusters_per_row_group,
+            clusters_per_file=clusters_per_file,
+        )
+        if processes == 1:
+            ended = max(map(write, firsts))
+        else:
+            with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+                ended = max(pool.map(write, firsts))
+        (hidden / COMPLETE).touch()
+        moment = _EPOCH + timedelta(microseconds=ended)
+        run = directory / f"day={moment:%Y-%m-%d}" / f"run={moment:%Y%m%dT%H%M%S.%fZ}"
+        if run.exists():
+            raise FileExistsError(f"{run}: there is such a run already")
+        run.parent.mkdir(exist_ok=True)
+        hidden.rename(run)
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+    return run
+
+
+def _write_file(
+    hidden: Path, fleet: Fleet, begun: int, *, clusters_per_row_group: int, clusters_per_file: int
+) -> int:
+    """Write the clusters from number `begun` on; return the microsecond of the last reading."""
+    path = hidden / f"part-{begun // clusters_per_file:05}.parquet"
+    end = min(begun + clusters_per_file, fleet.pairs)
+    distinct = set(_DISTINCT)
+    ended = 0
+    with pq.ParquetWriter(
+        path,
+        SNAPSHOT_SCHEMA,
+        compression="zstd",
+        use_dictionary=[name for name in leaf_columns() if name not in distinct],
+    ) as writer:
+        for first in range(begun, end, clusters_per_row_group):
+            table = rows_from(fleet, first=first, count=min(clusters_per_row_group, end - first))
+            writer.write_table(table, row_group_size=table.num_rows)
+            ended = max(ended, pc.max(table["read_ended"]).value)
+    return ended
+
+
+def rows_from(fleet: Fleet, *, first: int, count: int) -> pa.Table:
+    """Return the rows of some clusters of a fleet, with the columns of SNAPSHOT_SCHEMA."""
+    numbers, _ = draw_numbers(fleet, first=first, count=count)
+    return table_of(numbers)
+
+
+def leaf_columns() -> tuple[str, ...]:
+    """Return the columns of a stored snapshot as Parquet names them, down to the values."""
+    return tuple(name for column in SNAPSHOT_SCHEMA for name in _leaves(column.name, column.type))
+
+
+def _leaves(path: str, kind: pa.DataType) -> Iterator[str]:
+    if pa.types.is_list(kind):
+        yield from _leaves(f"{path}.list.element", kind.value_type)
+    elif pa.types.is_struct(kind):
+        for part in kind.fields:
+            yield from _leaves(f"{path}.{part.name}", part.type)
+    else:
+        yield path
+
+
+def kinds_of(fleet: Fleet) -> dict[str, int]:
+    """Count the clusters of each kind, by its name; what is healthy under `healthy`."""
+    counts = np.zeros(len(KINDS) + 1, dtype=np.int64)
+    for first in range(0, fleet.pairs, CLUSTERS_PER_FILE):
+        count = min(CLUSTERS_PER_FILE, fleet.pairs - first)
+        _, kind = draw_numbers(fleet, first=first, count=count)
+        counts += np.bincount(kind - HEALTHY, minlength=len(counts))
+    names = ["healthy", *(f"{kind.code or 'unknown'} {kind.name}" for kind in KINDS)]
+    return dict(zip(names, counts.tolist(), strict=True))
+
+
+def main() -> None:
+    """Write a fleet and say what is in it."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="directory of stored snapshots")
+    parser.add_argument("--processes", type=int, default=1)
+    defaults = Fleet(pairs=1)
+    for parameter in fields(Fleet):
+        default = getattr(defaults, parameter.name)
+        parser.add_argument(
+            f"--{parameter.name.replace('_', '-')}",
+            type=type(default),
+            default=None if parameter.name == "pairs" else default,
+            required=parameter.name == "pairs",
+        )
+    given = vars(parser.parse_args())
+    out, processes = given.pop("out"), given.pop("processes")
+    fleet = Fleet(**given)
+    print(write_fleet(out, fleet, processes=processes))
+    for name, count in kinds_of(fleet).items():
+        print(f"{count:>12,} {name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,5 @@
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -12,10 +12,13 @@ from topology.adapters.collect_fleet import (
     Permits,
     collect_fleet,
     sorted_snapshots,
+    unread_by_defect,
 )
 from topology.adapters.inventory.fleet import Cluster, Fleet
+from topology.audit import audit_cluster
+from topology.findings import Verdict
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 from topology.target import ServerTarget
 
 A = UUID(int=0xAA << 120)
@@ -134,6 +137,42 @@ def test_a_defect_in_one_cluster_costs_only_that_one() -> None:
     assert len([each for each in found if isinstance(each, ClusterSnapshot)]) == 2
     with pytest.raises(CollectionFailed):
         sorted_snapshots(found)  # type: ignore[arg-type]
+
+
+def test_who_stops_asking_stops_the_reading() -> None:
+    begun: list[str] = []
+    may_go_on = threading.Event()
+
+    def before(target: ServerTarget) -> None:
+        begun.append(target.user)
+        if len(begun) > 2:  # the first cluster is read twice, and the second is on its way
+            may_go_on.wait(SOON)
+
+    found = collect_fleet(
+        fleet("a", "b", "c", "d", connections_max=1),
+        readers_of=lambda _cluster, _limits: lambda target: Reader(target, before),
+    )
+    assert isinstance(found, Generator)
+    assert next(found).cluster == "a"
+    found.close()
+    readers = [one for one in threading.enumerate() if one.name.startswith("collector")]
+    may_go_on.set()
+    for thread in readers:
+        thread.join(SOON)
+    assert {"c", "d"}.isdisjoint(begun)
+
+
+def test_a_cluster_not_read_by_a_defect_says_so_twice_for_every_server() -> None:
+    (cluster,) = fleet("a", servers=2).clusters
+    now = datetime.now(UTC)
+    snapshot = unread_by_defect(cluster, ValueError("boom"), at=now)
+    assert snapshot.cluster == "a"
+    assert [server.name for server in snapshot.last] == ["a0", "a1"]
+    for server in (*snapshot.first, *snapshot.last):
+        assert server.unread == (
+            UnreadFact("reading", UnreadReason.ERROR, "defect of the auditor: ValueError: boom"),
+        )
+    assert audit_cluster(snapshot).verdict is Verdict.UNKNOWN
 
 
 def test_permits_are_given_in_order() -> None:

@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from topology.adapters.inventory.accounts import AccountSource
 from topology.adapters.inventory.fleet import Fleet
-from topology.adapters.inventory.fleet_file import load_fleet, parse_fleet
+from topology.adapters.inventory.fleet_file import load_fleet, load_roster, parse_fleet
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.target import Secret, ServerTarget
 
@@ -196,3 +197,29 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "f.yaml").write_bytes(b"\xff")
     with pytest.raises(InventoryProblem, match="not UTF-8"):
         load_fleet(tmp_path / "f.yaml", environment={}, warn=pytest.fail)
+
+
+def test_a_roster_says_where_the_accounts_are_and_looks_up_none(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.yaml"
+    path.write_text(EXAMPLE)
+    roster = load_roster(path)
+    assert [cluster.name for cluster in roster.clusters] == ["billing", "orders"]
+    assert [cluster.name for cluster in roster.only("orders").clusters] == ["orders"]
+    assert roster.only(None) is roster
+    one, two = roster.clusters[1].servers
+    assert one.account == AccountSource(user_default="auditor", env="FLEET_PASSWORD")
+    assert two.account == AccountSource("other", user_default="auditor", env="FLEET_PASSWORD")
+    read = fleet(EXAMPLE)
+    assert (roster.limits, roster.policy) == (read.limits, read.policy)
+    assert roster.connections_max == read.connections_max
+    for entries, cluster in zip(roster.clusters, read.clusters, strict=True):
+        assert cluster.targets == tuple(
+            entry.target(environment=ENVIRONMENT, warn=pytest.fail) for entry in entries.servers
+        )
+    with pytest.raises(InventoryProblem, match="FLEET_PASSWORD is not set"):
+        one.target(environment={}, warn=pytest.fail)
+    assert one.target_without_account().user == ""
+    path.write_text(EXAMPLE.replace("limits:", "limts:").replace("{name: two", "{nam: two"))
+    with pytest.raises(InventoryProblem) as refusal:
+        load_roster(path)
+    assert len(refusal.value.problems) == 3

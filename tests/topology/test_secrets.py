@@ -1,3 +1,5 @@
+import copy
+import pickle
 from pathlib import Path
 
 import pytest
@@ -5,6 +7,7 @@ import pytest
 from topology.adapters.inventory.option_file import OptionFileProblem, read_option_file
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.adapters.inventory.secrets import (
+    WarnOnce,
     account_from_option_file,
     password_from_environment,
     password_from_variable,
@@ -151,3 +154,32 @@ def test_a_pair_is_two_servers_with_users() -> None:
         pair_targets("mysql://h/", "mysql://u@i/", accounts)
     with pytest.raises(InventoryProblem, match="DSN B names no host"):
         pair_targets("mysql://u@h/", "mysql://u@", accounts)
+
+
+def test_a_secret_shows_itself_to_nobody() -> None:
+    secret = Secret(SECRET)
+    for text in (repr(secret), str(secret), f"{secret:>20}", "%s" % secret, repr([secret])):  # noqa: UP031
+        assert SECRET not in text
+    with pytest.raises(TypeError, match="not pickled"):
+        pickle.dumps({"password": secret})
+    assert copy.deepcopy({"a": secret})["a"] is secret
+    assert copy.copy(secret) is secret
+    assert secret.hidden_in(f"<{SECRET}>") == "<…>"
+    assert Secret("").hidden_in("text") == "text"
+
+
+def test_a_process_without_a_home_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless(_path: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", homeless)
+    with pytest.raises(InventoryProblem, match=r"~/x\.cnf: no home directory"):
+        account_from_option_file("~/x.cnf", group=None, warn=pytest.fail)
+
+
+def test_a_warning_is_said_once() -> None:
+    said: list[str] = []
+    warn = WarnOnce(said.append)
+    for text in ("a", "b", "a"):
+        warn(text)
+    assert said == ["a", "b"]

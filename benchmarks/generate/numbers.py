@@ -20,9 +20,9 @@ from benchmarks.generate.draws import Bools, Draws, Floats, Int64s, Uint64s
 A, B, C = 0, 1, 2
 FIRST, LAST = 0, 1
 FIXED_SLOTS = 3  # server a, server b, and behind the former servers, server c
-TOP_MIN = 1_000
+TOP_MIN = 10_000
 HOLES_MAX = 100  # so that the smallest set has room for them, apart from each other
-TOP_MAX = 3_000_000_000
+TOP_MAX = 60_000_000_000
 LEAD_MAX = 2_000  # transactions between the two readings
 LAG_MAX = 20  # transactions a healthy replica is behind when it is read
 EVENT_BYTES = 400  # of a binary log, for each transaction

@@ -78,7 +78,7 @@ def table_of(numbers: Numbers) -> pa.Table:
     rows = rows_of(numbers)
     c, s, p = rows.cluster, rows.server, rows.phase
     names = _Names.of(numbers, rows)
-    sets = _Sets.of(numbers, rows)
+    sets = _Sets(numbers, family_of(numbers))
     uuids = fixed_array(sets.family.uuids[c, numbers.uuid_slots[c, s]])
     number = numbers.first + c
     version = number % len(VERSIONS)
@@ -152,24 +152,24 @@ class _Names:
         )
 
 
+def family_of(numbers: Numbers) -> Family:
+    """Return what the sets of each cluster are cut from."""
+    return Family(
+        uuids=uuid_characters(numbers.uuid_high, numbers.uuid_low),
+        order=numbers.order,
+        uuid_counts=numbers.uuid_counts,
+        hole_slots=numbers.hole_slots,
+        hole_lows=numbers.hole_lows,
+        hole_highs=numbers.hole_highs,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Sets:
     """The set columns, all cut from what the servers of a cluster share."""
 
     numbers: Numbers
     family: Family
-
-    @classmethod
-    def of(cls, numbers: Numbers, _rows: Rows) -> "_Sets":
-        family = Family(
-            uuids=uuid_characters(numbers.uuid_high, numbers.uuid_low),
-            order=numbers.order,
-            uuid_counts=numbers.uuid_counts,
-            hole_slots=numbers.hole_slots,
-            hole_lows=numbers.hole_lows,
-            hole_highs=numbers.hole_highs,
-        )
-        return cls(numbers, family)
 
     def executed(self, rows: Rows) -> pa.StringArray:
         highs = self.numbers.executed[rows.cluster, rows.server, rows.phase] + 1

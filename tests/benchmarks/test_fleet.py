@@ -1,0 +1,183 @@
+"""The generated fleet: healthy clusters are clean, broken ones give what their kind says."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from benchmarks.fleet import CLUSTERS_PER_ROW_GROUP, kinds_of, leaf_columns, rows_from, write_fleet
+from benchmarks.generate.kinds import HEALTHY, KINDS, draw_numbers
+from benchmarks.generate.numbers import Fleet
+from benchmarks.generate.rows import table_of
+from gtid import GtidSet
+from topology.adapters.parquet import (
+    COMPLETE,
+    SNAPSHOT_SCHEMA,
+    files_of_run,
+    latest_run,
+    read_snapshots,
+    records_of_table,
+)
+from topology.audit import audit_cluster
+from topology.findings import Verdict
+from topology.records import (
+    MalformedRecord,
+    Record,
+    cluster_from_servers,
+    snapshot_from_record,
+)
+from topology.snapshot import ClusterSnapshot
+
+MANY = 1_000_000
+SETS = ("gtid_executed", "gtid_purged", "gtid_owned")
+
+
+def clusters_of(table: pa.Table) -> Iterator[tuple[str, list[Record]]]:
+    for name, rows in groupby(records_of_table(table), lambda record: str(record["cluster"])):
+        yield name, list(rows)
+
+
+def snapshot_of(name: str, records: list[Record]) -> ClusterSnapshot:
+    return cluster_from_servers(name, map(snapshot_from_record, records))
+
+
+def test_a_healthy_fleet_gives_no_finding() -> None:
+    fleet = Fleet(pairs=MANY, busy_rate=0, fault_rate=0, three_servers_rate=0.3)
+    numbers, kind = draw_numbers(fleet, first=700, count=250)
+    assert (kind == HEALTHY).all()
+    assert numbers.dual.any()
+    assert (numbers.three & numbers.star).any()
+    assert (numbers.three & ~numbers.star).any()
+    judged = 0
+    for name, records in clusters_of(table_of(numbers)):
+        audit = audit_cluster(snapshot_of(name, records))
+        assert (audit.verdict, audit.findings, audit.unknown) == (Verdict.OK, (), ())
+        judged += 1
+    assert judged == 250
+
+
+def test_every_kind_gives_its_finding_and_no_other() -> None:
+    fleet = Fleet(pairs=MANY, seed=11, busy_rate=0.35, fault_rate=0.65)
+    numbers, kind = draw_numbers(fleet, first=0, count=1_000)
+    seen = set()
+    for (name, records), row in zip(clusters_of(table_of(numbers)), kind.tolist(), strict=True):
+        expected = KINDS[row].code
+        if expected is None:
+            with pytest.raises(MalformedRecord, match="gtid_executed: expected a number"):
+                snapshot_of(name, records)
+        else:
+            found = audit_cluster(snapshot_of(name, records)).findings
+            assert [finding.code for finding in found] == [expected], (name, KINDS[row].name)
+        seen.add(row)
+    assert seen == set(range(len(KINDS)))
+
+
+def test_the_sets_are_canonical_and_are_what_they_should_be() -> None:
+    fleet = Fleet(pairs=MANY, busy_rate=0, fault_rate=0)
+    table = rows_from(fleet, first=123_456, count=300)
+    for column in SETS:
+        for text in table[column].to_pylist():
+            assert str(GtidSet.parse(text)) == text
+    tsids, holes = set(), set()
+    for name, records in clusters_of(table):
+        snapshot = snapshot_of(name, records)
+        for server in (*snapshot.first, *snapshot.last):
+            executed, purged = server.gtid_executed, server.gtid_purged
+            assert executed is not None
+            assert purged is not None
+            assert purged < executed
+            tsids.add(executed.tsid_count)
+            holes.add(executed.interval_count - executed.tsid_count)
+            for channel in server.channels or ():
+                assert channel.gtid_retrieved
+                assert channel.received_to is not None
+    assert tsids == {2, 3, 4, 5, 6}
+    assert holes == {0, 1, 2, 3, 4, 5}
+
+
+def test_readings_and_servers_differ() -> None:
+    table = rows_from(Fleet(pairs=MANY, busy_rate=0, fault_rate=0), first=0, count=200)
+    equal = 0
+    for name, records in clusters_of(table):
+        snapshot = snapshot_of(name, records)
+        assert snapshot.first[0].gtid_executed != snapshot.last[0].gtid_executed
+        equal += snapshot.last[0].gtid_executed == snapshot.last[1].gtid_executed
+    assert equal < 20
+
+
+def test_the_rows_do_not_depend_on_the_chunks() -> None:
+    fleet = Fleet(pairs=MANY, busy_rate=0.2, fault_rate=0.2)
+    whole = rows_from(fleet, first=90, count=60)
+    parts = [rows_from(fleet, first=first, count=count) for first, count in ((90, 1), (91, 59))]
+    assert pa.concat_tables(parts).equals(whole)
+    assert not rows_from(Fleet(pairs=MANY, seed=8), first=90, count=60).equals(whole)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_written_fleet_is_a_run_like_any_other(tmp_path: Path, processes: int) -> None:
+    fleet = Fleet(pairs=50, three_servers_rate=0.5)
+    run = write_fleet(
+        tmp_path, fleet, processes=processes, clusters_per_row_group=7, clusters_per_file=20
+    )
+    assert latest_run(tmp_path) == run
+    assert sorted(path.name for path in run.iterdir()) == [
+        COMPLETE,
+        *(f"part-0000{number}.parquet" for number in range(3)),
+    ]
+    snapshots = read_snapshots(tmp_path)
+    assert len(snapshots) == 50
+    ended = datetime.strptime(run.name, "run=%Y%m%dT%H%M%S.%f%z")
+    assert max(snapshot.read_ended for snapshot in snapshots if snapshot.read_ended) == ended
+    names: list[str] = []
+    for file in files_of_run(run):
+        with pq.ParquetFile(file) as opened:
+            for group in range(opened.num_row_groups):
+                column = opened.read_row_group(group, columns=["cluster"])["cluster"]
+                names += [name for name, _ in groupby(column.to_pylist())]
+    assert names == sorted(set(names)), "a cluster is in one row group, and its rows are together"
+    written = pq.read_table(run, schema=SNAPSHOT_SCHEMA, partitioning=None)
+    assert written.equals(rows_from(fleet, first=0, count=50))
+
+
+def test_a_run_is_not_overwritten_and_nothing_is_left_of_the_attempt(tmp_path: Path) -> None:
+    run = write_fleet(tmp_path, Fleet(pairs=3))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(FileExistsError, match="already"):
+        write_fleet(tmp_path, Fleet(pairs=3))
+    assert sorted(tmp_path.rglob("*")) == before
+    assert latest_run(tmp_path) == run
+
+
+def test_kinds_are_as_frequent_as_asked() -> None:
+    counts = kinds_of(Fleet(pairs=200_000, busy_rate=0.01, fault_rate=0.005))
+    busy = sum(counts[f"{kind.code} {kind.name}"] for kind in KINDS if kind.busy)
+    assert sum(counts.values()) == 200_000
+    assert 1_800 < busy < 2_200
+    assert 800 < 200_000 - counts["healthy"] - busy < 1_200
+    assert all(counts.values()), "every kind occurs"
+
+
+def test_the_leaves_are_all_columns_of_the_file(tmp_path: Path) -> None:
+    (file,) = files_of_run(write_fleet(tmp_path, Fleet(pairs=2)))
+    schema = pq.read_metadata(file).schema
+    assert leaf_columns() == tuple(schema.column(i).path for i in range(len(schema)))
+    assert CLUSTERS_PER_ROW_GROUP < 10_000
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"pairs": 0}, "at least one"),
+        ({"pairs": 1, "uuids_min": 1}, "two UUIDs"),
+        ({"pairs": 1, "uuids_min": 5, "uuids_max": 4}, "two UUIDs"),
+        ({"pairs": 1, "holes_max": 101}, "0 to 100 holes"),
+        ({"pairs": 1, "busy_rate": 0.6, "fault_rate": 0.6}, "a rate"),
+    ],
+)
+def test_a_fleet_that_cannot_be_is_refused(parameters: dict[str, int], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Fleet(**parameters)

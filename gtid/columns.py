@@ -1,0 +1,377 @@
+"""Whole columns of GTID sets, one to a row: GtidSet's meaning, without an object for each.
+
+1. A column is immutable and canonical: row by row it is what GtidSet would be.
+2. Text comes straight from Arrow's buffers and goes straight to them; the loops between are in
+   gtid/kernels. A column knows its arrays, and no loop.
+3. A row that is null, or whose text is malformed, is null in every result. Nothing else is affected
+   by it; what was wrong with it can be asked.
+4. Importing this file loads NumPy, Numba and PyArrow (the extra `columns`): so the other modules of
+   this package do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple, final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gtid.errors import GtidError, MalformedGtidSet
+from gtid.gtid_set import GtidSet
+from gtid.kernels import combining, measuring, reading, writing
+from gtid.kernels.folding import fold_row
+from gtid.kernels.keys import KEY_WORDS
+from gtid.kernels.words import Bytes, Flags, Numbers, Words
+from gtid.text import INTERVALS_MAX, TEXT_BYTES_MAX
+
+_STRING_BYTES_MAX: Final = 2**31 - 1  # what the 32-bit offsets of Arrow's `string` reach
+_COUNT: Final = pa.decimal128(38, 0)
+
+
+class _Arrays(NamedTuple):
+    """The layout that gtid/kernels describes; never written to once a column has it."""
+
+    rows: Numbers
+    keys: Words
+    run_bounds: Numbers
+    bounds: Numbers
+
+    @classmethod
+    def with_room(cls, *, rows: int, runs: int, bounds: int) -> _Arrays:
+        """Make room; memory that stays untouched costs nothing."""
+        return cls(
+            np.empty(rows + 1, np.int64),
+            np.empty((runs + 1, KEY_WORDS), np.uint64),
+            np.empty(runs + 1, np.int64),
+            np.empty(bounds, np.int64),
+        )
+
+    def trimmed(self) -> _Arrays:
+        """Return the part that was filled, for reading only."""
+        runs = int(self.rows[-1])
+        filled = (
+            self.rows,
+            self.keys[:runs],
+            self.run_bounds[: runs + 1],
+            self.bounds[: self.run_bounds[runs]],
+        )
+        for each in filled:
+            each.flags.writeable = False
+        return _Arrays(*filled)
+
+
+class _Faults(NamedTuple):
+    """What was wrong with rows of the text that a column was read from."""
+
+    texts: pa.Array
+    codes: Bytes
+    places: Numbers
+    limits: tuple[int, int]
+
+
+@final
+class GtidSetColumn:
+    """An immutable column of GTID sets.
+
+    Operators work row by row between two columns of one length: `|` union, `&` intersection, `-`
+    subtraction, `^` symmetric difference.
+
+    >>> column = GtidSetColumn.parse(pa.array(["3E11FA47-71CA-11E1-9E33-C80AA9429562:1-3:2-5"]))
+    >>> column.to_arrow().to_pylist()
+    ['3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5']
+    """
+
+    __slots__ = ("_arrays", "_exact", "_faults", "_valid")
+
+    def __init__(
+        self,
+        arrays: _Arrays,
+        valid: Flags,
+        *,
+        exact: Flags | None = None,
+        faults: _Faults | None = None,
+    ) -> None:
+        """Wrap arrays that fulfil the layout. For this module only."""
+        self._arrays = arrays.trimmed()
+        self._valid = valid
+        self._valid.flags.writeable = False
+        self._exact = exact
+        self._faults = faults
+
+    # -- making one -------------------------------------------------------------------------
+
+    @classmethod
+    def parse(
+        cls,
+        texts: pa.Array | pa.ChunkedArray,
+        *,
+        text_bytes_max: int = TEXT_BYTES_MAX,
+        intervals_max: int = INTERVALS_MAX,
+    ) -> GtidSetColumn:
+        """Read a column of text: `string` or `large_string`, or what casts to it.
+
+        Null in, null out. A malformed row, or one beyond the limits (which are per row, as in
+        GtidSet.parse), is null too; see `error`. Raises pyarrow.ArrowInvalid for other types.
+        """
+        array = _flat(texts)
+        data, offsets = _buffers(array)
+        valid = np.array(array.is_valid(), dtype=np.bool_)
+        address = data.ctypes.data
+        colons = reading.count_colons(address + offsets[0], address + offsets[-1])
+        made = _Arrays.with_room(rows=len(array), runs=colons, bounds=2 * colons)
+        truths, faults = np.empty(len(array), np.uint8), np.empty(len(array), np.uint8)
+        places = np.empty(len(array), np.int64)
+        limits = (text_bytes_max, intervals_max)
+        reading.read_rows(
+            address, offsets, text_bytes_max, intervals_max, valid, *made, truths, faults, places
+        )
+        kept = _Faults(array, faults, places, limits) if faults.any() else None
+        return cls(made, valid, exact=truths & reading.EXACT != 0, faults=kept)
+
+    @classmethod
+    def from_sets(cls, sets: Iterable[GtidSet | None]) -> GtidSetColumn:
+        """Hold these sets; None is a null row."""
+        texts = [None if each is None else str(each) for each in sets]
+        return cls.parse(
+            pa.array(texts, pa.large_string()), text_bytes_max=2**62, intervals_max=2**62
+        )
+
+    # -- looking at it ----------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._valid)
+
+    def __repr__(self) -> str:
+        nulls = len(self) - int(self._valid.sum())
+        return f"<GtidSetColumn of {len(self)} rows, {nulls} null>"
+
+    def row(self, row: int) -> GtidSet | None:
+        """Return one row as a GtidSet; None if it is null."""
+        text = self.take(np.array([range(len(self))[row]])).to_arrow()[0].as_py()
+        if text is None:
+            return None
+        return GtidSet.parse(text, text_bytes_max=2**62, intervals_max=2**62)
+
+    def is_null(self) -> pa.BooleanArray:
+        """Tell of each row whether it is null."""
+        return pa.array(~self._valid)
+
+    def is_exact(self) -> NDArray[np.bool_]:
+        """Tell of each row whether the text it was read from is canonical to the byte.
+
+        All rows, where the column is not one that was read; no null row.
+        """
+        return self._valid if self._exact is None else self._exact
+
+    def error(self, row: int) -> GtidError | None:
+        """Return what GtidSet.parse would raise for the text of this row, if anything."""
+        if self._faults is None or not self._faults.codes[row]:
+            return None
+        faults = self._faults
+        raw = faults.texts[row].as_buffer().to_pybytes()
+        text = raw.decode()
+        code = int(faults.codes[row])
+        if code == reading.TOO_LARGE:
+            return _refusal(text, faults.limits)
+        # Arrow counts bytes; the text up to the first fault may hold longer characters.
+        place = len(raw[: int(faults.places[row])].decode(errors="ignore"))
+        return MalformedGtidSet.at(text, position=place, expected=reading.EXPECTED[code])
+
+    def errors(self) -> pa.StringArray:
+        """Return the message of each row's error; null where there is none."""
+        messages: list[str | None] = [None] * len(self)
+        if self._faults is not None:
+            for row in np.flatnonzero(self._faults.codes):
+                messages[row] = str(self.error(int(row)))
+        return pa.array(messages, pa.string())
+
+    def to_arrow(self) -> pa.StringArray | pa.LargeStringArray:
+        """Write MySQL's canonical form; `large_string` if it takes more than 2 GiB in all."""
+        arrays = self._arrays
+        room = len(arrays.keys) * writing.RUN_CHARS_MAX
+        room += len(arrays.bounds) // 2 * writing.INTERVAL_CHARS_MAX
+        text, offsets = np.empty(room, np.uint8), np.empty(len(self) + 1, np.int64)
+        written = writing.write_rows(*arrays, self._valid, text, offsets)
+        kind = pa.string()
+        if written <= _STRING_BYTES_MAX:
+            offsets = offsets.astype(np.int32)
+        else:
+            kind = pa.large_string()
+        buffers = [_validity(self._valid), pa.py_buffer(offsets), pa.py_buffer(text[:written])]
+        return pa.Array.from_buffers(kind, len(self), buffers)
+
+    # -- two columns ------------------------------------------------------------------------
+
+    def __or__(self, other: GtidSetColumn) -> GtidSetColumn:
+        return self._combined(other, combining.LEFT_ONLY | combining.RIGHT_ONLY | combining.BOTH)
+
+    def __and__(self, other: GtidSetColumn) -> GtidSetColumn:
+        return self._combined(other, combining.BOTH)
+
+    def __sub__(self, other: GtidSetColumn) -> GtidSetColumn:
+        return self._combined(other, combining.LEFT_ONLY)
+
+    def __xor__(self, other: GtidSetColumn) -> GtidSetColumn:
+        return self._combined(other, combining.LEFT_ONLY | combining.RIGHT_ONLY)
+
+    def is_subset(self, other: GtidSetColumn) -> pa.BooleanArray:
+        """Tell of each row whether `other` holds all of it."""
+        return self._nothing_of(other, combining.LEFT_ONLY)
+
+    def equals(self, other: GtidSetColumn) -> pa.BooleanArray:
+        """Tell of each row whether both hold the same."""
+        return self._nothing_of(other, combining.LEFT_ONLY | combining.RIGHT_ONLY)
+
+    def is_disjoint(self, other: GtidSetColumn) -> pa.BooleanArray:
+        """Tell of each row whether no GTID is in both."""
+        return self._nothing_of(other, combining.BOTH)
+
+    # -- one column -------------------------------------------------------------------------
+
+    def holes(self) -> GtidSetColumn:
+        """Give the numbers lacking between the first and the last of each TSID."""
+        arrays = self._arrays
+        made = self._room_for(arrays)
+        measuring.holes_of_rows(*arrays, *made)
+        return GtidSetColumn(made, self._valid)
+
+    def filled(self) -> GtidSetColumn:
+        """Give, for each TSID, 1 up to its highest number."""
+        arrays = self._arrays
+        made = arrays._replace(
+            run_bounds=2 * np.arange(len(arrays.run_bounds), dtype=np.int64),
+            bounds=np.empty(2 * len(arrays.keys), np.int64),
+        )
+        measuring.filled_runs(arrays.run_bounds, arrays.bounds, made.bounds)
+        return GtidSetColumn(made, self._valid)
+
+    def from_uuid(self, high: Words, low: Words) -> GtidSetColumn:
+        """Keep of each row what one server committed: that of the row's own two UUID words."""
+        return self._of_uuid(high, low, wanted=True)
+
+    def without_uuid(self, high: Words, low: Words) -> GtidSetColumn:
+        """Keep of each row all but what one server committed."""
+        return self._of_uuid(high, low, wanted=False)
+
+    def take(self, rows: NDArray[np.int64]) -> GtidSetColumn:
+        """Return the rows of these numbers, in this order; a number below zero gives a null row.
+
+        Raises IndexError for a number beyond the last row.
+        """
+        chosen = np.asarray(rows, np.int64)
+        valid = (chosen >= 0) & self._valid[np.maximum(chosen, 0)] if len(chosen) else chosen >= 0
+        arrays = self._arrays
+        of_chosen = np.where(chosen >= 0, chosen, 0)
+        runs = arrays.rows[of_chosen + 1] - arrays.rows[of_chosen]
+        bounds = (
+            arrays.run_bounds[arrays.rows[of_chosen + 1]]
+            - arrays.run_bounds[arrays.rows[of_chosen]]
+        )
+        made = _Arrays.with_room(rows=len(chosen), runs=int(runs.sum()), bounds=int(bounds.sum()))
+        measuring.take_rows(chosen, *arrays, *made)
+        return GtidSetColumn(made, valid)
+
+    def gtid_count(self) -> pa.Decimal128Array:
+        """Count the GTIDs of each row, exactly, however many there are."""
+        arrays = self._arrays
+        counts = np.empty((len(self), 2), np.uint64)
+        measuring.count_rows(arrays.rows, arrays.run_bounds, arrays.bounds, counts)
+        buffers = [_validity(self._valid), pa.py_buffer(counts)]
+        return pa.Array.from_buffers(_COUNT, len(self), buffers)
+
+    def interval_count(self) -> pa.Int64Array:
+        """Count the intervals that it takes to write each row."""
+        arrays = self._arrays
+        bounds = arrays.run_bounds[arrays.rows]
+        return pa.array(np.diff(bounds) // 2, mask=~self._valid)
+
+    def tsid_count(self) -> pa.Int64Array:
+        """Count the TSIDs of each row."""
+        return pa.array(np.diff(self._arrays.rows), mask=~self._valid)
+
+    def union_all(self) -> GtidSet:
+        """Unite all rows, passing over nulls."""
+        arrays = self._arrays
+        made = _Arrays(
+            np.array([0, len(arrays.keys)]),
+            np.vstack([arrays.keys, np.zeros((1, KEY_WORDS), np.uint64)]),
+            arrays.run_bounds.copy(),
+            arrays.bounds.copy(),
+        )
+        run, bound = fold_row(0, len(arrays.keys), len(arrays.bounds), *made[1:])
+        made.rows[1], made.run_bounds[run] = run, bound
+        united = GtidSetColumn(made, np.ones(1, np.bool_)).row(0)
+        assert united is not None, "the one row is valid"
+        return united
+
+    # -- how --------------------------------------------------------------------------------
+
+    def _combined(self, other: GtidSetColumn, table: int) -> GtidSetColumn:
+        valid = self._both_valid(other)
+        ours, theirs = self._arrays, other._arrays
+        made = _Arrays.with_room(
+            rows=len(self),
+            runs=len(ours.keys) + len(theirs.keys),
+            bounds=len(ours.bounds) + len(theirs.bounds),
+        )
+        combining.combine_rows(table, *ours, *theirs, valid, *made)
+        return GtidSetColumn(made, valid)
+
+    def _nothing_of(self, other: GtidSetColumn, table: int) -> pa.BooleanArray:
+        valid = self._both_valid(other)
+        found = np.empty(len(self), np.bool_)
+        combining.find_rows(table, *self._arrays, *other._arrays, valid, found)
+        return pa.array(~found, mask=~valid)
+
+    def _both_valid(self, other: GtidSetColumn) -> Flags:
+        if len(self) != len(other):
+            raise ValueError(f"columns of {len(self)} and {len(other)} rows")
+        return self._valid & other._valid
+
+    def _of_uuid(self, high: Words, low: Words, *, wanted: bool) -> GtidSetColumn:
+        made = self._room_for(self._arrays)
+        kept = np.full(len(self), wanted)
+        measuring.keep_uuid(high, low, kept, *self._arrays, *made)
+        return GtidSetColumn(made, self._valid)
+
+    def _room_for(self, arrays: _Arrays) -> _Arrays:
+        return _Arrays.with_room(rows=len(self), runs=len(arrays.keys), bounds=len(arrays.bounds))
+
+
+def _flat(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return the text in one piece, as `string` or `large_string`."""
+    if isinstance(texts, pa.ChunkedArray):
+        if texts.num_chunks != 1:
+            texts = texts.cast(pa.large_string())
+        texts = texts.chunk(0) if texts.num_chunks == 1 else texts.combine_chunks()
+    if texts.type not in (pa.string(), pa.large_string()):
+        texts = texts.cast(pa.large_string())
+    return texts
+
+
+def _buffers(array: pa.Array) -> tuple[Bytes, Numbers]:
+    """Return the bytes of a text column and where its rows begin in them."""
+    _, places, content = array.buffers()
+    data: Any = np.frombuffer(content if content is not None else b"", np.uint8)
+    data.flags.writeable = False
+    if places is None or not len(array):
+        return data[:0], np.zeros(len(array) + 1, np.int64)
+    width = np.int32 if array.type == pa.string() else np.int64
+    offsets = np.frombuffer(
+        places, width, count=len(array) + 1, offset=array.offset * width().nbytes
+    )
+    return data, offsets.astype(np.int64)
+
+
+def _validity(valid: Flags) -> pa.Buffer | None:
+    return None if valid.all() else pa.array(valid).buffers()[1]
+
+
+def _refusal(text: str, limits: tuple[int, int]) -> GtidError:
+    try:
+        GtidSet.parse(text, text_bytes_max=limits[0], intervals_max=limits[1])
+    except GtidError as error:
+        return error
+    raise AssertionError("the kernel and the parser have the same limits")

@@ -1,0 +1,113 @@
+"""Brings the runs of one row into order: keys ascending, each once, boundaries canonical.
+
+What is folded never takes more room than what was written, so it is put back in its place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gtid.jit import kernel
+from gtid.kernels.keys import copy_key, key_order
+from gtid.kernels.words import Numbers, Words
+
+
+@kernel
+def runs_in_order(keys: Words, first: int, last: int) -> Numbers:
+    """Return the runs of a row in the order of their keys; those of one key in the order written.
+
+    Bottom-up merging: no input makes it slow.
+    """
+    count = last - first
+    order = np.arange(first, last)
+    other = np.empty_like(order)
+    width = 1
+    while width < count:
+        for begin in range(0, count, 2 * width):
+            middle, end = min(begin + width, count), min(begin + 2 * width, count)
+            left, right = begin, middle
+            for place in range(begin, end):
+                if left < middle and (
+                    right >= end or key_order(keys, order[left], keys, order[right]) <= 0
+                ):
+                    other[place] = order[left]
+                    left += 1
+                else:
+                    other[place] = order[right]
+                    right += 1
+        order, other = other, order
+        width *= 2
+    return order
+
+
+@kernel
+def canonical(numbers: Numbers) -> Numbers:
+    """Fold start, end, start, end, ... in any order, overlapping or not, into canonical form.
+
+    No interval may be empty.
+    """
+    count = len(numbers) // 2
+    starts, ends = numbers[0::2], numbers[1::2]
+    order = np.arange(count)
+    for index in range(1, count):
+        if starts[index] < starts[index - 1]:
+            order = np.argsort(starts, kind="mergesort")
+            break
+    result = np.empty_like(numbers)
+    length = 0
+    for index in order:
+        if length > 0 and starts[index] <= result[length - 1]:
+            result[length - 1] = max(result[length - 1], ends[index])
+        else:
+            result[length], result[length + 1] = starts[index], ends[index]
+            length += 2
+    return result[:length]
+
+
+@kernel
+def fold_row(
+    first_run: int,
+    run: int,
+    bound: int,
+    keys: Words,
+    run_bounds: Numbers,
+    bounds: Numbers,
+) -> tuple[int, int]:
+    """Fold the runs from `first_run` up to `run`, the last of which ends at `bound`.
+
+    Returns the new (run, bound).
+    """
+    if run == first_run:
+        return run, bound
+    first_bound = run_bounds[first_run]
+    run_bounds[run] = bound
+    order = runs_in_order(keys, first_run, run)
+    old_keys = keys[first_run:run].copy()
+    old_bounds = bounds[first_bound:bound].copy()
+    begins = run_bounds[first_run : run + 1].copy() - first_bound
+    to_run, to_bound = first_run, first_bound
+    place = 0
+    while place < len(order):
+        same = place + 1
+        here = order[place] - first_run
+        length = begins[here + 1] - begins[here]
+        while same < len(order):
+            there = order[same] - first_run
+            if key_order(old_keys, here, old_keys, there) != 0:
+                break
+            length += begins[there + 1] - begins[there]
+            same += 1
+        gathered = np.empty(length, np.int64)
+        filled = 0
+        for index in order[place:same]:
+            begin, end = begins[index - first_run], begins[index - first_run + 1]
+            gathered[filled : filled + end - begin] = old_bounds[begin:end]
+            filled += end - begin
+        folded = canonical(gathered)
+        copy_key(keys, to_run, old_keys, here)
+        run_bounds[to_run] = to_bound
+        bounds[to_bound : to_bound + len(folded)] = folded
+        to_run += 1
+        to_bound += len(folded)
+        place = same
+    return to_run, to_bound

@@ -1,0 +1,26 @@
+"""The keys of runs: UUID in two words, tag in four, big-endian, so that comparing words will do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gtid.jit import inlined
+from gtid.kernels.words import Words
+
+KEY_WORDS: Final = 6
+
+
+@inlined
+def key_order(left_keys: Words, left: int, right_keys: Words, right: int) -> int:
+    """Compare two keys: -1, 0 or 1."""
+    for word in range(KEY_WORDS):
+        if left_keys[left, word] != right_keys[right, word]:
+            return -1 if left_keys[left, word] < right_keys[right, word] else 1
+    return 0
+
+
+@inlined
+def copy_key(target: Words, to: int, keys: Words, run: int) -> None:
+    """Copy one key, word by word: a slice would cost more than the copying."""
+    for word in range(KEY_WORDS):
+        target[to, word] = keys[run, word]

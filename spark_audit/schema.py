@@ -74,5 +74,30 @@ AUDIT_SCHEMA: Final = pa.schema(
     }
 )
 
+# One row per cluster, without what was found: enough for the page one looks at first.
+CLUSTER_SCHEMA: Final = pa.schema(
+    {
+        "cluster": pa.string(),
+        "verdict": pa.string(),
+        "servers": list_of(pa.string()),
+        "server_count": pa.int32(),
+        "critical_count": pa.int32(),
+        "warning_count": pa.int32(),
+        "info_count": pa.int32(),
+        "unknown_count": pa.int32(),
+        "read_at": TIMESTAMP,
+    }
+)
+
+# What the judging writes, once: the row of a cluster and, only where there is something to say,
+# what was found, as found. The flat tables are cut from it by reading two of its columns.
+JUDGED_SCHEMA: Final = pa.schema(
+    [*CLUSTER_SCHEMA, AUDIT_SCHEMA.field("findings"), AUDIT_SCHEMA.field("unknown")]
+)
+
 SNAPSHOTS: Final = from_arrow_schema(SNAPSHOT_SCHEMA)
 AUDITS: Final = from_arrow_schema(AUDIT_SCHEMA)
+CLUSTERS: Final = from_arrow_schema(CLUSTER_SCHEMA)
+JUDGED: Final = from_arrow_schema(JUDGED_SCHEMA)
+FINDINGS: Final = from_arrow_schema(FINDING_SCHEMA)
+UNKNOWN: Final = from_arrow_schema(UNKNOWN_SCHEMA)

@@ -1,0 +1,232 @@
+"""The results of one audited run, as files: written whole or not at all, and read back.
+
+    directory/audits/day=2026-01-02/run=20260102T120011.000000Z/clusters/part-….parquet
+                                                                findings/
+                                                                unknown/
+                                                                carried/
+                                                                _summary.json
+                                                                _SUCCESS
+
+1. The run has the name of the snapshot run it judges. It is written under a hidden name, made
+   durable and renamed; where a rename is not atomic it is written in place (storage.py), and what
+   a dead writer left there is deleted by the next. Either way `_SUCCESS` comes last, and a run
+   without it is not there.
+2. A complete run is never written over. Judged again, it is kept if the new summary is the old
+   one; anything else is ResultsDiffer, which says how to do it over on purpose.
+3. The judging runs once and writes `clusters`, whose files hold what was found beside the columns
+   of CLUSTERS; the other tables are cut from them. Readers ask for CLUSTERS and do not touch it.
+4. To the driver comes a FleetSummary, and whatever a caller iterates over, in pieces.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Final
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType, StructField, StructType
+
+from spark_audit import results as steps
+from spark_audit.adapters.runs import COMPLETE, RunName, latest_before, runs_newest_first
+from spark_audit.adapters.storage import Storage, storage_of
+from spark_audit.adapters.tables import RunTables, summarise
+from spark_audit.history import carried_over, with_first_seen
+from spark_audit.json_items import items_text
+from spark_audit.schema import FINDINGS
+from spark_audit.summary import FleetSummary, policy_digest
+from topology.adapters.parquet import records_of_table
+from topology.findings import Finding, Unknown
+from topology.policy import Policy
+from topology.records import finding_from_record, time_to_text, unknown_from_record
+
+AUDITS_BELOW: Final = "audits"
+SUMMARY: Final = "_summary.json"
+_WRITING: Final = "_writing-"
+# Ours marks the run; one in every table would only be looked for in vain elsewhere.
+_WRITE_OPTIONS: Final = {
+    "compression": "zstd",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
+_ITEMS_PER_PIECE: Final = 1_000  # one text of the driver's iteration: a few megabytes at most
+_FINDINGS_OF_RUNS: Final = StructType([*FINDINGS.fields, StructField("run", StringType())])
+
+
+class NoResults(Exception):
+    """A directory without a complete results run."""
+
+
+class ResultsDiffer(Exception):
+    """The run has results already, and they are not what would be written now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """One complete results run."""
+
+    place: str
+    tables: RunTables
+    summary: FleetSummary
+
+    def worst_findings(self, limit: int) -> tuple[Finding, ...]:
+        """Return at most `limit` findings, the worst first."""
+        rows = steps.worst_findings_first(self.tables.findings).limit(limit).toArrow()
+        return tuple(finding_from_record(record) for record in records_of_table(rows))
+
+    def first_unknown(self, limit: int) -> tuple[Unknown, ...]:
+        """Return at most `limit` facts that were not read, in order."""
+        rows = steps.unknown_in_order(self.tables.unknown).limit(limit).toArrow()
+        return tuple(unknown_from_record(record) for record in records_of_table(rows))
+
+    def report_items(self) -> dict[str, Iterator[str]]:
+        """Give the three lists of a report as items (json_items.py), in its order, in pieces.
+
+        The executors write the texts; the driver holds one partition of them at a time.
+        """
+        shown = self.tables.clusters.select("cluster", "verdict", "servers", "read_at")
+        return {
+            "clusters": _items_of(shown.orderBy("cluster")),
+            "findings": _items_of(steps.findings_in_order(self.tables.findings)),
+            "unknown": _items_of(steps.unknown_in_order(self.tables.unknown)),
+        }
+
+
+def _items_of(rows: DataFrame) -> Iterator[str]:
+    texts = rows.mapInArrow(_texts_of, StructType([StructField("items", StringType())]))
+    for row in texts.toLocalIterator():
+        yield row["items"]
+
+
+def _texts_of(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        texts = [
+            items_text(records_of_table(batch.slice(start, _ITEMS_PER_PIECE)))
+            for start in range(0, batch.num_rows, _ITEMS_PER_PIECE)
+        ]
+        yield pa.record_batch({"items": pa.array(texts, pa.string())})
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+def write_results(
+    session: SparkSession, audits: DataFrame, *, directory: str, run: RunName, policy: Policy
+) -> Results:
+    """Judge and write one run below `directory`, with history, and return its results.
+
+    `audits` has the columns of AUDITS, every cluster once; it is evaluated once. Raises
+    ResultsDiffer, and OSError where the directory cannot be written.
+    """
+    storage, root = storage_of(directory, session)
+    root = f"{root}/{AUDITS_BELOW}"
+    place = f"{root}/{run.path}"
+    kept = _summary_at(storage, place) if storage.exists(f"{place}/{COMPLETE}") else None
+    if kept is None:
+        storage.delete(place)  # what a writer that died left: it was never complete
+    elif kept.policy != policy_digest(policy):
+        raise ResultsDiffer(_advice(place, "these results were judged by another policy"))
+    previous = latest_before(storage, root, run)
+    in_place = kept is None and not storage.renames_atomically
+    draft = place if in_place else f"{root}/{_WRITING}{uuid4().hex}"
+    tables = RunTables(session, storage.address(draft))
+    try:
+        known = None if previous is None else _tables_at(session, storage, root, previous)
+        _write_tables(tables, audits, run=run, known=known)
+        made = summarise(tables, run=run, previous=previous, policy=policy)
+        if kept is None:
+            _publish(storage, made, draft=draft, place=place)
+        elif kept != made:
+            what = f"judged again, these results differ ({', '.join(_differing(kept, made))})"
+            raise ResultsDiffer(_advice(place, what))
+    finally:
+        if not in_place:
+            storage.delete(draft)
+    return Results(place, RunTables(session, storage.address(place)), made)
+
+
+def _write_tables(
+    tables: RunTables, audits: DataFrame, *, run: RunName, known: RunTables | None
+) -> None:
+    def write(table: DataFrame, name: str) -> None:
+        table.write.options(**_WRITE_OPTIONS).parquet(f"{tables.address}/{name}")
+
+    write(steps.judged_of(audits), "clusters")
+    found = steps.findings_of(tables.judged)
+    write(steps.unknown_of(tables.judged), "unknown")
+    if known is None:
+        write(found, "findings")
+        write(tables.session.createDataFrame([], FINDINGS), "carried")
+        return
+    before = known.findings.unionByName(known.carried)
+    write(with_first_seen(found, known=before), "findings")
+    carried = carried_over(
+        before, findings=tables.findings, clusters=tables.clusters, run_at=run.moment
+    )
+    write(carried, "carried")
+
+
+def _publish(storage: Storage, summary: FleetSummary, *, draft: str, place: str) -> None:
+    storage.write_text(f"{draft}/{SUMMARY}", summary.to_text())
+    storage.make_durable(draft)  # or the mark could outlive what it marks
+    storage.write_text(f"{draft}/{COMPLETE}", "")
+    storage.make_durable(draft)
+    if draft != place:
+        storage.rename(draft, place)
+
+
+def _differing(kept: FleetSummary, made: FleetSummary) -> list[str]:
+    names = [field.name for field in fields(FleetSummary)]
+    return [name for name in names if getattr(kept, name) != getattr(made, name)]
+
+
+def _advice(place: str, what: str) -> str:
+    return (
+        f"{place}: {what}. They are kept. To do the run over on purpose, move that directory away"
+        " and audit again, then the later runs in their order: since when a finding lasts is taken"
+        " from the run before"
+    )
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def latest_results(session: SparkSession, directory: str) -> Results:
+    """Return the newest complete results below `directory`. Raises NoResults."""
+    storage, root = storage_of(directory, session)
+    root = f"{root}/{AUDITS_BELOW}"
+    newest = next(runs_newest_first(storage, root), None)
+    if newest is None:
+        raise NoResults(f"{directory}: no complete results ({AUDITS_BELOW}/day=…/run=…) here")
+    place = f"{root}/{newest.path}"
+    return Results(place, _tables_at(session, storage, root, newest), _summary_at(storage, place))
+
+
+def findings_between(
+    session: SparkSession, directory: str, *, start: datetime, end: datetime
+) -> DataFrame:
+    """Return the findings of every complete run from `start` up to, and without, `end`.
+
+    FINDINGS and the name of the run: a finding that lasts has a row in every run. Raises NoResults
+    if no run lies there.
+    """
+    storage, root = storage_of(directory, session)
+    root = f"{root}/{AUDITS_BELOW}"
+    runs = [run for run in runs_newest_first(storage, root) if start <= run.moment < end]
+    if not runs:
+        span = f"{time_to_text(start)} … {time_to_text(end)}"
+        raise NoResults(f"{directory}: no complete results from {span}")
+    address = storage.address(root)
+    # One reading of many directories; the name of the run is taken from the path.
+    reader = session.read.schema(_FINDINGS_OF_RUNS).option("basePath", address)
+    found = reader.parquet(*(f"{address}/{run.path}/findings" for run in runs))
+    return found.select(*FINDINGS.names, sf.concat(sf.lit("run="), "run").alias("run"))
+
+
+def _tables_at(session: SparkSession, storage: Storage, root: str, run: RunName) -> RunTables:
+    return RunTables(session, storage.address(f"{root}/{run.path}"))
+
+
+def _summary_at(storage: Storage, place: str) -> FleetSummary:
+    return FleetSummary.from_text(storage.read_text(f"{place}/{SUMMARY}"))

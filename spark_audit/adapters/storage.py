@@ -1,0 +1,229 @@
+"""Where results lie: a directory of this machine, or of any file system that Hadoop speaks to.
+
+1. A place is a text: `/srv/gtid/x` here, `hdfs://host/gtid/x` or `s3a://bucket/gtid/x` elsewhere. A
+   path without a scheme is on this machine, whatever the cluster's default file system is.
+2. Both storages do the same few things, and one set of tests holds them to it. What differs is what
+   is promised:
+
+   =================  ==================  =====================  =================================
+   storage            rename              survives power loss    so a run appears
+   =================  ==================  =====================  =================================
+   this machine       atomic              after make_durable     whole, by rename
+   hdfs               atomic              by replication         whole, by rename
+   any other (s3a …)  a copy, file by     as the store promises  when `_SUCCESS` is there: it is
+                      file                                       written last, readers obey it
+   =================  ==================  =====================  =================================
+
+3. Nothing here knows what the files hold.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+_RENAMES_ATOMICALLY: Final = frozenset({"file", "hdfs"})
+
+
+class Storage(Protocol):
+    """What is needed of a file system."""
+
+    @property
+    def renames_atomically(self) -> bool:
+        """Tell whether a directory appears under its new name whole or not at all."""
+
+    def names_in(self, place: str) -> list[str]:
+        """Return the names in a directory, sorted; none if it is not there."""
+
+    def exists(self, place: str) -> bool:
+        """Tell whether a file or directory is there."""
+
+    def write_text(self, place: str, text: str) -> None:
+        """Write a small file, and the directories it lies in."""
+
+    def read_text(self, place: str) -> str:
+        """Read a small file. Raises FileNotFoundError."""
+
+    def rename(self, place: str, new: str) -> None:
+        """Rename a directory and make those above it. Raises FileExistsError."""
+
+    def delete(self, place: str) -> None:
+        """Delete a directory with all in it; nothing happens if it is not there."""
+
+    def make_durable(self, place: str) -> None:
+        """Return once what lies below a place would survive a loss of power, if that is ours."""
+
+    def address(self, place: str) -> str:
+        """Return a place as Spark takes it."""
+
+
+def storage_of(place: str, session: SparkSession) -> tuple[Storage, str]:
+    """Return what stores a place, and the place as that storage names it."""
+    scheme = urlsplit(place).scheme
+    if scheme in ("", "file"):
+        return LocalStorage(), str(Path(place.removeprefix("file://")).resolve())
+    return HadoopStorage(session, scheme=scheme), place.rstrip("/")
+
+
+class LocalStorage:
+    """Directories of this machine."""
+
+    renames_atomically: Final = True
+
+    def names_in(self, place: str) -> list[str]:
+        """Return the names in a directory, sorted; none if it is not there."""
+        folder = Path(place)
+        return sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+
+    def exists(self, place: str) -> bool:
+        """Tell whether a file or directory is there."""
+        return Path(place).exists()
+
+    def write_text(self, place: str, text: str) -> None:
+        """Write a small file, and the directories it lies in."""
+        file = Path(place)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+    def read_text(self, place: str) -> str:
+        """Read a small file. Raises FileNotFoundError."""
+        return Path(place).read_text(encoding="utf-8")
+
+    def rename(self, place: str, new: str) -> None:
+        """Rename a directory and make those above it. Raises FileExistsError."""
+        target = Path(new)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists():  # an empty directory would be replaced in silence
+            raise FileExistsError(f"{new}: already there")
+        Path(place).rename(target)
+        for above in (target.parent, target.parent.parent):
+            _sync(above)
+
+    def delete(self, place: str) -> None:
+        """Delete a directory with all in it; nothing happens if it is not there."""
+        if Path(place).exists():
+            shutil.rmtree(place)
+
+    def make_durable(self, place: str) -> None:
+        """Return once every file and directory below a place is on the disk."""
+        for folder, _, files in os.walk(place, topdown=False):
+            for name in files:
+                _sync(Path(folder) / name)
+            _sync(Path(folder))
+
+    def address(self, place: str) -> str:
+        """Return a place as Spark takes it: the scheme is said."""
+        return f"file://{Path(place).resolve()}"  # not as_uri: Spark takes no %3D for =
+
+
+class HadoopStorage:
+    """Directories of a file system that Spark's JVM speaks to."""
+
+    def __init__(self, session: SparkSession, *, scheme: str) -> None:
+        # PySpark has no public way to the JVM it drives; Spark Connect has none at all.
+        context = session.sparkContext
+        gateway: Any = context._gateway  # noqa: SLF001
+        self._gateway = gateway
+        self._hadoop: Any = gateway.jvm.org.apache.hadoop.fs
+        self._conf: Any = context._jsc.hadoopConfiguration()  # noqa: SLF001
+        self._scheme = scheme
+
+    @property
+    def renames_atomically(self) -> bool:
+        """Tell whether a directory appears under its new name whole or not at all."""
+        return self._scheme in _RENAMES_ATOMICALLY
+
+    def names_in(self, place: str) -> list[str]:
+        """Return the names in a directory, sorted; none if it is not there."""
+        with _as_ours(place):
+            system, path = self._opened(place)
+            if not system.exists(path) or not system.getFileStatus(path).isDirectory():
+                return []
+            return sorted(str(each.getPath().getName()) for each in system.listStatus(path))
+
+    def exists(self, place: str) -> bool:
+        """Tell whether a file or directory is there."""
+        with _as_ours(place):
+            system, path = self._opened(place)
+            return bool(system.exists(path))
+
+    def write_text(self, place: str, text: str) -> None:
+        """Write a small file, and the directories it lies in."""
+        with _as_ours(place):
+            system, path = self._opened(place)
+            stream = system.create(path, True)
+            try:
+                stream.write(bytearray(text.encode()))
+            finally:
+                stream.close()
+
+    def read_text(self, place: str) -> str:
+        """Read a small file. Raises FileNotFoundError."""
+        with _as_ours(place):
+            system, path = self._opened(place)
+            stream = system.open(path)
+            try:
+                return bytes(stream.readAllBytes()).decode()
+            finally:
+                stream.close()
+
+    def rename(self, place: str, new: str) -> None:
+        """Rename a directory and make those above it. Raises FileExistsError."""
+        with _as_ours(new):
+            system, target = self._opened(new)
+            if system.exists(target):
+                raise FileExistsError(f"{new}: already there")
+            system.mkdirs(target.getParent())
+            # FileSystem.rename would move into a target that has appeared meanwhile; FileContext's
+            # refuses it.
+            options = self._gateway.new_array(self._hadoop.Options.Rename, 0)
+            root = self._hadoop.FileContext.getFileContext(system.getUri(), self._conf)
+            root.rename(self._hadoop.Path(place), target, options)
+
+    def delete(self, place: str) -> None:
+        """Delete a directory with all in it; nothing happens if it is not there."""
+        with _as_ours(place):
+            system, path = self._opened(place)
+            system.delete(path, True)
+
+    def make_durable(self, place: str) -> None:
+        """Do nothing: the file system keeps its own promises once a file is closed."""
+
+    def address(self, place: str) -> str:
+        """Return a place as Spark takes it."""
+        return place
+
+    def _opened(self, place: str) -> tuple[Any, Any]:
+        path = self._hadoop.Path(place)
+        return path.getFileSystem(self._conf), path
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+_OURS: Final = {
+    "FileNotFoundException": FileNotFoundError,
+    "FileAlreadyExistsException": FileExistsError,
+}
+
+
+@contextmanager
+def _as_ours(place: str) -> Iterator[None]:
+    """Turn what Java throws into the OSError that the local storage would raise."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        thrown = error.java_exception
+        kind = _OURS.get(thrown.getClass().getSimpleName(), OSError)
+        raise kind(f"{place}: {thrown.getMessage()}") from error

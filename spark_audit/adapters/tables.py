@@ -1,0 +1,124 @@
+"""The tables of one results run as DataFrames, written and not yet published or long complete.
+
+1. Every table is read by its named schema, so that a file never says what it holds.
+2. `summarise` brings counts to the driver, and nothing that grows with the fleet.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from operator import xor
+from typing import Final
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.types import StructType
+
+from spark_audit import results as steps
+from spark_audit.adapters.runs import RunName
+from spark_audit.schema import CLUSTERS, FINDINGS, JUDGED, UNKNOWN
+from spark_audit.summary import (
+    WORST_CLUSTERS_MAX,
+    CodeCount,
+    FleetSummary,
+    TableContent,
+    WorstCluster,
+    policy_digest,
+)
+from topology.findings import Severity, Verdict
+from topology.policy import Policy
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_DIGEST_MODULUS: Final = 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class RunTables:
+    """The tables below one address, which Spark takes."""
+
+    session: SparkSession
+    address: str
+
+    @property
+    def judged(self) -> DataFrame:
+        """Return JUDGED: the clusters with what was found, before history was asked."""
+        return self._read("clusters", JUDGED)
+
+    @property
+    def clusters(self) -> DataFrame:
+        """Return one row of CLUSTERS per cluster."""
+        return self._read("clusters", CLUSTERS)
+
+    @property
+    def findings(self) -> DataFrame:
+        """Return one row of FINDINGS per finding, with its `first_seen` over all runs."""
+        return self._read("findings", FINDINGS)
+
+    @property
+    def unknown(self) -> DataFrame:
+        """Return one row of UNKNOWN per fact that was not read."""
+        return self._read("unknown", UNKNOWN)
+
+    @property
+    def carried(self) -> DataFrame:
+        """Return the FINDINGS of earlier runs that this one could not disprove (history.py)."""
+        return self._read("carried", FINDINGS)
+
+    def _read(self, name: str, schema: StructType) -> DataFrame:
+        return self.session.read.schema(schema).parquet(f"{self.address}/{name}")
+
+
+def summarise(
+    tables: RunTables, *, run: RunName, previous: RunName | None, policy: Policy
+) -> FleetSummary:
+    """Count what was written."""
+    verdicts = steps.counts_of_clusters(tables.clusters).collect()
+    found = steps.counts_of_findings(tables.findings).collect()
+    unknown = steps.counts_of_rows(tables.unknown).collect()
+    carried = steps.counts_of_rows(tables.carried).collect()
+    worst = steps.worst_clusters_first(tables.clusters).limit(WORST_CLUSTERS_MAX).collect()
+    clusters_by_verdict = {row["verdict"]: row["clusters"] for row in verdicts}
+    codes = [CodeCount(row["code"], Severity(row["severity"]), row["findings"]) for row in found]
+    return FleetSummary(
+        run=run.text,
+        previous=None if previous is None else previous.text,
+        policy=policy_digest(policy),
+        audited_at=_latest_read(verdicts),
+        clusters=tuple((each, clusters_by_verdict.get(each.value, 0)) for each in Verdict),
+        server_count=sum(row["servers"] for row in verdicts),
+        unknown_count=sum(row["unknown"] for row in verdicts),
+        findings=tuple(
+            sorted(codes, key=lambda each: (each.code, steps.SEVERITIES.index(each.severity)))
+        ),
+        worst=tuple(_worst_cluster(row) for row in worst),
+        content=(
+            _content("clusters", verdicts, count="clusters"),
+            _content("findings", found, count="findings"),
+            _content("unknown", unknown, count="rows"),
+            _content("carried", carried, count="rows"),
+        ),
+    )
+
+
+def _latest_read(rows: Iterable[Row]) -> datetime | None:
+    known = [row["read_at_microseconds"] for row in rows]
+    latest = max((each for each in known if each is not None), default=None)
+    return None if latest is None else _EPOCH + timedelta(microseconds=latest)
+
+
+def _worst_cluster(row: Row) -> WorstCluster:
+    return WorstCluster(
+        cluster=row["cluster"],
+        verdict=Verdict(row["verdict"]),
+        server_count=row["server_count"],
+        critical_count=row["critical_count"],
+        warning_count=row["warning_count"],
+        info_count=row["info_count"],
+        unknown_count=row["unknown_count"],
+    )
+
+
+def _content(table: str, rows: Iterable[Row], *, count: str) -> TableContent:
+    seen = list(rows)
+    digest = reduce(xor, (row["digest"] for row in seen), 0) % _DIGEST_MODULUS
+    return TableContent(table, sum(row[count] for row in seen), f"{digest:016x}")

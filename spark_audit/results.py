@@ -1,0 +1,145 @@
+"""From judgements to the tables of a results run: DataFrame in, DataFrame out.
+
+1. The judging is the expensive part and runs once: JUDGED is written first, and everything else is
+   cut from the files of it. For a cluster without findings its nested columns are null, so a fleet
+   of mostly healthy clusters is written as short rows and read as shorter ones.
+2. A step starts no job and reads no file; spark_audit/adapters/results.py does.
+3. No result depends on how the rows were partitioned, or on their order.
+"""
+
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from spark_audit.schema import AUDITS, CLUSTERS, FINDINGS, JUDGED, UNKNOWN
+from topology.findings import Severity, Verdict
+
+SEVERITIES: Final = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)  # worst first
+_VERDICTS: Final = (Verdict.CRITICAL, Verdict.UNKNOWN, Verdict.WARNING, Verdict.OK)
+
+
+def judged_of(audits: DataFrame) -> DataFrame:
+    """Make the rows that are written first: one per cluster, with what was found or null."""
+    return audits.select(
+        "cluster",
+        "verdict",
+        "servers",
+        _length("servers").alias("server_count"),
+        *(_count_of(severity.value).alias(f"{severity.value}_count") for severity in SEVERITIES),
+        _length("unknown").alias("unknown_count"),
+        "read_at",
+        *(sf.when(sf.size(name) > 0, sf.col(name)).alias(name) for name in ("findings", "unknown")),
+    ).select(*JUDGED.names)
+
+
+def clusters_of(judged: DataFrame) -> DataFrame:
+    """Return one row per cluster."""
+    return judged.select(*CLUSTERS.names)
+
+
+def findings_of(judged: DataFrame) -> DataFrame:
+    """Return one row per finding, as judged: nothing is known of earlier runs here."""
+    found = judged.where(reduce(Column.__or__, (sf.col(name) > 0 for name in _COUNTS)))
+    return found.select(sf.inline("findings")).select(*FINDINGS.names)
+
+
+def unknown_of(judged: DataFrame) -> DataFrame:
+    """Return one row per fact that was not read."""
+    found = judged.where(sf.col("unknown_count") > 0)
+    return found.select(sf.inline("unknown")).select(*UNKNOWN.names)
+
+
+def _length(items: Column | str) -> Column:
+    return sf.coalesce(sf.size(items), sf.lit(0))
+
+
+def _count_of(word: str) -> Column:
+    # What array_remove takes away, and not sf.filter: Spark interprets lambdas row by row, and most
+    # rows have nothing to count.
+    severities = sf.col("findings.severity")
+    removed = sf.size(severities) - sf.size(sf.array_remove(severities, word))
+    return sf.when(sf.size("findings") > 0, removed).otherwise(0)
+
+
+_COUNTS: Final = tuple(f"{severity.value}_count" for severity in SEVERITIES)
+
+
+# -- order ----------------------------------------------------------------------------------------
+
+
+def in_order_of_cluster(clusters: DataFrame) -> DataFrame:
+    """Sort as a report lists its clusters."""
+    return clusters.orderBy("cluster")
+
+
+def findings_in_order(findings: DataFrame) -> DataFrame:
+    """Sort as a report lists its findings: Finding.order, in topology/findings.py."""
+    empty_as_text = [sf.coalesce(name, sf.lit("")) for name in ("source", "replica", "channel")]
+    return findings.orderBy("cluster", severity_rank(), "code", *empty_as_text, "id")
+
+
+def worst_findings_first(findings: DataFrame) -> DataFrame:
+    """Sort for somebody who reads only the first of them."""
+    return findings.orderBy(severity_rank(), "cluster", "code", "id")
+
+
+def unknown_in_order(unknown: DataFrame) -> DataFrame:
+    """Sort as a report lists what was not read."""
+    return unknown.orderBy(*UNKNOWN.names)
+
+
+def worst_clusters_first(clusters: DataFrame) -> DataFrame:
+    """Return the clusters that are not OK: by verdict, then by what was found, then by name."""
+    most = [sf.desc(name) for name in (*_COUNTS[:2], "unknown_count")]
+    loud = clusters.where(sf.col("verdict") != Verdict.OK.value)
+    return loud.orderBy(_rank("verdict", [each.value for each in _VERDICTS]), *most, "cluster")
+
+
+def severity_rank() -> Column:
+    """Return 0 for the worst severity, 1 for the next, and so on."""
+    return _rank("severity", [severity.value for severity in SEVERITIES])
+
+
+def _rank(name: str, words: list[str]) -> Column:
+    return sf.array_position(sf.array(*map(sf.lit, words)), sf.col(name))
+
+
+# -- counts ---------------------------------------------------------------------------------------
+
+
+def counts_of_clusters(clusters: DataFrame) -> DataFrame:
+    """Count and digest the clusters, verdict by verdict: at most four rows."""
+    return clusters.groupBy("verdict").agg(
+        sf.count("*").alias("clusters"),
+        sf.sum("server_count").alias("servers"),
+        sf.sum("unknown_count").alias("unknown"),
+        # As a number: a driver's own zone has no say in it.
+        sf.unix_micros(sf.max("read_at")).alias("read_at_microseconds"),
+        digest_of(CLUSTERS.names).alias("digest"),
+    )
+
+
+def counts_of_findings(findings: DataFrame) -> DataFrame:
+    """Count and digest the findings by code and severity: a row for each that occurs."""
+    return findings.groupBy("code", "severity").agg(
+        sf.count("*").alias("findings"), digest_of(FINDINGS.names).alias("digest")
+    )
+
+
+def counts_of_rows(table: DataFrame) -> DataFrame:
+    """Count and digest a table: one row."""
+    return table.agg(sf.count("*").alias("rows"), digest_of(table.columns).alias("digest"))
+
+
+def digest_of(names: list[str]) -> Column:
+    """Fold all rows into 64 bits, in any order.
+
+    Exclusive or, because it cannot overflow and needs no order; two equal rows would cancel out, so
+    the number of rows stands beside it everywhere.
+    """
+    return sf.coalesce(sf.bit_xor(sf.xxhash64(*names)), sf.lit(0).cast("bigint"))
+
+
+assert set(AUDITS.names) <= set(JUDGED.names), "nothing of a judgement is lost"

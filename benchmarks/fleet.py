@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.generate.kinds import HEALTHY, KINDS, draw_numbers
+from benchmarks.generate.kinds import HEALTHY, KINDS, draw_numbers, kinds_from
 from benchmarks.generate.numbers import Fleet
 from benchmarks.generate.rows import table_of
 from topology.adapters.parquet import COMPLETE, SNAPSHOT_SCHEMA
@@ -131,15 +131,15 @@ def _leaves(path: str, kind: pa.DataType) -> Iterator[str]:
         yield path
 
 
-def kinds_of(fleet: Fleet) -> dict[str, int]:
-    """Count the clusters of each kind, by its name; what is healthy under `healthy`."""
+def kinds_of(fleet: Fleet) -> tuple[int, ...]:
+    """Count the healthy clusters, and then those of each row of KINDS."""
     counts = np.zeros(len(KINDS) + 1, dtype=np.int64)
     for first in range(0, fleet.pairs, CLUSTERS_PER_FILE):
         count = min(CLUSTERS_PER_FILE, fleet.pairs - first)
-        _, kind = draw_numbers(fleet, first=first, count=count)
-        counts += np.bincount(kind - HEALTHY, minlength=len(counts))
-    names = ["healthy", *(f"{kind.code or 'unknown'} {kind.name}" for kind in KINDS)]
-    return dict(zip(names, counts.tolist(), strict=True))
+        counts += np.bincount(
+            kinds_from(fleet, first=first, count=count) - HEALTHY, minlength=len(counts)
+        )
+    return tuple(counts.tolist())
 
 
 def main() -> None:
@@ -160,7 +160,8 @@ def main() -> None:
     out, processes = given.pop("out"), given.pop("processes")
     fleet = Fleet(**given)
     print(write_fleet(out, fleet, processes=processes))
-    for name, count in kinds_of(fleet).items():
+    names = ["healthy", *(f"{kind.name}: {kind.code or 'unknown'}" for kind in KINDS)]
+    for name, count in zip(names, kinds_of(fleet), strict=True):
         print(f"{count:>12,} {name}")
 
 

@@ -112,6 +112,11 @@ def draw_numbers(fleet: Fleet, *, first: int, count: int) -> tuple[Numbers, Int6
     return numbers, kind
 
 
+def kinds_from(fleet: Fleet, *, first: int, count: int) -> Int64s:
+    """Return the kind of each cluster, as `draw_numbers` does, without their numbers."""
+    return _kinds(fleet, Draws(fleet.seed, first, count))
+
+
 def _kinds(fleet: Fleet, draws: Draws) -> Int64s:
     chosen = np.full(draws.count, HEALTHY, dtype=np.int64)
     sort, which = draws.uniform("sort"), draws.uniform("kind")

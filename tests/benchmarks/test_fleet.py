@@ -153,12 +153,12 @@ def test_a_run_is_not_overwritten_and_nothing_is_left_of_the_attempt(tmp_path: P
 
 
 def test_kinds_are_as_frequent_as_asked() -> None:
-    counts = kinds_of(Fleet(pairs=200_000, busy_rate=0.01, fault_rate=0.005))
-    busy = sum(counts[f"{kind.code} {kind.name}"] for kind in KINDS if kind.busy)
-    assert sum(counts.values()) == 200_000
-    assert 1_800 < busy < 2_200
-    assert 800 < 200_000 - counts["healthy"] - busy < 1_200
-    assert all(counts.values()), "every kind occurs"
+    healthy, *counts = kinds_of(Fleet(pairs=300_000, busy_rate=0.01, fault_rate=0.005))
+    busy = sum(count for count, kind in zip(counts, KINDS, strict=True) if kind.busy)
+    assert healthy + sum(counts) == 300_000
+    assert 2_750 < busy < 3_250
+    assert 1_350 < sum(counts) - busy < 1_650
+    assert all(counts), "every kind occurs"
 
 
 def test_the_leaves_are_all_columns_of_the_file(tmp_path: Path) -> None:

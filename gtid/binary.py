@@ -137,12 +137,11 @@ class _Reader:
         numbers: array[int] = array("q")
         numbers.frombytes(memoryview(self._encoded)[begin : self._position])
         boundaries = _little_endian(numbers)
-        # A number above GNO_END is negative here.
-        if boundaries and min(boundaries) < 1:
+        if not boundaries or (boundaries[0] >= 1 and is_canonical(boundaries)):
+            return settled(boundaries)
+        if min(boundaries) < 1:  # or above GNO_END, which is negative here
             raise MalformedBinary(f"numbers from 1 to {GNO_MAX}", begin)
-        if not is_canonical(boundaries):
-            raise MalformedBinary("intervals in order that do not touch", begin)
-        return settled(boundaries)
+        raise MalformedBinary("intervals in order that do not touch", begin)
 
     def take_differences(self) -> Boundaries:
         """Read a boundary count and as many differences; an odd count leaves out a first 1."""

@@ -6,7 +6,9 @@
 3. Short sequences are tuples, long ones arrays of 64-bit integers. The length alone decides, so
    equal sets are equal sequences. An array is never changed once it is somebody's boundaries.
 4. There is one engine, `combine`; an operation is a truth table.
-5. This file does not know what the integers stand for.
+5. What is long enough goes to compiled kernels instead (gtid/accelerated.py says when). What they
+   do is what is written here.
+6. This file does not know what the integers stand for.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from itertools import islice
 from operator import lt
 from typing import NamedTuple, TypeAlias, TypeVar
 
+from gtid.accelerated import kernels_for, kernels_if_there
+
 Item = TypeVar("Item")
 
 Boundaries: TypeAlias = "tuple[int, ...] | array[int]"
@@ -26,6 +30,12 @@ Boundaries: TypeAlias = "tuple[int, ...] | array[int]"
 # the time, and a slice is copied as bytes; but every number that Python looks at must be made
 # first, so making and walking one takes twice as long. At 1,024 all of that is microseconds.
 LONG_BOUNDARIES_MIN = 1_024
+
+# Looking up one boundary takes Python as long as the kernels take to pass by so many. Measured.
+_LOOK_UP_COST = 128
+
+# A predicate looks at so many first: most pairs that are not what is asked show it early on.
+_PROBE = 2_048
 
 # How many boundaries of a long sequence enter its hash.
 _HASHED = 16
@@ -57,9 +67,22 @@ def combine(left: Boundaries, right: Boundaries, table: TruthTable) -> Boundarie
         return right if table.right_only else ()
     if not right:
         return left if table.left_only else ()
+    arrays = _as_arrays(left, right)
+    if arrays is not None:
+        kernels = kernels_for(len(left) + len(right))
+        if kernels is not None:
+            return settled(kernels.combine(*arrays, **table._asdict()))
     if len(left) <= len(right):
         return _sweep(left, right, (False, table.right_only), (table.left_only, table.both))
     return _sweep(right, left, (False, table.left_only), (table.right_only, table.both))
+
+
+def _as_arrays(left: Boundaries, right: Boundaries) -> tuple[array[int], array[int]] | None:
+    """Return both if they are arrays, and passing by all of them is better than looking up."""
+    if isinstance(left, tuple) or isinstance(right, tuple):
+        return None
+    few, many = sorted((len(left), len(right)))
+    return (left, right) if many <= _LOOK_UP_COST * few else None
 
 
 def settled(numbers: Sequence[int]) -> Boundaries:
@@ -110,6 +133,10 @@ def canonical(numbers: Sequence[int]) -> Boundaries:
     assert len(numbers) % 2 == 0, "a start without an end"
     if is_canonical(numbers):
         return settled(numbers)
+    if isinstance(numbers, array):
+        kernels = kernels_for(len(numbers))
+        if kernels is not None:
+            return settled(kernels.canonical(numbers))
     result: list[int] = []
     reached = 0
     for start, end in sorted(pairs(numbers)):
@@ -125,6 +152,9 @@ def canonical(numbers: Sequence[int]) -> Boundaries:
 
 def is_canonical(numbers: Sequence[int]) -> bool:
     """Tell whether the numbers ascend strictly."""
+    kernels = kernels_if_there()
+    if kernels is not None and isinstance(numbers, array):
+        return kernels.is_canonical(numbers)
     return all(map(lt, numbers, islice(numbers, 1, None)))
 
 
@@ -160,6 +190,11 @@ def is_subset(left: Boundaries, right: Boundaries) -> bool:
     """Tell whether `left - right` is empty, without computing it."""
     if left == right:
         return True
+    arrays = _as_arrays(left, right)
+    if arrays is not None and len(left) > _PROBE and is_subset(left[:_PROBE], right):
+        kernels = kernels_for(len(left))
+        if kernels is not None:
+            return not kernels.finds(*arrays, left_only=True, both=False)
     done = 0
     length = len(right)
     for start, end in pairs(left):
@@ -172,6 +207,11 @@ def is_subset(left: Boundaries, right: Boundaries) -> bool:
 def is_disjoint(left: Boundaries, right: Boundaries) -> bool:
     """Tell whether `left & right` is empty, without computing it."""
     few, many = (left, right) if len(left) <= len(right) else (right, left)
+    arrays = _as_arrays(few, many)
+    if arrays is not None and len(few) > _PROBE and is_disjoint(few[:_PROBE], many):
+        kernels = kernels_for(len(few))
+        if kernels is not None:
+            return not kernels.finds(*arrays, left_only=False, both=True)
     done = 0
     length = len(many)
     for start, end in pairs(few):
@@ -183,6 +223,9 @@ def is_disjoint(left: Boundaries, right: Boundaries) -> bool:
 
 def count(boundaries: Boundaries) -> int:
     """Count the numbers inside."""
+    kernels = kernels_if_there()
+    if kernels is not None and isinstance(boundaries, array):
+        return kernels.count(boundaries)
     return sum(boundaries[1::2]) - sum(boundaries[::2])
 
 

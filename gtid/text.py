@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import TypeAlias
 
+from gtid.accelerated import kernels_for
 from gtid.boundaries import Boundaries, canonical, pairs, unite
 from gtid.errors import GtidSetTooLarge, MalformedGtid, MalformedGtidSet, MalformedText
 from gtid.tsid import TAG_CHARS_MAX, TAG_PATTERN, UUID_CHARS, uuid_key
@@ -62,6 +63,8 @@ _GNO_DIGITS = len(str(GNO_MAX))
 # Longer runs are read and written in pieces: what Python makes of one is gone before the next.
 _PIECE_CHARS = 1024 * 1024
 _PIECE_BOUNDARIES = 128 * 1024
+# Of a set of millions in the text of a server: `:12345678-12345679` is two.
+_CHARS_PER_BOUNDARY = 8
 
 
 def end_after(last: int) -> int:
@@ -82,9 +85,14 @@ def parse_ranges(text: str, *, text_bytes_max: int, intervals_max: int, tsids_ma
     # Well-formed text is ASCII, so characters are bytes; any other text fails in any case.
     if len(text) > text_bytes_max:
         raise GtidSetTooLarge("bytes of text", len(text), text_bytes_max)
-    colons = text.count(":")
+    kernels = kernels_for(len(text) // _CHARS_PER_BOUNDARY)
+    if kernels is not None and not text.isascii():
+        kernels = None
+    colons = text.count(":") if kernels is None else kernels.count_colons(text)
     if colons > intervals_max:
         raise GtidSetTooLarge("intervals and tags", colons, intervals_max)
+    if kernels is not None:
+        return kernels.read(text, colon_count=colons, tsids_max=tsids_max)
     return in_order(parse_entries(text, tsids_max=tsids_max))
 
 
@@ -316,13 +324,17 @@ def format_ranges(ranges: Ranges, *, separator: str) -> str:
             pieces.append(separator + key)
         else:
             pieces.append(key)
-        pieces.append(":" + format_intervals(boundaries))
+        pieces += (":", format_intervals(boundaries))
         previous = uuid
     return "".join(pieces)
 
 
 def format_intervals(boundaries: Boundaries) -> str:
     """Write `1-2:5`."""
+    if isinstance(boundaries, array):
+        kernels = kernels_for(len(boundaries))
+        if kernels is not None:
+            return kernels.write(boundaries)
     if len(boundaries) <= _PIECE_BOUNDARIES:
         return ":".join(
             [

@@ -1,17 +1,30 @@
-"""Both forms of boundaries in every law: the threshold lowered until small examples cross it."""
+"""Each form of boundaries in every law: thresholds lowered until small examples cross them."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from gtid import boundaries
+from gtid import accelerated, boundaries
+
+FORMS = ("as it is", "arrays", "kernels")
 
 
-@pytest.fixture(scope="module", params=["as it is", "arrays"])
+@pytest.fixture(scope="module", params=FORMS)
 def representation(request: pytest.FixtureRequest) -> Iterator[str]:
     """Run a module in each form. Sets made at its import would keep the usual one: make none."""
     chosen: str = request.param
     with pytest.MonkeyPatch.context() as patch:
-        if chosen != "as it is":
-            patch.setattr(boundaries, "LONG_BOUNDARIES_MIN", 4)
+        use_form(patch, chosen)
         yield chosen
+
+
+def use_form(patch: pytest.MonkeyPatch, form: str) -> None:
+    account = accelerated._Account()
+    account.is_open = form == "kernels"
+    patch.setattr(accelerated, "_account", account)
+    if form != "as it is":
+        patch.setattr(boundaries, "LONG_BOUNDARIES_MIN", 4)
+        patch.setattr(boundaries, "_PROBE", 2)
+    if form == "kernels":
+        patch.setattr(accelerated, "CALL_MIN", 0)
+        patch.setattr(accelerated, "PRICE", 0)

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from gtid import GNO_END, GNO_MAX, GtidSet, MalformedBinary, Tsid, UnknownFormatVersion
 from gtid.binary import decode, encode
 
+pytestmark = pytest.mark.usefixtures("representation")
+
 LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=200)
 
 A = "3e11fa47-71ca-11e1-9e33-c80aa9429562"

@@ -24,6 +24,8 @@ from gtid import (
     relate,
 )
 
+pytestmark = pytest.mark.usefixtures("representation")
+
 A = UUID("3e11fa47-71ca-11e1-9e33-c80aa9429562")
 B = UUID("98f81cd6-e51f-11f1-8e00-02fc00000001")
 

@@ -27,6 +27,8 @@ from gtid import (
 from gtid.boundaries import Boundaries
 from gtid.text import in_order, parse_carefully, parse_entries
 
+pytestmark = pytest.mark.usefixtures("representation")
+
 LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=200)
 
 U = "00000000-0000-0000-0000-000000000000"

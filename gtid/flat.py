@@ -1,0 +1,141 @@
+"""One GTID set in the hands of the kernels: arrays of boundaries in, arrays of boundaries out.
+
+1. This file and what it imports need NumPy and Numba; only gtid/accelerated.py imports it.
+2. It gives no kernel memory that somebody else may change or free meanwhile.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from typing import Any
+
+import numpy as np
+
+from gtid.boundaries import Boundaries, settled
+from gtid.errors import GtidSetTooLarge, MalformedGtidSet
+from gtid.kernels import combining, folding, reading, writing
+from gtid.kernels.keys import KEY_WORDS
+from gtid.kernels.words import Numbers
+from gtid.tsid import uuid_key
+
+_FIRST_TAG_WORD = 2
+_COLON = ord(":")
+_PIECE_BYTES = 256 * 1024  # what is made of a piece stays in the processor's cache
+
+# CPython keeps ASCII text as bytes with a zero behind them; this gives their address, copying
+# nothing (Python/C API, "Unicode Objects").
+_address_of = ctypes.pythonapi.PyUnicode_AsUTF8AndSize
+_address_of.restype = ctypes.c_void_p
+_address_of.argtypes = [ctypes.py_object, ctypes.c_void_p]
+
+
+def combine(
+    left: array[int], right: array[int], *, left_only: bool, right_only: bool, both: bool
+) -> array[int]:
+    """Apply a truth table to two canonical sequences; the result is canonical."""
+    table = left_only * combining.LEFT_ONLY | right_only * combining.RIGHT_ONLY
+    table |= both * combining.BOTH
+    room = np.empty(len(left) + len(right), np.int64)
+    length = combining.sweep(_seen(left), _seen(right), table, room, 0)
+    return _taken(room[:length])
+
+
+def finds(left: array[int], right: array[int], *, left_only: bool, both: bool) -> bool:
+    """Tell whether applying a truth table would leave anything."""
+    table = left_only * combining.LEFT_ONLY | both * combining.BOTH
+    return bool(combining.sweep_finds(_seen(left), _seen(right), table))
+
+
+def canonical(numbers: array[int]) -> array[int]:
+    """Fold start, end, start, end, ... into canonical form. Empty intervals count for nothing."""
+    pairs = _seen(numbers).reshape(-1, 2)
+    held = np.ascontiguousarray(pairs[pairs[:, 0] < pairs[:, 1]]).reshape(-1)
+    return _taken(folding.canonical(held))
+
+
+def is_canonical(numbers: array[int]) -> bool:
+    """Tell whether the numbers ascend strictly."""
+    seen = _seen(numbers)
+    return bool((seen[:-1] < seen[1:]).all())
+
+
+def count(boundaries: array[int]) -> int:
+    """Count the numbers inside: fewer than 2**63, for they are different numbers below that."""
+    seen = _seen(boundaries)
+    return int((seen[1::2] - seen[::2]).sum())
+
+
+def count_colons(text: str) -> int:
+    """Count the colons of an ASCII text."""
+    whole = (ctypes.c_char * len(text)).from_address(_address(text))
+    seen = np.frombuffer(memoryview(whole), np.uint8)
+    pieces = range(0, len(seen), _PIECE_BYTES)
+    return sum(
+        int(np.count_nonzero(seen[begin : begin + _PIECE_BYTES] == _COLON)) for begin in pieces
+    )
+
+
+def read(text: str, *, colon_count: int, tsids_max: int) -> dict[str, Boundaries]:
+    """Read an ASCII text; give each key's canonical boundaries, keys in order.
+
+    Raises MalformedGtidSet, or GtidSetTooLarge for more than `tsids_max` TSIDs.
+    """
+    rows = np.empty(2, np.int64)
+    keys = np.empty((colon_count + 1, KEY_WORDS), np.uint64)
+    run_bounds = np.empty(colon_count + 1, np.int64)
+    bounds = np.empty(2 * colon_count, np.int64)
+    valid = np.ones(1, np.bool_)
+    truths, faults = np.empty(1, np.uint8), np.empty(1, np.uint8)
+    places = np.empty(1, np.int64)
+    offsets = np.array([0, len(text)])
+    limits = (len(text), colon_count)  # kept by the caller
+    written = (truths, faults)
+    made = (run_bounds, bounds)
+    reading.read_rows(_address(text), offsets, *limits, valid, rows, keys, *made, *written, places)
+    if faults[0]:
+        raise MalformedGtidSet.at(
+            text, position=int(places[0]), expected=reading.EXPECTED[faults[0]]
+        )
+    run_count = int(rows[1])
+    if run_count > tsids_max:
+        raise GtidSetTooLarge("TSIDs", tsids_max + 1, tsids_max)
+    edges = run_bounds[: run_count + 1].tolist()
+    return {
+        _key(words): settled(_taken(bounds[begin:end]))
+        for words, begin, end in zip(keys[:run_count].tolist(), edges[:-1], edges[1:], strict=True)
+    }
+
+
+def write(boundaries: array[int]) -> str:
+    """Write `1-2:5`."""
+    room = np.empty(len(boundaries) // 2 * writing.INTERVAL_CHARS_MAX, np.uint8)
+    length = writing.write_run_bounds(room, 0, _seen(boundaries))
+    return str(room[1:length].data, "ascii")  # behind the first colon
+
+
+def _key(words: list[int]) -> str:
+    key = uuid_key(f"{words[0]:016x}{words[1]:016x}")
+    if not words[_FIRST_TAG_WORD]:
+        return key
+    tag = b"".join(word.to_bytes(8, "big") for word in words[_FIRST_TAG_WORD:])
+    return f"{key}:{tag.decode().rstrip(chr(0))}"
+
+
+def _address(text: str) -> int:
+    assert text.isascii(), "only ASCII text is kept as bytes"
+    address: Any = _address_of(text, None)
+    return int(address)
+
+
+def _seen(numbers: array[int]) -> Numbers:
+    """Look at an array where it is, for reading."""
+    seen: Numbers = np.frombuffer(numbers, np.int64)
+    seen.flags.writeable = False
+    return seen
+
+
+def _taken(numbers: Numbers) -> array[int]:
+    taken: array[int] = array("q")
+    taken.frombytes(numbers.data.cast("B"))
+    return taken

@@ -12,12 +12,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gtid.arrow_text import flat_text, text_buffers, validity
 from gtid.errors import GtidError, MalformedGtidSet
 from gtid.gtid_set import GtidSet
 from gtid.kernels import combining, measuring, reading, writing
@@ -115,8 +116,8 @@ class GtidSetColumn:
         Null in, null out. A malformed row, or one beyond the limits (which are per row, as in
         GtidSet.parse), is null too; see `error`. Raises pyarrow.ArrowInvalid for other types.
         """
-        array = _flat(texts)
-        data, offsets = _buffers(array)
+        array = flat_text(texts)
+        data, offsets = text_buffers(array)
         valid = np.array(array.is_valid(), dtype=np.bool_)
         address = data.ctypes.data
         colons = reading.count_colons(address + offsets[0], address + offsets[-1])
@@ -199,7 +200,7 @@ class GtidSetColumn:
             offsets = offsets.astype(np.int32)
         else:
             kind = pa.large_string()
-        buffers = [_validity(self._valid), pa.py_buffer(offsets), pa.py_buffer(text[:written])]
+        buffers = [validity(self._valid), pa.py_buffer(offsets), pa.py_buffer(text[:written])]
         return pa.Array.from_buffers(kind, len(self), buffers)
 
     # -- two columns ------------------------------------------------------------------------
@@ -227,6 +228,15 @@ class GtidSetColumn:
     def is_disjoint(self, other: GtidSetColumn) -> pa.BooleanArray:
         """Tell of each row whether no GTID is in both."""
         return self._nothing_of(other, combining.BOTH)
+
+    def is_subset_at(self, rows: Numbers, other: GtidSetColumn, other_rows: Numbers) -> Flags:
+        """Tell for each place whether `other` holds, in its row, all of ours; no row is a null.
+
+        Any row of one may be held against any of the other, as often as need be.
+        """
+        assert self._valid[rows].all(), "a null is no subset"
+        assert other._valid[other_rows].all(), "a null holds nothing"
+        return ~self._found(combining.LEFT_ONLY, rows, other, other_rows)
 
     # -- one column -------------------------------------------------------------------------
 
@@ -278,7 +288,7 @@ class GtidSetColumn:
         arrays = self._arrays
         counts = np.empty((len(self), 2), np.uint64)
         measuring.count_rows(arrays.rows, arrays.run_bounds, arrays.bounds, counts)
-        buffers = [_validity(self._valid), pa.py_buffer(counts)]
+        buffers = [validity(self._valid), pa.py_buffer(counts)]
         return pa.Array.from_buffers(_COUNT, len(self), buffers)
 
     def interval_count(self) -> pa.Int64Array:
@@ -321,9 +331,13 @@ class GtidSetColumn:
 
     def _nothing_of(self, other: GtidSetColumn, table: int) -> pa.BooleanArray:
         valid = self._both_valid(other)
-        found = np.empty(len(self), np.bool_)
-        combining.find_rows(table, *self._arrays, *other._arrays, valid, found)
-        return pa.array(~found, mask=~valid)
+        rows = np.arange(len(self))
+        return pa.array(~self._found(table, rows, other, rows), mask=~valid)
+
+    def _found(self, table: int, rows: Numbers, other: GtidSetColumn, other_rows: Numbers) -> Flags:
+        found = np.empty(len(rows), np.bool_)
+        combining.find_rows(table, *self._arrays, rows, *other._arrays, other_rows, found)
+        return found
 
     def _both_valid(self, other: GtidSetColumn) -> Flags:
         if len(self) != len(other):
@@ -338,35 +352,6 @@ class GtidSetColumn:
 
     def _room_for(self, arrays: _Arrays) -> _Arrays:
         return _Arrays.with_room(rows=len(self), runs=len(arrays.keys), bounds=len(arrays.bounds))
-
-
-def _flat(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return the text in one piece, as `string` or `large_string`."""
-    if isinstance(texts, pa.ChunkedArray):
-        if texts.num_chunks != 1:
-            texts = texts.cast(pa.large_string())
-        texts = texts.chunk(0) if texts.num_chunks == 1 else texts.combine_chunks()
-    if texts.type not in (pa.string(), pa.large_string()):
-        texts = texts.cast(pa.large_string())
-    return texts
-
-
-def _buffers(array: pa.Array) -> tuple[Bytes, Numbers]:
-    """Return the bytes of a text column and where its rows begin in them."""
-    _, places, content = array.buffers()
-    data: Any = np.frombuffer(content if content is not None else b"", np.uint8)
-    data.flags.writeable = False
-    if places is None or not len(array):
-        return data[:0], np.zeros(len(array) + 1, np.int64)
-    width = np.int32 if array.type == pa.string() else np.int64
-    offsets = np.frombuffer(
-        places, width, count=len(array) + 1, offset=array.offset * width().nbytes
-    )
-    return data, offsets.astype(np.int64)
-
-
-def _validity(valid: Flags) -> pa.Buffer | None:
-    return None if valid.all() else pa.array(valid).buffers()[1]
 
 
 def _refusal(text: str, limits: tuple[int, int]) -> GtidError:

@@ -139,26 +139,25 @@ def find_rows(
     left_keys: Words,
     left_run_bounds: Numbers,
     left_bounds: Numbers,
+    left_chosen: Numbers,
     right_rows: Numbers,
     right_keys: Words,
     right_run_bounds: Numbers,
     right_bounds: Numbers,
-    valid: Flags,
+    right_chosen: Numbers,
     found: Flags,
 ) -> None:
-    """Tell of each valid row whether the combination of left and right has any GTID in it."""
-    for row in range(len(valid)):
-        found[row] = False
-        if not valid[row]:
-            continue
-        i, i_end = left_rows[row], left_rows[row + 1]
-        j, j_end = right_rows[row], right_rows[row + 1]
+    """Tell of each chosen pair of rows whether their combination has any GTID in it."""
+    for pair in range(len(found)):
+        found[pair] = False
+        i, i_end = left_rows[left_chosen[pair]], left_rows[left_chosen[pair] + 1]
+        j, j_end = right_rows[right_chosen[pair]], right_rows[right_chosen[pair] + 1]
         while i < i_end or j < j_end:
             order = -1 if j == j_end else 1
             if i < i_end and j < j_end:
                 order = key_order(left_keys, i, right_keys, j)
             if order == 0:
-                found[row] = sweep_finds(
+                found[pair] = sweep_finds(
                     left_bounds[left_run_bounds[i] : left_run_bounds[i + 1]],
                     right_bounds[right_run_bounds[j] : right_run_bounds[j + 1]],
                     table,
@@ -166,10 +165,10 @@ def find_rows(
                 i += 1
                 j += 1
             elif order < 0:
-                found[row] = table & LEFT_ONLY != 0
+                found[pair] = table & LEFT_ONLY != 0
                 i += 1
             else:
-                found[row] = table & RIGHT_ONLY != 0
+                found[pair] = table & RIGHT_ONLY != 0
                 j += 1
-            if found[row]:
+            if found[pair]:
                 break

@@ -6,14 +6,15 @@
    are judged all the same.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from gtid_audit.answers import Answer, InFiles, InMemory
 from gtid_audit.exits import UsageProblem
-from gtid_audit.report import AuditReport, Engine, report_of
+from gtid_audit.report import Engine, report_of
 from topology.adapters.collect_fleet import Collected, CollectionFailed, Say, collect_fleet
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit import audit_or_unknown, defect, unjudged
@@ -21,18 +22,13 @@ from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot
 
+if TYPE_CHECKING:  # PySpark is imported only where it is used
+    from spark_audit.adapters.results import Results
+
 # Below this many clusters Spark would take longer to start than the local engine to finish.
 SPARK_CLUSTERS_MIN: Final = 20_000
 _ROWS_OF_A_PAIR: Final = 4  # two servers, two readings
 INSTALL_SPARK: Final = "pip install 'gtid-audit[spark]'"
-
-
-@dataclass(frozen=True, slots=True)
-class Audited:
-    """A report, and the snapshots it was made of where they are at hand (for pictures, plans)."""
-
-    report: AuditReport
-    snapshots: tuple[ClusterSnapshot, ...] = ()
 
 
 def engine_for(chosen: str, *, cluster_count: int) -> Engine:
@@ -42,38 +38,60 @@ def engine_for(chosen: str, *, cluster_count: int) -> Engine:
     return Engine(chosen)
 
 
-def audit_fleet(
-    fleet: Fleet, *, engine: Engine, store_in: Path | None, say: Say | None = None
-) -> Audited:
-    """Read a fleet and judge it; keep the snapshots in a directory if one is given."""
-    if engine is Engine.SPARK or store_in is not None:
-        require_parquet()
-    if engine is Engine.SPARK:
-        require_spark()
-    collected = list(collect_fleet(fleet, say=say))
-    snapshots = _snapshots(collected)
-    failed = [_failed(each) for each in collected if isinstance(each, CollectionFailed)]
-    run = store(store_in, snapshots) if store_in is not None and snapshots else None
+def audit_fleet(fleet: Fleet, *, store_in: Path | None = None, say: Say | None = None) -> InMemory:
+    """Read a fleet and judge it here; keep the snapshots in a directory if one is given."""
+    snapshots, failed, _ = _collect(fleet, store_in, say)
+    audits = [audit_or_unknown(snapshot, fleet.policy) for snapshot in snapshots]
+    return InMemory(report_of(Engine.LOCAL, [*audits, *failed]), snapshots)
+
+
+@contextmanager
+def answer_of_fleet(
+    fleet: Fleet, *, engine: Engine, out: Path | None, say: Say | None = None
+) -> Iterator[Answer]:
+    """Read a fleet and judge it. With `out`, keep the snapshots and what Spark finds there.
+
+    What Spark found can be read as long as the context lasts. Raises UsageProblem.
+    """
     if engine is Engine.LOCAL:
-        audits = [audit_or_unknown(snapshot, fleet.policy) for snapshot in snapshots]
-    else:
-        audits = list(_on_spark(snapshots, fleet.policy, run))
-    return Audited(report_of(engine, [*audits, *failed]), snapshots)
+        yield audit_fleet(fleet, store_in=out, say=say)
+        return
+    require_spark()
+    with _directory_or_scratch(out) as directory:
+        snapshots, failed, run = _collect(fleet, directory, say)
+        if run is None:  # nothing was stored: there is nothing for Spark to judge
+            yield InMemory(report_of(engine, failed), snapshots)
+            return
+        with _on_spark(run, directory, fleet.policy, failed) as results:
+            yield InFiles(results, kept=out is not None)
 
 
-def audit_stored(directory: Path, *, engine: Engine, policy: Policy) -> AuditReport:
-    """Judge the latest stored snapshots below a directory. Raises UsageProblem."""
+@contextmanager
+def answer_of_stored(
+    directory: Path, *, engine: Engine, policy: Policy, out: Path | None = None
+) -> Iterator[Answer]:
+    """Judge the latest stored snapshots below a directory. With `out`, keep what Spark finds there.
+
+    What Spark found can be read as long as the context lasts. Raises UsageProblem.
+    """
     require_parquet()
+    if engine is Engine.SPARK:
+        with (
+            _directory_or_scratch(out) as results_below,
+            _on_spark(directory, results_below, policy) as results,
+        ):
+            yield InFiles(results, kept=out is not None)
+        return
+    if out is not None:
+        raise UsageProblem("results with their history are written by --engine spark")
+    from spark_audit.adapters.local import audit_snapshots_locally
     from topology.adapters.parquet import NoSnapshots, UnreadableSnapshots
 
     try:
-        if engine is Engine.SPARK:
-            return report_of(engine, _stored_on_spark(directory, policy))
-        from spark_audit.adapters.local import audit_snapshots_locally
-
-        return report_of(engine, audit_snapshots_locally(directory, policy=policy))
+        audits = audit_snapshots_locally(directory, policy=policy)
     except (NoSnapshots, UnreadableSnapshots) as problem:
         raise UsageProblem(str(problem)) from problem
+    yield InMemory(report_of(engine, audits))
 
 
 def store(directory: Path, snapshots: Iterable[ClusterSnapshot]) -> Path:
@@ -129,24 +147,50 @@ def _snapshots(collected: Iterable[Collected]) -> tuple[ClusterSnapshot, ...]:
     return tuple(sorted(found, key=lambda snapshot: snapshot.cluster))
 
 
-def _on_spark(
-    snapshots: tuple[ClusterSnapshot, ...], policy: Policy, run: Path | None
-) -> tuple[ClusterAudit, ...]:
-    if not snapshots:
-        return ()
-    if run is not None:
-        return _stored_on_spark(run, policy)
+def _collect(
+    fleet: Fleet, store_in: Path | None, say: Say | None
+) -> tuple[tuple[ClusterSnapshot, ...], list[ClusterAudit], Path | None]:
+    """Read a fleet: the snapshots, what could not be read by a defect of ours, the stored run."""
+    if store_in is not None:
+        require_parquet()
+    collected = list(collect_fleet(fleet, say=say))
+    snapshots = _snapshots(collected)
+    failed = [_failed(each) for each in collected if isinstance(each, CollectionFailed)]
+    run = store(store_in, snapshots) if store_in is not None and snapshots else None
+    return snapshots, failed, run
+
+
+@contextmanager
+def _directory_or_scratch(directory: Path | None) -> Iterator[Path]:
+    if directory is not None:
+        yield directory
+        return
     with TemporaryDirectory(prefix="gtid-audit-") as scratch:
-        return _stored_on_spark(store(Path(scratch), snapshots), policy)
+        yield Path(scratch)
 
 
-def _stored_on_spark(directory: Path, policy: Policy) -> tuple[ClusterAudit, ...]:
+@contextmanager
+def _on_spark(
+    snapshots: Path, out: Path, policy: Policy, more: Sequence[ClusterAudit] = ()
+) -> Iterator["Results"]:
     require_spark()
-    from spark_audit.adapters.job import audit_snapshots_with_spark
-    from spark_audit.adapters.session import JavaMissing, SparkNotStarted
+    from spark_audit.adapters.job import audit_stored
+    from spark_audit.adapters.results import ResultsDiffer
+    from spark_audit.adapters.session import JavaMissing, SparkNotStarted, local_session
+    from topology.adapters.parquet import NoSnapshots, UnreadableSnapshots, latest_run
 
     try:
-        return audit_snapshots_with_spark(directory, policy=policy)
+        run = latest_run(snapshots)  # before Java is started for nothing
+        with local_session() as session:
+            try:
+                results = audit_stored(
+                    session, snapshots=str(run), out=str(out), policy=policy, more=more
+                )
+            except OSError as error:
+                raise UsageProblem(f"{out}: {error.strerror or error}") from error
+            yield results
+    except (NoSnapshots, UnreadableSnapshots, ResultsDiffer) as problem:
+        raise UsageProblem(str(problem)) from problem
     except (JavaMissing, SparkNotStarted) as problem:
         raise UsageProblem(str(problem)) from problem
 

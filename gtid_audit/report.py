@@ -3,14 +3,16 @@
 Pure: the same judgements give the same report and the same document. It reads no clock.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from topology import json_items
 from topology.findings import ClusterAudit, Finding, Unknown, Verdict, worst_verdict
-from topology.records import finding_to_record, time_to_text, unknown_to_record
+from topology.json_items import item_text
+from topology.records import Record, finding_to_record, time_to_text, unknown_to_record
 
 
 class Engine(Enum):
@@ -54,24 +56,56 @@ class AuditReport:
         """Return what was not read, cluster by cluster."""
         return tuple(unknown for audit in self.audits for unknown in audit.unknown)
 
+    def document_pieces(self) -> Iterator[str]:
+        """Give the JSON document of the contract, in pieces that are written one after another."""
+        lists: dict[str, Iterator[Record]] = {
+            "clusters": map(_cluster_record, self.audits),
+            "findings": map(finding_to_record, self.findings),
+            "unknown": map(unknown_to_record, self.unknown),
+        }
+        return document_pieces(
+            self.engine,
+            audited_at=self.audited_at,
+            verdict=self.verdict,
+            lists={name: map(item_text, records) for name, records in lists.items()},
+        )
+
     def to_document(self) -> dict[str, Any]:
         """Return the report as plain values, in the order in which they are written."""
         return {
-            "audited_at": time_to_text(self.audited_at) if self.audited_at else None,
-            "engine": self.engine.value,
-            "verdict": self.verdict.value,
-            "clusters": [
-                {
-                    "cluster": audit.cluster,
-                    "verdict": audit.verdict.value,
-                    "servers": list(audit.servers),
-                    "read_at": time_to_text(audit.read_at) if audit.read_at else None,
-                }
-                for audit in self.audits
-            ],
+            **_head(self.engine, self.audited_at, self.verdict),
+            "clusters": [_cluster_record(audit) for audit in self.audits],
             "findings": [finding_to_record(finding) for finding in self.findings],
             "unknown": [unknown_to_record(unknown) for unknown in self.unknown],
         }
+
+
+def document_pieces(
+    engine: Engine,
+    *,
+    audited_at: datetime | None,
+    verdict: Verdict,
+    lists: Mapping[str, Iterable[str]],
+) -> Iterator[str]:
+    """Give the JSON document of an audit whose lists are texts already (json_items.py)."""
+    return json_items.document_pieces(_head(engine, audited_at, verdict), lists)
+
+
+def _head(engine: Engine, audited_at: datetime | None, verdict: Verdict) -> Record:
+    return {
+        "audited_at": time_to_text(audited_at) if audited_at else None,
+        "engine": engine.value,
+        "verdict": verdict.value,
+    }
+
+
+def _cluster_record(audit: ClusterAudit) -> Record:
+    return {
+        "cluster": audit.cluster,
+        "verdict": audit.verdict.value,
+        "servers": list(audit.servers),
+        "read_at": time_to_text(audit.read_at) if audit.read_at else None,
+    }
 
 
 def report_of(engine: Engine, audits: Iterable[ClusterAudit]) -> AuditReport:

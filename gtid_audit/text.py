@@ -7,7 +7,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -20,7 +20,15 @@ from rich.text import Text
 from gtid_audit.output import printable, write
 from gtid_audit.pictures import Cell, arrows_of, bars_of
 from gtid_audit.report import AuditReport
-from topology.findings import ClusterAudit, Evidence, Finding, Severity, Strategy, Verdict
+from topology.findings import (
+    ClusterAudit,
+    Evidence,
+    Finding,
+    Severity,
+    Strategy,
+    Unknown,
+    Verdict,
+)
 from topology.snapshot import ClusterSnapshot
 
 WIDTH_WITHOUT_TERMINAL: Final = 100
@@ -30,7 +38,7 @@ UNKNOWN_SHOWN_MAX: Final = 20
 ARROWS_SHOWN_MAX: Final = 12
 EVIDENCE_CHARACTERS_MAX: Final = 600
 
-_VERDICT_STYLE: Final = {
+VERDICT_STYLE: Final = {
     Verdict.OK: "bold black on green",
     Verdict.WARNING: "bold black on yellow",
     Verdict.CRITICAL: "bold white on red",
@@ -77,20 +85,22 @@ def show_report(report: AuditReport, *, snapshots: Iterable[ClusterSnapshot] = (
     loud = [each for each in report.findings if _is_loud(each)]
     loud.sort(key=lambda finding: finding.severity is not Severity.CRITICAL)
     for finding in loud[:FINDINGS_SHOWN_MAX]:
-        parts += _finding(finding, taken.get(finding.cluster), name_cluster=len(report.audits) > 1)
-    parts += _rest(len(loud), FINDINGS_SHOWN_MAX, "findings")
+        parts += finding_parts(
+            finding, taken.get(finding.cluster), name_cluster=len(report.audits) > 1
+        )
+    parts += rest_of(len(loud), FINDINGS_SHOWN_MAX, "findings")
     quiet = [each for each in report.findings if each.severity is Severity.INFO]
     if len(report.audits) == 1 and quiet:
         parts += [Text(), labelled((each.code, line_of(each.explanation)) for each in quiet)]
-    parts += _unknown(report)
+    parts += unknown_parts(report.unknown, name_cluster=len(report.audits) > 1)
     if loud:
-        parts += [Text(), _next_steps(loud)]
+        parts += [Text(), next_steps(loud)]
     show(*parts)
 
 
 def verdict_line(report: AuditReport) -> Text:
     """Say the verdict and what it is about, on one line."""
-    line = Text(f" {report.verdict.value} ", style=_VERDICT_STYLE[report.verdict])
+    line = Text(f" {report.verdict.value} ", style=VERDICT_STYLE[report.verdict])
     servers = sum(len(audit.servers) for audit in report.audits)
     about = [report.audits[0].cluster] if len(report.audits) == 1 else []
     if len(report.audits) != 1:
@@ -104,7 +114,7 @@ def verdict_line(report: AuditReport) -> Text:
             about.append(f"{number:,} {severity.value}")
     if report.unknown:
         about.append(counted(len(report.unknown), "fact") + " not read")
-    about.append(f"read {_moment(report.audited_at)}")
+    about.append(f"read {moment_of(report.audited_at)}")
     line.append("  " + " · ".join(printable(each) for each in about), style="default")
     return line
 
@@ -133,7 +143,7 @@ def _topology(snapshot: ClusterSnapshot | None) -> list[RenderableType]:
             state = "no channels" if server.channels is not None else "channels not read"
             grid.add_row(Text(printable(server.name)), Text(), Text(), Text(state, style=QUIET))
     parts: list[RenderableType] = [Text(), Padding(grid, (0, 0, 0, 2))]
-    return parts + _rest(len(arrows), ARROWS_SHOWN_MAX, "channels")
+    return parts + rest_of(len(arrows), ARROWS_SHOWN_MAX, "channels")
 
 
 def _clusters(report: AuditReport) -> RenderableType:
@@ -146,11 +156,11 @@ def _clusters(report: AuditReport) -> RenderableType:
     for audit in loud[:CLUSTERS_SHOWN_MAX]:
         table.add_row(
             Text(printable(audit.cluster)),
-            Text(f" {audit.verdict.value} ", style=_VERDICT_STYLE[audit.verdict]),
+            Text(f" {audit.verdict.value} ", style=VERDICT_STYLE[audit.verdict]),
             Text(str(len(audit.servers))),
             Text(_codes(audit)),
         )
-    parts = [table, *_rest(len(loud), CLUSTERS_SHOWN_MAX, "clusters")]
+    parts = [table, *rest_of(len(loud), CLUSTERS_SHOWN_MAX, "clusters")]
     if len(loud) < len(report.audits):
         parts.append(Text(f"the other {len(report.audits) - len(loud):,} OK", style=QUIET))
     return Padding(Group(*parts), (0, 0, 0, 2))
@@ -167,9 +177,10 @@ def _codes(audit: ClusterAudit) -> str:
     return ", ".join(said)
 
 
-def _finding(
+def finding_parts(
     finding: Finding, snapshot: ClusterSnapshot | None, *, name_cluster: bool
 ) -> list[RenderableType]:
+    """Show one finding: where, what, its proof and what to do, and since when if runs tell."""
     title = Text(f"{finding.code} {finding.name}", style=_SEVERITY_STYLE[finding.severity])
     title.append(f"  {finding.severity.value}, {finding.grade.value}", style=QUIET)
     rows: list[tuple[str, RenderableType]] = [("where", _where(finding, name_cluster=name_cluster))]
@@ -182,8 +193,10 @@ def _finding(
     rows.append(("proof", _evidence(finding.evidence)))
     if finding.strategies:
         rows.append(("do", _strategies(finding.strategies)))
+    if finding.first_seen < finding.last_seen:
+        rows.append(("since", Text(moment_of(finding.first_seen))))
     if finding.deadline is not None:
-        rows.append(("until", Text(_moment(finding.deadline), style="bold")))
+        rows.append(("until", Text(moment_of(finding.deadline), style="bold")))
     rows.append(("id", Text(finding.id, style=QUIET)))
     return [Text(), Rule(title, align="left", characters="─", style=QUIET), labelled(rows)]
 
@@ -250,24 +263,26 @@ def _strategies(strategies: Iterable[Strategy]) -> RenderableType:
     return grid
 
 
-def _unknown(report: AuditReport) -> Iterator[RenderableType]:
-    if not report.unknown:
+def unknown_parts(
+    unknown: Sequence[Unknown], *, name_cluster: bool, more: int = 0
+) -> Iterator[RenderableType]:
+    """Show what was not read; `more` of it is not at hand."""
+    if not unknown:
         return
     # The two readings fail alike, and one line says it.
-    seen = dict.fromkeys(
-        (each.cluster, each.server, each.fact, each.reason) for each in report.unknown
-    )
+    seen = dict.fromkeys((each.cluster, each.server, each.fact, each.reason) for each in unknown)
     yield Text()
     yield Text("Not read, and so not judged (gtid-audit explain U1):", style="bold magenta")
     grid = Table.grid(padding=(0, 2, 0, 0))
     for cluster, server, fact, reason in list(seen)[:UNKNOWN_SHOWN_MAX]:
-        name = server if len(report.audits) == 1 else f"{cluster}/{server}"
+        name = f"{cluster}/{server}" if name_cluster else server
         grid.add_row(line_of(name), Text(fact, style="bold"), line_of(reason))
     yield Padding(grid, (0, 0, 0, 2))
-    yield from _rest(len(seen), UNKNOWN_SHOWN_MAX, "facts")
+    yield from rest_of(len(seen) + more, UNKNOWN_SHOWN_MAX, "facts")
 
 
-def _next_steps(findings: list[Finding]) -> Text:
+def next_steps(findings: Sequence[Finding]) -> Text:
+    """Say which commands lead on from here."""
     code = findings[0].code
     line = Text("Next: ", style="bold")
     line.append(f"gtid-audit explain {code}", style="default")
@@ -285,7 +300,7 @@ def labelled(rows: Iterable[tuple[str, RenderableType]]) -> RenderableType:
     return Padding(grid, (0, 0, 0, 2))
 
 
-def _rest(count: int, shown: int, noun: str) -> list[RenderableType]:
+def rest_of(count: int, shown: int, noun: str) -> list[RenderableType]:
     """Say how many were left out, if any."""
     if count <= shown:
         return []
@@ -302,5 +317,6 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def _moment(moment: datetime | None) -> str:
+def moment_of(moment: datetime | None) -> str:
+    """Say when, to the second."""
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment is not None else "never"

@@ -81,8 +81,9 @@ def findings_in_order(findings: DataFrame) -> DataFrame:
 
 
 def worst_findings_first(findings: DataFrame) -> DataFrame:
-    """Sort for somebody who reads only the first of them."""
-    return findings.orderBy(severity_rank(), "cluster", "code", "id")
+    """Sort for somebody who reads only the first: warnings and worse, without what was not read."""
+    loud = (sf.col("severity") != Severity.INFO.value) & (sf.col("code") != "U1")
+    return findings.where(loud).orderBy(severity_rank(), "cluster", "code", "id")
 
 
 def unknown_in_order(unknown: DataFrame) -> DataFrame:

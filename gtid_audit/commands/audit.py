@@ -4,7 +4,7 @@
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,7 +21,11 @@ from gtid_audit.commands.options import (
     seconds_of,
 )
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import progress, warn, write_json, write_line
+from gtid_audit.output import progress, warn, write, write_json, write_line
+
+if TYPE_CHECKING:
+    from gtid_audit.answers import Answer
+    from gtid_audit.report import Engine
 
 DsnA = Annotated[str, typer.Argument(metavar="DSN_A", help="mysql://user@host:port/?option=value")]
 DsnB = Annotated[str, typer.Argument(metavar="DSN_B", help="The other server, likewise.")]
@@ -66,7 +70,10 @@ def audit(
     ] = None,
     engine: EngineOption = EngineChoice.AUTO,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Keep the snapshots, as Parquet.")
+        Path | None,
+        typer.Option(
+            "--out", metavar="DIR", help="Keep the snapshots, and what Spark finds, as Parquet."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
@@ -77,29 +84,42 @@ def audit(
 
     if (fleet is None) and (snapshots is None):
         raise UsageProblem("audit needs --fleet FILE, or --snapshots DIR")
-    if snapshots is not None and (cluster is not None or out is not None):
-        raise UsageProblem("--cluster and --out are for live servers, not for --snapshots")
+    if snapshots is not None and cluster is not None:
+        raise UsageProblem("--cluster is for live servers, not for --snapshots")
     settings = load(fleet, cluster) if fleet is not None else None
     if snapshots is not None:
-        count = engines.count_stored(snapshots) if engine is EngineChoice.AUTO else 0
-        report = engines.audit_stored(
-            snapshots,
-            engine=engines.engine_for(engine.value, cluster_count=count),
-            policy=settings.policy if settings else Policy(),
-        )
-        audited = engines.Audited(report)
-    else:
-        assert settings is not None, "one of the two was given"
-        chosen = engines.engine_for(engine.value, cluster_count=len(settings.clusters))
-        with progress() as line:
-            audited = engines.audit_fleet(settings, engine=chosen, store_in=out, say=line.say)
-    if as_json:
-        write_json(audited.report.to_document())
-    else:
-        from gtid_audit.text import show_report
+        chosen = _engine_for_stored(engine, snapshots, out)
+        policy = settings.policy if settings else Policy()
+        with engines.answer_of_stored(snapshots, engine=chosen, policy=policy, out=out) as answer:
+            return _say(answer, as_json=as_json)
+    assert settings is not None, "one of the two was given"
+    chosen = engines.engine_for(engine.value, cluster_count=len(settings.clusters))
+    with (
+        progress() as line,
+        engines.answer_of_fleet(settings, engine=chosen, out=out, say=line.say) as answer,
+    ):
+        line.clear()
+        return _say(answer, as_json=as_json)
 
-        show_report(audited.report, snapshots=audited.snapshots)
-    return exits.status_of(audited.report.verdict)
+
+def _engine_for_stored(choice: EngineChoice, snapshots: Path, out: Path | None) -> "Engine":
+    from gtid_audit import engines
+    from gtid_audit.report import Engine
+
+    if choice is not EngineChoice.AUTO:
+        return Engine(choice.value)
+    if out is not None:  # results are asked for, and Spark writes them
+        return Engine.SPARK
+    return engines.engine_for(choice.value, cluster_count=engines.count_stored(snapshots))
+
+
+def _say(answer: "Answer", *, as_json: bool) -> int:
+    if as_json:
+        for piece in answer.document():
+            write(piece)
+    else:
+        answer.show()
+    return exits.status_of(answer.verdict)
 
 
 def snapshot(

@@ -29,7 +29,7 @@ def serve(
 
     from gtid_audit import engines
     from gtid_audit.fleet import load
-    from gtid_audit.report import AuditReport, Engine
+    from gtid_audit.report import AuditReport
     from gtid_audit.service import AuditService
     from gtid_audit.web import WebServer, parse_address
 
@@ -37,7 +37,7 @@ def serve(
     settings = load(fleet, None)
 
     def audit() -> AuditReport:
-        return engines.audit_fleet(settings, engine=Engine.LOCAL, store_in=None).report
+        return engines.audit_fleet(settings).report
 
     service = AuditService(
         audit, interval_seconds=interval, report_failure=lambda text: warn(f"audit failed: {text}")

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from spark_audit.adapters.java import class_archive, require_java
-from spark_audit.adapters.job import audit_snapshots_with_spark
+from spark_audit.adapters.job import audit_stored
 from spark_audit.adapters.session import local_session
 from topology.adapters.parquet import write_snapshots
 from topology.policy import Policy
@@ -41,7 +41,7 @@ def make_class_archive() -> Path:
         stored, written = Path(scratch) / "snapshots", Path(scratch) / archive.name
         write_snapshots(stored, [_unread_cluster()])
         with local_session(archive_to=written) as session:
-            audit_snapshots_with_spark(stored, policy=Policy(), session=session)
+            audit_stored(session, snapshots=str(stored), out=str(stored), policy=Policy())
         if not written.exists():
             raise ArchiveNotMade("Java wrote no class archive; Spark works without one, slower")
         written.rename(archive)

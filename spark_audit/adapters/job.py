@@ -1,55 +1,110 @@
-"""The Spark engine: stored snapshots in, findings out, judged on the executors.
+"""The Spark engine: stored snapshots in, results in Parquet out, judged on the executors.
 
-1. The driver finds the run and looks at the foot of each file; the rows are read, grouped and
-   judged by the executors. Only the judgements come back.
+1. The driver finds the run and looks at the foot of each file; the rows are read, grouped, judged
+   and written by the executors. A summary comes back, however large the fleet.
 2. The same findings, byte for byte, as the local engine: both ask spark_audit/judge.py.
+3. `audits_of_run` alone knows how judgements come about; the rest takes any DataFrame of AUDITS.
 """
 
 import re
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from spark_audit.adapters.session import local_session
-from spark_audit.schema import SNAPSHOTS
+from spark_audit.adapters.results import Results, write_results
+from spark_audit.adapters.runs import RunName, runs_newest_first
+from spark_audit.adapters.storage import storage_of
+from spark_audit.schema import AUDIT_SCHEMA, AUDITS, SNAPSHOTS
 from spark_audit.transforms import audits_of
 from topology.adapters.parquet import (
+    NoSnapshots,
     UnreadableSnapshots,
     files_of_run,
     latest_run,
-    records_of_table,
+    table_of_records,
 )
 from topology.findings import ClusterAudit
 from topology.policy import Policy
-from topology.records import audit_from_record
+from topology.records import audit_to_record
 
 _FILE_NOT_READ: Final = re.compile(r"\[FAILED_READ_FILE[^]]*\] (?P<said>.*)")  # names the file
 
 
-def audit_snapshots_with_spark(
-    directory: Path, *, policy: Policy, session: SparkSession | None = None
-) -> tuple[ClusterAudit, ...]:
-    """Audit the latest complete run below `directory`, clusters in order of name.
+def audits_of_run(session: SparkSession, run: str, *, policy: Policy) -> DataFrame:
+    """Return AUDITS of one complete snapshot run, nothing of it evaluated yet.
 
-    Without a session, one is started on all cores of this machine and stopped again. A cluster that
-    cannot be judged has the verdict UNKNOWN. Raises NoSnapshots and UnreadableSnapshots
-    (topology/adapters/parquet.py), JavaMissing and SparkNotStarted (session.py).
+    `run` is a place as storage.py takes it. Raises NoSnapshots and UnreadableSnapshots for a run of
+    this machine; what is wrong with files elsewhere shows when they are read.
     """
-    files = files_of_run(latest_run(directory))
-    with local_session() if session is None else nullcontext(session) as spark:
-        # The scheme is said because a cluster's default file system may be another.
-        paths = [f"file://{file.resolve()}" for file in files]
-        snapshots = spark.read.schema(SNAPSHOTS).parquet(*paths)
-        try:
-            judged = audits_of(snapshots, policy=policy).toArrow()
-        except (PySparkException, Py4JJavaError) as error:  # it comes as either
-            unread = _FILE_NOT_READ.search(str(error))
-            if unread is None:
-                raise
-            raise UnreadableSnapshots(unread["said"]) from error
-    audits = [audit_from_record(record) for record in records_of_table(judged)]
-    return tuple(sorted(audits, key=lambda audit: audit.cluster))
+    return audits_of(session.read.schema(SNAPSHOTS).parquet(*_files_of(run)), policy=policy)
+
+
+def audit_stored(
+    session: SparkSession,
+    *,
+    snapshots: str,
+    out: str,
+    policy: Policy,
+    more: Sequence[ClusterAudit] = (),
+) -> Results:
+    """Audit the latest complete run below `snapshots` and write the results below `out`.
+
+    `more` are judgements of clusters that are not in the run, because they could not be read. A
+    cluster that cannot be judged has the verdict UNKNOWN. Raises NoSnapshots, UnreadableSnapshots
+    (topology/adapters/parquet.py), ResultsDiffer (results.py) and OSError.
+    """
+    run = latest_snapshots(session, snapshots)
+    audits = audits_of_run(session, run, policy=policy)
+    if more:
+        rows = table_of_records([audit_to_record(audit) for audit in more], AUDIT_SCHEMA)
+        audits = audits.unionByName(session.createDataFrame(rows, AUDITS))
+    with _readable():
+        return write_results(
+            session, audits, directory=out, run=RunName.of_place(run), policy=policy
+        )
+
+
+def latest_snapshots(session: SparkSession, directory: str) -> str:
+    """Return the newest complete snapshot run below a place, or the place if it is a run itself.
+
+    Raises NoSnapshots.
+    """
+    if _is_here(directory):
+        return str(latest_run(Path(directory.removeprefix("file://"))).resolve())
+    storage, root = storage_of(directory, session)
+    if root.rpartition("/")[2].startswith("run="):
+        return root
+    newest = next(runs_newest_first(storage, root), None)
+    if newest is None:
+        raise NoSnapshots(f"{directory}: no complete run (day=…/run=…) here")
+    return f"{root}/{newest.path}"
+
+
+def _files_of(run: str) -> list[str]:
+    if not _is_here(run):
+        return [run]
+    # The scheme is said because a cluster's default file system may be another.
+    folder = Path(run.removeprefix("file://"))
+    return [f"file://{file.resolve()}" for file in files_of_run(folder)]
+
+
+def _is_here(place: str) -> bool:
+    return urlsplit(place).scheme in ("", "file")
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Name the file that Spark could not read, as the local engine does."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:  # it comes as either
+        unread = _FILE_NOT_READ.search(str(error))
+        if unread is None:
+            raise
+        raise UnreadableSnapshots(unread["said"]) from error

@@ -34,11 +34,11 @@ from spark_audit.adapters.runs import COMPLETE, RunName, latest_before, runs_new
 from spark_audit.adapters.storage import Storage, storage_of
 from spark_audit.adapters.tables import RunTables, summarise
 from spark_audit.history import carried_over, with_first_seen
-from spark_audit.json_items import items_text
 from spark_audit.schema import FINDINGS
 from spark_audit.summary import FleetSummary, policy_digest
 from topology.adapters.parquet import records_of_table
 from topology.findings import Finding, Unknown
+from topology.json_items import items_text
 from topology.policy import Policy
 from topology.records import finding_from_record, time_to_text, unknown_from_record
 
@@ -71,7 +71,10 @@ class Results:
     summary: FleetSummary
 
     def worst_findings(self, limit: int) -> tuple[Finding, ...]:
-        """Return at most `limit` findings, the worst first."""
+        """Return at most `limit` findings that are not mere information, the worst first.
+
+        What was not read (U1) is told by `first_unknown`.
+        """
         rows = steps.worst_findings_first(self.tables.findings).limit(limit).toArrow()
         return tuple(finding_from_record(record) for record in records_of_table(rows))
 

@@ -118,15 +118,17 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("keeps", [True, False])
 def test_spark_judges_a_live_fleet(tmp_path: Path, *, keeps: bool) -> None:
     directory = tmp_path / "kept" if keeps else None
-    on_spark = engines.audit_fleet(LIVE, engine=Engine.SPARK, store_in=directory)
-    here = engines.audit_fleet(LIVE, engine=Engine.LOCAL, store_in=None)
-    assert on_spark.report.audits == here.report.audits
+    with engines.answer_of_fleet(LIVE, engine=Engine.SPARK, out=directory) as answer:
+        on_spark = "".join(answer.document())
+    here = "".join(engines.audit_fleet(LIVE).document())
+    assert on_spark == here.replace('"engine": "local"', '"engine": "spark"')
     assert (tmp_path / "kept").exists() is keeps
+    assert len(list((tmp_path / "kept").glob("audits/day=*/run=*/_SUCCESS"))) == keeps
 
 
 @pytest.mark.usefixtures("collected")
 def test_the_pictures_snapshots_are_in_order() -> None:
-    audited = engines.audit_fleet(LIVE, engine=Engine.LOCAL, store_in=None)
+    audited = engines.audit_fleet(LIVE)
     assert [snapshot.cluster for snapshot in audited.snapshots] == ["a", "b", "c"]
     assert [audit.cluster for audit in audited.report.audits] == ["a", "b", "c"]
 
@@ -135,7 +137,7 @@ def test_a_defect_in_reading_is_unknown_and_named(monkeypatch: pytest.MonkeyPatc
     failed = CollectionFailed("b")
     failed.__cause__ = RuntimeError("boom")
     monkeypatch.setattr(engines, "collect_fleet", lambda _fleet, **_say: iter((failed, healthy())))
-    audited = engines.audit_fleet(LIVE, engine=Engine.LOCAL, store_in=None)
+    audited = engines.audit_fleet(LIVE)
     assert [audit.cluster for audit in audited.report.audits] == ["b", "pair"]
     assert [audit.verdict for audit in audited.report.audits] == [Verdict.UNKNOWN, Verdict.OK]
     (unknown,) = audited.report.unknown

@@ -10,10 +10,12 @@ import pytest
 from spark_audit.adapters.java import JavaMissing, class_archive, require_java
 
 AUDIT = (
-    "import sys; from pathlib import Path;"
-    "from spark_audit.adapters.job import audit_snapshots_with_spark;"
-    "from topology.policy import Policy;"
-    "audit_snapshots_with_spark(Path(sys.argv[1]), policy=Policy())"
+    "import sys\n"
+    "from spark_audit.adapters.job import audit_stored\n"
+    "from spark_audit.adapters.session import local_session\n"
+    "from topology.policy import Policy\n"
+    "with local_session() as session:\n"
+    "    audit_stored(session, snapshots=sys.argv[1], out=sys.argv[1], policy=Policy())\n"
 )
 ADVICE = "apt-get install openjdk-17-jre-headless"
 

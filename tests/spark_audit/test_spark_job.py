@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from spark_audit.adapters.job import audit_snapshots_with_spark
+from gtid_audit.report import Engine, report_of
+from spark_audit.adapters.job import audit_stored, audits_of_run, latest_snapshots
 from spark_audit.adapters.local import audit_snapshots_locally
 from spark_audit.schema import AUDITS, SNAPSHOTS
 from spark_audit.transforms import audits_of
@@ -36,6 +37,21 @@ def bytes_of(audits: tuple[ClusterAudit, ...]) -> str:
     return json.dumps([audit_to_record(audit) for audit in audits])
 
 
+def document_of(stored: Path) -> str:
+    """Return what the Spark engine must print, as the local one would."""
+    audits = audit_snapshots_locally(stored, policy=POLICY)
+    return "".join(report_of(Engine.SPARK, audits).document_pieces())
+
+
+def audited_with_spark(
+    stored: Path, *, policy: Policy, session: SparkSession
+) -> tuple[ClusterAudit, ...]:
+    """Judge on Spark and bring everything here: it is a small fleet."""
+    judged = audits_of_run(session, latest_snapshots(session, str(stored)), policy=policy)
+    audits = [audit_from_record(record) for record in records_of_table(judged.toArrow())]
+    return tuple(sorted(audits, key=lambda audit: audit.cluster))
+
+
 def spoil(stored: Path) -> None:
     """Damage one row of each of three clusters, in three ways."""
     (file,) = files_of_run(latest_run(stored))
@@ -55,7 +71,7 @@ def spoil(stored: Path) -> None:
 
 def test_both_engines_find_the_same_byte_for_byte(stored: Path, spark: SparkSession) -> None:
     local = audit_snapshots_locally(stored, policy=POLICY)
-    fleet_wide = audit_snapshots_with_spark(stored, policy=POLICY, session=spark)
+    fleet_wide = audited_with_spark(stored, policy=POLICY, session=spark)
     assert bytes_of(fleet_wide) == bytes_of(local)
     findings = [finding_to_record(one) for audit in fleet_wide for one in audit.findings]
     assert json.dumps(findings) == json.dumps(
@@ -84,7 +100,7 @@ def test_the_zone_of_the_session_changes_nothing(stored: Path, spark: SparkSessi
     assert before == "UTC"
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
-        audits = audit_snapshots_with_spark(stored, policy=POLICY, session=spark)
+        audits = audited_with_spark(stored, policy=POLICY, session=spark)
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
     assert bytes_of(audits) == bytes_of(audit_snapshots_locally(stored, policy=POLICY))
@@ -95,7 +111,7 @@ def test_damaged_clusters_are_unknown_and_the_others_are_judged(
 ) -> None:
     whole = {audit.cluster: audit for audit in audit_snapshots_locally(stored, policy=POLICY)}
     spoil(stored)
-    audits = audit_snapshots_with_spark(stored, policy=POLICY, session=spark)
+    audits = audited_with_spark(stored, policy=POLICY, session=spark)
     assert bytes_of(audits) == bytes_of(audit_snapshots_locally(stored, policy=POLICY))
     by_cluster = {audit.cluster: audit for audit in audits}
     damaged = {"", "copied", "errant", "hole"}
@@ -118,7 +134,7 @@ def test_the_policy_reaches_the_executors(stored: Path, spark: SparkSession) -> 
     )
     uuids = frozenset(pair.findings[0].gtid_set.uuids)
     lenient = Policy(allowed_uuids=uuids)
-    audits = audit_snapshots_with_spark(stored, policy=lenient, session=spark)
+    audits = audited_with_spark(stored, policy=lenient, session=spark)
     assert bytes_of(audits) == bytes_of(audit_snapshots_locally(stored, policy=lenient))
     assert bytes_of(audits) != bytes_of(audit_snapshots_locally(stored, policy=POLICY))
 
@@ -127,7 +143,8 @@ def test_a_damaged_file_is_named_before_a_job_starts(stored: Path, spark: SparkS
     (file,) = files_of_run(latest_run(stored))
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(UnreadableSnapshots, match=file.name):
-        audit_snapshots_with_spark(stored, policy=POLICY, session=spark)
+        audit_stored(spark, snapshots=str(stored), out=str(stored), policy=POLICY)
+    assert list((stored / "audits").glob("**/*.parquet")) == []
 
 
 def test_data_that_cannot_be_read_is_an_error_with_the_name_of_the_file(
@@ -138,24 +155,23 @@ def test_data_that_cannot_be_read_is_an_error_with_the_name_of_the_file(
     file.write_bytes(content[:4] + b"\xff" * 400 + content[404:])
     assert files_of_run(latest_run(stored)) == (file,)  # its foot is sound
     with pytest.raises(UnreadableSnapshots, match=file.name):
-        audit_snapshots_with_spark(stored, policy=POLICY, session=spark)
+        audit_stored(spark, snapshots=str(stored), out=str(stored), policy=POLICY)
+    assert list((stored / "audits").glob("**/*.parquet")) == []
 
 
 _OWN_SESSION = """
-import json, os, sys
-from pathlib import Path
-from spark_audit.adapters.job import audit_snapshots_with_spark
-from topology.policy import Policy
-from topology.records import audit_to_record
+import os, sys
+from gtid_audit import cli
 
 if __name__ == "__main__":
     before = dict(os.environ)
-    audits = audit_snapshots_with_spark(Path(sys.argv[1]), policy=Policy())
+    status = cli.run(["audit", "--snapshots", sys.argv[1], "--engine", "spark", "--json"])
     assert dict(os.environ) == before
+    assert status == 2
     try:
         os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
-        print(json.dumps([audit_to_record(audit) for audit in audits]))
+        pass  # it was the last
     else:
         sys.exit("a child process is left")
 """
@@ -175,7 +191,7 @@ def test_a_session_of_its_own_is_quiet_and_leaves_nothing_behind(
         check=False,
     )
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.strip() == bytes_of(audit_snapshots_locally(stored, policy=POLICY))
+    assert ran.stdout == document_of(stored)
     assert list(work.iterdir()) == []
 
 
@@ -189,7 +205,7 @@ def audit_alone(stored: Path, cache: Path) -> str:
         check=False,
     )
     assert (ran.returncode, ran.stderr) == (0, "")
-    return ran.stdout.strip()
+    return ran.stdout
 
 
 @pytest.mark.slow
@@ -197,7 +213,7 @@ def test_a_class_archive_changes_nothing_but_the_time(
     stored: Path, spark: SparkSession, tmp_path: Path
 ) -> None:
     assert spark.version  # Java is there
-    local = bytes_of(audit_snapshots_locally(stored, policy=POLICY))
+    local = document_of(stored)
     for _ in range(2):  # the second time it is there already
         made = subprocess.run(
             [sys.executable, "-m", "spark_audit.adapters.archive"],

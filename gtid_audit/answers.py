@@ -1,0 +1,83 @@
+"""What an audit answers with, from memory or from files: a verdict, a document, a page.
+
+1. A small fleet's judgements are in memory; those of a large one are in Parquet, and only a summary
+   of them is here. Whoever prints does not know which.
+2. The document is written piece by piece, and its bytes do not tell the two apart.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from gtid_audit.report import AuditReport, Engine, document_pieces
+from topology.findings import Verdict
+from topology.snapshot import ClusterSnapshot
+
+if TYPE_CHECKING:  # PySpark is imported only where it is used
+    from spark_audit.adapters.results import Results
+
+
+class Answer(Protocol):
+    """The outcome of one audit, however many clusters it is about."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the verdict over all clusters."""
+
+    def document(self) -> Iterator[str]:
+        """Give the JSON document of the contract, in pieces."""
+
+    def show(self) -> None:
+        """Show it to a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """A report, and the snapshots it was made of where they are at hand (for pictures)."""
+
+    report: AuditReport
+    snapshots: tuple[ClusterSnapshot, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the verdict over all clusters."""
+        return self.report.verdict
+
+    def document(self) -> Iterator[str]:
+        """Give the JSON document of the contract, in pieces."""
+        return self.report.document_pieces()
+
+    def show(self) -> None:
+        """Show it to a person."""
+        from gtid_audit.text import show_report
+
+        show_report(self.report, snapshots=self.snapshots)
+
+
+@dataclass(frozen=True, slots=True)
+class InFiles:
+    """Results that Spark wrote; `kept` tells whether they outlive this process."""
+
+    results: "Results"
+    kept: bool
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the verdict over all clusters."""
+        return self.results.summary.verdict
+
+    def document(self) -> Iterator[str]:
+        """Give the JSON document of the contract, in pieces."""
+        summary = self.results.summary
+        return document_pieces(
+            Engine.SPARK,
+            audited_at=summary.audited_at,
+            verdict=summary.verdict,
+            lists=self.results.report_items(),
+        )
+
+    def show(self) -> None:
+        """Show it to a person."""
+        from gtid_audit.results_text import show_results
+
+        show_results(self.results, kept=self.kept)

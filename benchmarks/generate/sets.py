@@ -1,4 +1,4 @@
-"""Sets to measure the algebra with: two very fragmented ones, and many small pairs."""
+"""Sets to measure the algebra with: very fragmented ones, and many small pairs."""
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +13,24 @@ _UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 _INTERVAL_CHARS_MAX = 40
 
 
-def fragmented_set(intervals: int, *, seed: int) -> str:
+def uneven_set(intervals: int, *, seed: int) -> str:
     """Return the text of one UUID with so many intervals of 2 to 4 numbers, 1 to 4 apart."""
     draws = Draws(seed, 0, intervals)
     lengths, gaps = draws.between("length", 2, 4), draws.between("gap", 1, 4)
     highs = np.cumsum(lengths + gaps)
-    text = np.empty(UUID_CHARS + intervals * _INTERVAL_CHARS_MAX, dtype=np.uint8)
+    return _text_of(highs - lengths, highs)
+
+
+def even_set(intervals: int, *, start: int) -> str:
+    """Return the text of one UUID with so many intervals of 2 numbers, 2 apart."""
+    lows = start + 4 * np.arange(intervals)
+    return _text_of(lows, lows + 2)
+
+
+def _text_of(lows: Int64s, highs: Int64s) -> str:
+    text = np.empty(UUID_CHARS + len(lows) * _INTERVAL_CHARS_MAX, dtype=np.uint8)
     text[:UUID_CHARS] = np.frombuffer(_UUID.encode(), dtype=np.uint8)
-    end = _write_intervals(highs - lengths, highs, text, UUID_CHARS)
+    end = _write_intervals(lows, highs, text, UUID_CHARS)
     return text[:end].tobytes().decode()
 
 

@@ -5,18 +5,21 @@ import pyarrow as pa
 
 from benchmarks.generate.draws import Draws
 from benchmarks.generate.numbers import Fleet
-from benchmarks.generate.sets import fragmented_set, pairs_of_sets
+from benchmarks.generate.sets import even_set, pairs_of_sets, uneven_set
 from benchmarks.generate.texts import Family, Gaps, set_texts, uuid_characters
 from gtid import GtidSet
 
 
-def test_a_fragmented_set_has_as_many_intervals_and_is_canonical() -> None:
-    left, right = (fragmented_set(5_000, seed=seed) for seed in (1, 2))
-    for text in (left, right):
+def test_fragmented_sets_have_as_many_intervals_and_are_canonical() -> None:
+    uneven = [uneven_set(5_000, seed=seed) for seed in (1, 2)]
+    even = [even_set(5_000, start=start) for start in (1, 3)]
+    for text in (*uneven, *even):
         parsed = GtidSet.parse(text)
         assert (parsed.tsid_count, parsed.interval_count, str(parsed)) == (1, 5_000, text)
-    assert GtidSet.parse(left) - GtidSet.parse(right)
-    assert fragmented_set(5_000, seed=1) == left
+    assert not GtidSet.parse(uneven[0]).is_disjoint(GtidSet.parse(uneven[1]))
+    assert GtidSet.parse(uneven[0]) - GtidSet.parse(uneven[1])
+    assert GtidSet.parse(even[0]).is_disjoint(GtidSet.parse(even[1]))
+    assert uneven_set(5_000, seed=1) == uneven[0]
 
 
 def test_pairs_have_something_that_the_other_has_not() -> None:

@@ -1,4 +1,8 @@
-"""`gtid-audit sets`: the set calculator. Knows no servers."""
+"""`gtid-audit sets`: the set calculator. Knows no servers.
+
+What is a set is printed as MySQL prints it, on one line, whatever its size: other programs read it.
+What a person wants to look at has a form of its own: `diff`, and `holes --by-uuid`.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,12 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
-from gtid import GtidSet, relate
+from gtid import GtidSet, Tsid, relate
 from gtid_audit import exits
 from gtid_audit.commands.options import AsJson
 from gtid_audit.commands.quick import QuickCommand
 from gtid_audit.operands import read_operands
-from gtid_audit.output import write_json, write_line
+from gtid_audit.output import write, write_json, write_line
 
 Result = GtidSet | bool | int
 
@@ -33,16 +37,17 @@ OF_TWO = (
     Operation("equal", lambda a, b: a == b, "Are they the same? Exit status 0 or 1."),
     Operation("disjoint", lambda a, b: a.is_disjoint(b), "Is nothing in both? Exit status 0 or 1."),
 )
+HOLES = Operation("holes", lambda a: a.holes(), "")
 OF_ONE = (
     Operation("count", lambda a: a.gtid_count, "How many GTIDs A holds."),
-    Operation("holes", lambda a: a.holes(), "What lacks between the first and last of each TSID."),
     Operation("canonical", lambda a: a, "A as MySQL writes it, on one line."),
 )
 
-_LABELS = {"only_a": "only A", "only_b": "only B", "both": "both"}
-
 SetA = Annotated[str, typer.Argument(metavar="A", help="Text, @file, or - for standard input.")]
 SetB = Annotated[str, typer.Argument(metavar="B", help="Likewise.")]
+ByUuid = Annotated[
+    bool, typer.Option("--by-uuid", help="Show each UUID (and tag) to a person, with a picture.")
+]
 
 
 def commands(settings: dict[str, Any]) -> typer.Typer:
@@ -52,6 +57,7 @@ def commands(settings: dict[str, Any]) -> typer.Typer:
         family.command(operation.name, cls=QuickCommand, help=operation.help)(_of_two(operation))
     for operation in OF_ONE:
         family.command(operation.name, cls=QuickCommand, help=operation.help)(_of_one(operation))
+    family.command("holes", cls=QuickCommand)(holes)
     family.command("diff", cls=QuickCommand)(diff)
     return family
 
@@ -70,19 +76,29 @@ def _of_one(operation: Operation) -> Callable[..., int]:
     return command
 
 
+def holes(a: SetA, *, by_uuid: ByUuid = False, as_json: AsJson = False) -> int:
+    """Show what lacks between the first and last of each UUID (and tag)."""
+    [held] = read_operands((a,))
+    if as_json or not by_uuid:
+        return _answer(HOLES, HOLES.compute(held), as_json=as_json)
+    from gtid_audit.sets_text import show_holes
+
+    show_holes(held)
+    return exits.OK
+
+
 def diff(a: SetA, b: SetB, *, as_json: AsJson = False) -> int:
     """Show what only A has, what only B has, and how they lie to each other."""
     left, right = read_operands((a, b))
-    parts = {"only_a": left - right, "only_b": right - left, "both": left & right}
-    relation = relate(left, right).value
     if as_json:
-        document: dict[str, Any] = {"operation": "diff", "relation": relation}
+        parts = {"only_a": left - right, "only_b": right - left, "both": left & right}
+        document: dict[str, Any] = {"operation": "diff", "relation": relate(left, right).value}
         document |= {name: _described(part) for name, part in parts.items()}
         write_json(document)
         return exits.OK
-    write_line(f"relation  {relation}")
-    for name, part in parts.items():
-        write_line(f"{_LABELS[name]:<8}  {part.gtid_count:,}  {part}".rstrip())
+    from gtid_audit.sets_text import show_difference
+
+    show_difference(left, right)
     return exits.OK
 
 
@@ -93,14 +109,28 @@ def _answer(operation: Operation, result: Result, *, as_json: bool) -> int:
     elif isinstance(result, bool):
         write_line("true" if result else "false")
     else:
-        write_line(str(result))
+        write(str(result))  # and the line end apart: no second copy of a text that may be huge
+        write("\n")
     return exits.FALSE if result is False else exits.OK
 
 
 def _described(gtid_set: GtidSet) -> dict[str, Any]:
+    """Describe a set as a whole, and each of its TSIDs."""
     return {
         "gtid_set": str(gtid_set),
         "gtid_count": gtid_set.gtid_count,
         "interval_count": gtid_set.interval_count,
         "tsid_count": gtid_set.tsid_count,
+        "tsids": [_described_tsid(gtid_set, tsid) for tsid in gtid_set.tsids],
+    }
+
+
+def _described_tsid(gtid_set: GtidSet, tsid: Tsid) -> dict[str, Any]:
+    of_tsid = gtid_set.from_tsid(tsid)
+    return {
+        "uuid": str(tsid.uuid),
+        "tag": tsid.tag,
+        "gtid_set": str(of_tsid),
+        "gtid_count": of_tsid.gtid_count,
+        "interval_count": of_tsid.interval_count,
     }

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -70,9 +71,20 @@ def make_account(pair: Pair) -> None:
     pair.settle()
 
 
-@pytest.fixture
+def spark_home(home: Path) -> Path:
+    """Make a Spark whose executors' working directories are under `home`, and not in ours."""
+    home.mkdir()
+    for part in Path(pyspark.__file__).parent.iterdir():
+        if part.name != "work":
+            (home / part.name).symlink_to(part)
+    return home
+
+
+@pytest.fixture(
+    params=["local[2]", pytest.param("local-cluster[2,1,1024]", marks=pytest.mark.slow)]
+)
 def scratch(
-    pair97: Pair, tmp_path: Path, spark: SparkSession
+    request: pytest.FixtureRequest, pair97: Pair, tmp_path: Path, spark: SparkSession
 ) -> tuple[Path, subprocess.CompletedProcess[bytes]]:
     """Run Spark once with everything on, and return where it left what was seen."""
     assert spark.version, "Java is there"
@@ -82,6 +94,7 @@ def scratch(
             sys.executable,
             watched_run.__file__,
             str(tmp_path),
+            request.param,
             str(fleet_file(tmp_path / "fleet.yaml", pair97, "FLEET_PASSWORD")),
             str(fleet_file(tmp_path / "wrong.yaml", pair97, "WRONG_PASSWORD")),
         ],
@@ -91,6 +104,7 @@ def scratch(
             "WRONG_PASSWORD": WRONG,
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_HOME": str(spark_home(tmp_path / "spark")),
             "PYTHONPATH": os.pathsep.join(("", str(Path(__file__).parents[2]))),
         },
         cwd=tmp_path,
@@ -100,6 +114,23 @@ def scratch(
     )
     assert done.returncode == 0, done.stderr.decode(errors="replace")[-4000:]
     return tmp_path, done
+
+
+@pytest.mark.parametrize("before", [b"", b"a", b"ab"])
+def test_the_search_sees_through_the_usual_disguises(before: bytes) -> None:
+    held = before + PASSWORD.encode() + b" and more"
+    listed = [byte - 256 if byte > 127 else byte for byte in held]  # bytes of Java have a sign
+    for text in (
+        held,
+        base64.b64encode(held),
+        held.hex().encode(),
+        held.decode().encode("utf-16-le"),
+        json.dumps(held.decode()).encode(),
+        repr(listed).encode(),
+        ",".join(map(str, listed)).encode(),
+    ):
+        assert found_in(text, PASSWORD), text
+        assert not found_in(text, WRONG)
 
 
 def rows_of(scratch: Path) -> dict[str, list[dict[str, Any]]]:
@@ -123,7 +154,8 @@ def test_no_password_in_anything_that_can_be_seen(
         assert unread["detail"].startswith("Access denied for user 'watched'")
     assert int((directory / "rounds").read_text()) >= 2, "looked at while it ran, and afterwards"
 
-    for place in ("pages", "rest", "local", "explain", "errors"):
+    executors = ["work"] if (directory / "spark" / "work").exists() else []
+    for place in ("pages", "rest", "local", "explain", "errors", *executors):
         assert found_in(directory / "before" / place, PASSWORD, WRONG) == [], place
         assert found_in(directory / "after" / place, PASSWORD), f"{place}: not even if it is there"
     assert found_in(directory / "rows", PASSWORD, WRONG) == []

@@ -1,6 +1,6 @@
 """Reads a pair with `mysql_snapshot` in a Spark that shows all it can, and looks where a text shows.
 
-Run as a process of its own: python watched_run.py SCRATCH FLEET WRONG_FLEET. The passwords are in
+Run as a process of its own: python watched_run.py SCRATCH MASTER FLEET WRONG. The passwords are in
 the environment. It writes to SCRATCH, for the test to search: `before/` all that was seen while and
 after servers were read; `after/` the same once the password had been planted in each of the places,
 to show that a search there would find it. The event log and standard error are in order of time and
@@ -36,7 +36,7 @@ _SAME_AGAIN = re.compile(r"/static/|/kill|\.(?:sort|desc|page)")  # pictures, or
 _LINK = re.compile(r"""(?:href|src)=["']([^"'#]+)""")
 
 
-def session_in(scratch: Path) -> SparkSession:
+def session_in(scratch: Path, master: str) -> SparkSession:
     for name in ("local", "events"):
         (scratch / name).mkdir()
     settings = {
@@ -58,7 +58,7 @@ def session_in(scratch: Path) -> SparkSession:
         "spark.shuffle.spill.compress": "false",
         "spark.sql.shuffle.partitions": "2",
     }
-    builder = SparkSession.builder.master("local[2]").appName("watched")
+    builder = SparkSession.builder.master(master).appName("watched")
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
@@ -129,6 +129,7 @@ class Watcher:
 
     def __init__(self, session: SparkSession, scratch: Path, kept: Path) -> None:
         self._local, self._kept = scratch / "local", kept
+        self._work = scratch / "spark" / "work"  # what executors of their own processes write
         base, application = session.sparkContext.uiWebUrl, session.sparkContext.applicationId
         assert base is not None, "the user interface is on"
         self._base, self._application = base, application
@@ -149,6 +150,7 @@ class Watcher:
         keep(pages_of(self._base), self._kept / "pages" / str(self.rounds))
         keep(answers_of(self._base, self._application), self._kept / "rest" / str(self.rounds))
         keep_files(self._local, self._kept / "local")
+        keep_files(self._work, self._kept / "work")
         self.rounds += 1
 
     def _watch(self) -> None:
@@ -213,10 +215,10 @@ def plant(session: SparkSession, scratch: Path, password: str) -> None:
     sys.stderr.write(f"{password}\n")
 
 
-def main(scratch: Path, fleet: str, wrong: str) -> None:
+def main(scratch: Path, master: str, fleet: str, wrong: str) -> None:
     for name in ("before", "after"):
         (scratch / name).mkdir()
-    session = session_in(scratch)
+    session = session_in(scratch, master)
     session.sparkContext.setLogLevel("DEBUG")
     register_sources(session)
     with Watcher(session, scratch, scratch / "before") as before:

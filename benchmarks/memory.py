@@ -5,6 +5,7 @@ misses nothing but the very last moments of a process.
 """
 
 import os
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from pathlib import Path
 
 _LOOK_SECONDS = 0.2
 _PROC = Path("/proc")
+_PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -40,7 +42,7 @@ def watched_memory(names: Mapping[str, str]) -> Iterator[Peaks]:
 
     def watch() -> None:
         while not done.wait(_LOOK_SECONDS):
-            _look(peaks, names)
+            look(peaks, names)
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -49,22 +51,23 @@ def watched_memory(names: Mapping[str, str]) -> Iterator[Peaks]:
     finally:
         done.set()
         watcher.join()
-        _look(peaks, names)
+        look(peaks, names)
 
 
-def _look(peaks: Peaks, names: Mapping[str, str]) -> None:
+def look(peaks: Peaks, names: Mapping[str, str]) -> None:
+    """Look once."""
     for pid in _family():
         try:
             status = (_PROC / str(pid) / "status").read_text()
             command = (_PROC / str(pid) / "cmdline").read_text(errors="replace")
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended meanwhile
-        peak = next(
-            (int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")), 0
-        )
+        peak = _PEAK.search(status)
+        if peak is None:
+            continue  # it has ended and nobody has asked for its status yet
         name = next((name for part, name in names.items() if part in command), "other")
         peaks.name_of[pid] = "driver" if pid == os.getpid() else name
-        peaks.bytes_of[pid] = max(peak * 1024, peaks.bytes_of.get(pid, 0))
+        peaks.bytes_of[pid] = max(int(peak[1]) * 1024, peaks.bytes_of.get(pid, 0))
 
 
 def _family() -> set[int]:

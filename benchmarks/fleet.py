@@ -1,6 +1,6 @@
 """Writes stored snapshots of a realistic fleet, of any size, in flat memory.
 
-    python -m benchmarks.fleet --pairs 1000000 --out DIR [--seed 7]
+    python -m benchmarks.fleet --pairs 1000000 --out DIR [--seed 7] [--uuids 2-6] [--holes 0-5] …
 
 1. What is written is a run as the product writes it (topology/adapters/parquet.py), in several
    files: the same columns, clusters in order of name, the rows of a cluster together in one row
@@ -11,7 +11,7 @@
 
 import argparse
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
@@ -44,6 +44,7 @@ _DISTINCT = (
     "server_clock",
     "channels.list.element.gtid_retrieved",
 )
+_ABOUT = "Write stored snapshots of a realistic fleet, of any size, in flat memory."
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -142,27 +143,41 @@ def kinds_of(fleet: Fleet) -> tuple[int, ...]:
     return tuple(counts.tolist())
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Write a fleet and say what is in it."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=_ABOUT)
+    parser.add_argument("--pairs", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True, help="directory of stored snapshots")
     parser.add_argument("--processes", type=int, default=1)
     defaults = Fleet(pairs=1)
-    for parameter in fields(Fleet):
+    for parameter in fields(Fleet)[1:]:
         default = getattr(defaults, parameter.name)
         parser.add_argument(
             f"--{parameter.name.replace('_', '-')}",
-            type=type(default),
-            default=None if parameter.name == "pairs" else default,
-            required=parameter.name == "pairs",
+            type=_range if isinstance(default, tuple) else type(default),
+            default=default,
+            metavar=_shown(default),
         )
-    given = vars(parser.parse_args())
+    given = vars(parser.parse_args(arguments))
     out, processes = given.pop("out"), given.pop("processes")
-    fleet = Fleet(**given)
+    try:
+        fleet = Fleet(**given)
+    except ValueError as error:
+        parser.error(str(error))
     print(write_fleet(out, fleet, processes=processes))
     names = ["healthy", *(f"{kind.name}: {kind.code or 'unknown'}" for kind in KINDS)]
     for name, count in zip(names, kinds_of(fleet), strict=True):
         print(f"{count:>12,} {name}")
+
+
+def _range(text: str) -> tuple[int, int]:
+    """Read `2-6`."""
+    low, high = text.split("-")
+    return int(low), int(high)
+
+
+def _shown(default: object) -> str:
+    return "-".join(map(str, default)) if isinstance(default, tuple) else str(default)
 
 
 if __name__ == "__main__":

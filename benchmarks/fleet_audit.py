@@ -12,6 +12,7 @@
 import argparse
 import hashlib
 import json
+import shutil
 import statistics
 import subprocess
 import sys
@@ -29,7 +30,7 @@ from benchmarks.generate.kinds import KINDS
 from benchmarks.generate.numbers import Fleet
 from benchmarks.measuring import MEBIBYTE, Line, Options, Section, judged
 from benchmarks.memory import watched_memory
-from compose.native.cache import build_once
+from compose.native.cache import build_once, cache_root
 from spark_audit.adapters.job import audit_stored
 from spark_audit.adapters.session import local_session
 from spark_audit.summary import FleetSummary
@@ -100,16 +101,23 @@ class Figures:
 
 
 def stored_fleet(fleet: Fleet) -> Path:
-    """Return a directory with the stored snapshots of a fleet, writing it unless it is cached."""
+    """Return a directory with the stored snapshots of a fleet, written now or before.
+
+    It is cached by its parameters and by the generator's sources; of each size the latest is kept.
+    """
     digest = hashlib.sha256(json.dumps(asdict(fleet)).encode())
     for pattern in _GENERATOR:
         for file in sorted(_ROOT.glob(pattern)):
             digest.update(file.read_bytes())
 
+    name = f"fleet-{fleet.pairs}-"
+
     def build(folder: Path) -> None:
+        for outdated in cache_root().glob(f"{name}*"):
+            shutil.rmtree(outdated)
         write_fleet(folder, fleet, processes=CORES)
 
-    return build_once(f"fleet-{fleet.pairs}-{digest.hexdigest()[:16]}", build, progress=print)
+    return build_once(name + digest.hexdigest()[:16], build, progress=print)
 
 
 def audit_in_fresh_process(stored: Path) -> dict[str, Any]:

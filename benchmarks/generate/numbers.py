@@ -34,9 +34,8 @@ class Fleet:
 
     pairs: int
     seed: int = 7
-    uuids_min: int = 2
-    uuids_max: int = 6
-    holes_max: int = 5
+    uuids: tuple[int, int] = (2, 6)  # in each set; fewest and most
+    holes: tuple[int, int] = (0, 5)
     busy_rate: float = 0.01
     fault_rate: float = 0.005
     dual_primary_rate: float = 0.5
@@ -45,9 +44,9 @@ class Fleet:
     def __post_init__(self) -> None:
         if self.pairs < 1:
             raise ValueError("a fleet has at least one cluster")
-        if not 2 <= self.uuids_min <= self.uuids_max:
+        if not 2 <= self.uuids[0] <= self.uuids[1]:
             raise ValueError("a pair has at least the two UUIDs of its servers")
-        if not 0 <= self.holes_max <= HOLES_MAX:
+        if not 0 <= self.holes[0] <= self.holes[1] <= HOLES_MAX:
             raise ValueError(f"0 to {HOLES_MAX} holes have room")
         rates = (
             self.busy_rate + self.fault_rate,
@@ -108,10 +107,10 @@ THREAD_STATES = ("Yes", "Connecting", "No")
 
 def healthy(fleet: Fleet, draws: Draws, *, may_be_three: Bools, may_be_dual: Bools) -> Numbers:
     """Draw the numbers of healthy clusters."""
-    count, slots = draws.count, fleet.uuids_max
+    count, slots = draws.count, fleet.uuids[1]
     dual = (draws.uniform("dual") < fleet.dual_primary_rate) & may_be_dual
     three = (draws.uniform("three") < fleet.three_servers_rate) & may_be_three & ~dual
-    uuid_counts = draws.between("uuids", fleet.uuids_min, fleet.uuids_max)
+    uuid_counts = draws.between("uuids", *fleet.uuids)
     high, low = _uuids(draws, slots + 1)
     top = np.stack([_top(draws.uniform("top", slot)) for slot in range(slots)], axis=1)
     hole_slots, hole_lows, hole_highs = _holes(fleet, draws, uuid_counts, top)
@@ -181,9 +180,9 @@ def _holes(
     fleet: Fleet, draws: Draws, uuid_counts: Int64s, top: Int64s
 ) -> tuple[Int64s, Int64s, Int64s]:
     """Draw holes that every server has: one in each of as many stretches of old numbers."""
-    count, holes = len(uuid_counts), fleet.holes_max
+    count, holes = len(uuid_counts), fleet.holes[1]
     slots, lows, highs = (np.zeros((count, holes), dtype=np.int64) for _ in range(3))
-    how_many = draws.between("holes", 0, holes)
+    how_many = draws.between("holes", *fleet.holes)
     for hole in range(holes):
         slot = (draws.uniform("hole slot", hole) * uuid_counts).astype(np.int64)
         stretch = (top[np.arange(count), slot] * 9 // 10 - 2) // holes

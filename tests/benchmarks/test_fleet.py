@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.fleet import CLUSTERS_PER_ROW_GROUP, kinds_of, leaf_columns, rows_from, write_fleet
+from benchmarks.fleet import kinds_of, leaf_columns, main, rows_from, write_fleet
 from benchmarks.generate.kinds import HEALTHY, KINDS, draw_numbers
 from benchmarks.generate.numbers import Fleet
 from benchmarks.generate.rows import table_of
@@ -165,19 +166,41 @@ def test_the_leaves_are_all_columns_of_the_file(tmp_path: Path) -> None:
     (file,) = files_of_run(write_fleet(tmp_path, Fleet(pairs=2)))
     schema = pq.read_metadata(file).schema
     assert leaf_columns() == tuple(schema.column(i).path for i in range(len(schema)))
-    assert CLUSTERS_PER_ROW_GROUP < 10_000
 
 
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
         ({"pairs": 0}, "at least one"),
-        ({"pairs": 1, "uuids_min": 1}, "two UUIDs"),
-        ({"pairs": 1, "uuids_min": 5, "uuids_max": 4}, "two UUIDs"),
-        ({"pairs": 1, "holes_max": 101}, "0 to 100 holes"),
+        ({"pairs": 1, "uuids": (1, 2)}, "two UUIDs"),
+        ({"pairs": 1, "uuids": (5, 4)}, "two UUIDs"),
+        ({"pairs": 1, "holes": (0, 101)}, "0 to 100 holes"),
         ({"pairs": 1, "busy_rate": 0.6, "fault_rate": 0.6}, "a rate"),
     ],
 )
-def test_a_fleet_that_cannot_be_is_refused(parameters: dict[str, int], said: str) -> None:
+def test_a_fleet_that_cannot_be_is_refused(parameters: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Fleet(**parameters)
+
+
+def test_the_command_writes_what_it_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rates = ("--busy-rate", "0.5", "--fault-rate", "0.25")
+    main(["--pairs", "40", "--out", str(tmp_path), "--uuids", "3-3", "--holes", "2-4", *rates])
+    run, *counts = capsys.readouterr().out.splitlines()
+    assert Path(run) == latest_run(tmp_path)
+    assert len(counts) == 1 + len(KINDS)
+    assert sum(int(line.split()[0]) for line in counts) == 40
+    texts = pq.read_table(run, columns=["gtid_executed"], partitioning=None)["gtid_executed"]
+    assert {text.count(",") for text in texts.to_pylist() if text} == {2}
+
+
+@pytest.mark.parametrize("given", ["6", "6-2", "a-b"])
+def test_the_command_refuses_what_is_no_range(
+    tmp_path: Path, given: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["--pairs", "4", "--out", str(tmp_path / "new"), "--uuids", given])
+    assert "error" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()

@@ -259,7 +259,8 @@ class GtidSet:
 
         `x & s.filled()` is what of `x` is not above the maximum of `s`.
         """
-        return set_of_ranges({key: (1, boundaries[-1]) for key, boundaries in self._ranges.items()})
+        filled = ((key, (1, boundaries[-1])) for key, boundaries in self._ranges.items())
+        return set_of_ranges({key: line.settled(boundaries) for key, boundaries in filled})
 
     def first(self, gtid_count: int) -> GtidSet:
         """Keep the first `gtid_count` GTIDs in order; all, if there are no more."""

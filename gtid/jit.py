@@ -1,7 +1,8 @@
 """Compiles the kernels, once: on the first call ever, and never again for the same sources.
 
-1. What was compiled is kept in a folder named for the digest of all kernels' sources and for the
-   compiler's version. So no kernel can call an outdated one of another file, wherever and from
+1. What was compiled is kept in a folder named for the digest of all sources of gtid.kernels and for
+   the compiler's version, and is stamped with the kernel's own source. A kernel calls kernels of
+   gtid.kernels and of its own file only: so none can call an outdated one, wherever and from
    whatever archive the package is imported, and a read-only site-packages is no obstacle.
 2. A cache holds machine code that is run as it is: only a folder that is this user's own, and that
    nobody else can write to, is trusted.
@@ -12,6 +13,7 @@
 from __future__ import annotations
 
 import hashlib
+import linecache
 import os
 import stat
 import sys
@@ -72,27 +74,34 @@ def cache_directory() -> Path | None:
 class SourceLocator:
     """Tells the compiler's cache where a kernel's machine code lies. See the top of this file."""
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: FunctionType, file: str) -> None:
         self._line = function.__code__.co_firstlineno
+        self._module = function.__module__
+        # linecache asks the module's loader, and so finds what lies within an archive.
+        source = "".join(linecache.getlines(file, function.__globals__))
+        assert source, "a kernel has a source"
+        self._stamp = hashlib.sha256(source.encode()).hexdigest()
 
     @classmethod
     def from_function(cls, py_func: FunctionType, py_file: str) -> SourceLocator:
-        """Make the locator of a kernel; `py_file` may lie within an archive and is not opened."""
-        assert py_file, "a kernel comes from a file"
-        return cls(py_func)
+        """Make the locator of a kernel."""
+        made = cls(py_func, py_file)
+        made.ensure_cache_path()
+        return made
 
     def ensure_cache_path(self) -> None:
-        """Do nothing: the folder was made, and tried, before it was chosen."""
+        """Make the module's folder; the one above was tried before it was chosen."""
+        Path(self.get_cache_path()).mkdir(mode=0o700, exist_ok=True)
 
     def get_cache_path(self) -> str:
-        """Return the folder."""
+        """Return the folder of the kernel's module."""
         directory = cache_directory()
         assert directory is not None, "without a folder nothing is cached"
-        return str(directory)
+        return str(directory / self._module)
 
     def get_source_stamp(self) -> str:
-        """Return what changes when any kernel's source does."""
-        return _digest()
+        """Return what changes when the kernel's source does."""
+        return self._stamp
 
     def get_disambiguator(self) -> str:
         """Tell kernels of one name apart."""

@@ -1,6 +1,7 @@
 """What was stored of one cluster in, its judgement out, whatever is wrong with it.
 
-1. Both engines come through here: one cluster at a time, in process or on an executor. So their
+1. All engines come through here, one cluster at a time, in process or on an executor; whole batches
+   by way of spark_audit/batch.py, which keeps back what there is nothing to say about. So their
    findings are the same, and one damaged cluster costs itself and no other.
 2. The rules live in topology.audit; this file adds only what happens when they cannot be asked: the
    cluster's verdict is UNKNOWN, and says why.

@@ -4,27 +4,30 @@
 2. No result depends on how the rows were partitioned, or on their order.
 """
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_audit.judge import judge_records
-from spark_audit.schema import AUDIT_SCHEMA, AUDITS
-from topology.adapters.parquet import records_of_table, table_of_records
+from spark_audit.batch import judge_batch, whole_clusters
+from spark_audit.schema import AUDITS
+from topology.adapters.parquet import SNAPSHOT_SCHEMA
 from topology.policy import Policy
-from topology.records import audit_to_record
 
 
 def audits_of(snapshots: DataFrame, *, policy: Policy) -> DataFrame:
     """Judge every cluster of SNAPSHOTS on the executors: one row of AUDITS per cluster.
 
-    A cluster is the unit: its rows meet in one task, because a rule may need all of its servers.
+    A cluster is the unit: its rows meet in one task, because a rule may need all of its servers. So
+    the rows are exchanged; stored runs that keep clusters together are judged without that, see
+    spark_audit/adapters/stored.py.
     """
 
-    def judge(key: tuple[pa.Scalar, ...], rows: pa.Table) -> pa.Table:
-        # A row without its cluster's name is grouped under null; it must not become OK by that.
-        cluster = key[0].as_py() or ""
-        audit = judge_records(cluster, records_of_table(rows), policy=policy)
-        return table_of_records([audit_to_record(audit)], AUDIT_SCHEMA)
+    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in whole_clusters(batches):
+            audits = judge_batch(rows.cast(SNAPSHOT_SCHEMA), policy=policy)
+            yield from audits.to_batches()
 
-    judged = snapshots.groupBy("cluster").applyInArrow(judge, schema=AUDITS)
-    return judged.select(*AUDITS.names)
+    met = snapshots.select(*SNAPSHOT_SCHEMA.names).repartition("cluster")
+    sorted_rows = met.sortWithinPartitions("cluster", "phase", "name")
+    return sorted_rows.mapInArrow(judge, schema=AUDITS).select(*AUDITS.names)

@@ -1,8 +1,8 @@
 """How a value becomes a plain record and is read back: the machinery, without any field's name.
 
-1. A codec writes one value, and reads it back given the path of its place. A shape is a table of
-   named codecs.
-2. Reading is strict and says where: MalformedRecord carries the path, as `channels[0].workers`.
+1. A codec writes one value, and reads it back. A shape is a table of named codecs.
+2. Reading is strict and says where: MalformedRecord carries the path, as `channels[0].workers`. The
+   path is put together on the error's way out, so that reading what is well costs nothing for it.
 3. This file knows no snapshot and no finding: topology/records.py does.
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Generic, TypeAlias, TypeVar
 from uuid import UUID
 
@@ -22,6 +23,7 @@ T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
 
 _SHOWN_CHARS = 60
+_RECENT_CHARS_MAX = 4_096
 
 
 class MalformedRecord(ValueError):
@@ -34,6 +36,13 @@ class MalformedRecord(ValueError):
 
     def __str__(self) -> str:
         return f"{self.place or 'record'}: {self.problem}"
+
+    def within(self, outer: str) -> "MalformedRecord":
+        """Return the same problem, seen from one level further out."""
+        joint = "" if not self.place or self.place.startswith("[") else "."
+        made = MalformedRecord(f"{outer}{joint}{self.place}", self.problem)
+        made.__cause__ = self.__cause__
+        return made
 
 
 def time_to_text(time: datetime) -> str:
@@ -53,34 +62,35 @@ def time_from_text(text: str) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Codec(Generic[T]):
-    """Writes a value, and reads it back given the path of its place."""
+    """Writes a value, and reads it back. Reading raises MalformedRecord."""
 
     write: Callable[[T], Plain]
-    read: Callable[[Plain, str], T]
+    read: Callable[[Plain], T]
+    kind: type | None = None  # a value of exactly this type is read as it is
 
 
-def _refuse(plain: Plain, place: str, expected: str) -> MalformedRecord:
+def _refuse(plain: Plain, expected: str) -> MalformedRecord:
     shown = "null" if plain is None else repr(plain)
     if len(shown) > _SHOWN_CHARS:
         shown = shown[:_SHOWN_CHARS] + "…"
-    return MalformedRecord(place, f"expected {expected}, found {shown}")
+    return MalformedRecord("", f"expected {expected}, found {shown}")
 
 
-def _read_text(plain: Plain, place: str) -> str:
+def _read_text(plain: Plain) -> str:
     if not isinstance(plain, str):
-        raise _refuse(plain, place, "a text")
+        raise _refuse(plain, "a text")
     return plain
 
 
-def _read_number(plain: Plain, place: str) -> int:
+def _read_number(plain: Plain) -> int:
     if not isinstance(plain, int) or isinstance(plain, bool):
-        raise _refuse(plain, place, "a whole number")
+        raise _refuse(plain, "a whole number")
     return plain
 
 
-def _read_flag(plain: Plain, place: str) -> bool:
+def _read_flag(plain: Plain) -> bool:
     if not isinstance(plain, bool):
-        raise _refuse(plain, place, "true or false")
+        raise _refuse(plain, "true or false")
     return plain
 
 
@@ -89,16 +99,16 @@ def through_text(
 ) -> Codec[T]:
     """Make the codec of a value that has one text, and accept that text only."""
 
-    def read(plain: Plain, place: str) -> T:
-        text = _read_text(plain, place)
+    def read(plain: Plain) -> T:
+        text = _read_text(plain)
         try:
             value = parse(text)
         except GtidError as error:  # it says what was expected, and shows the place in the text
-            raise MalformedRecord(place, str(error)) from error
+            raise MalformedRecord("", str(error)) from error
         except ValueError as error:
-            raise _refuse(plain, place, expected) from error
+            raise _refuse(plain, expected) from error
         if write(value) != text:
-            raise _refuse(plain, place, expected)
+            raise _refuse(plain, expected)
         return value
 
     return Codec(write, read)
@@ -106,27 +116,39 @@ def through_text(
 
 def word(kind: type[E]) -> Codec[E]:
     """Make the codec of an Enum whose values are the words to write."""
-    words = ", ".join(repr(member.value) for member in kind)
-    return through_text(
-        write=lambda member: str(member.value), parse=kind, expected=f"one of {words}"
-    )
+    expected = "one of " + ", ".join(repr(member.value) for member in kind)
+    members = {member.value: member for member in kind}
+
+    def read(plain: Plain) -> E:
+        try:
+            return members[plain]
+        except (KeyError, TypeError):
+            raise _refuse(_read_text(plain), expected) from None
+
+    return Codec(lambda member: str(member.value), read)
 
 
 def optional(codec: Codec[T]) -> Codec[T | None]:
     """Let the value be None."""
     return Codec(
         lambda value: None if value is None else codec.write(value),
-        lambda plain, place: None if plain is None else codec.read(plain, place),
+        lambda plain: None if plain is None else codec.read(plain),
     )
 
 
 def many(codec: Codec[T]) -> Codec[tuple[T, ...]]:
     """Make the codec of a tuple, written as a list, out of that of its items."""
 
-    def read(plain: Plain, place: str) -> tuple[T, ...]:
+    def read(plain: Plain) -> tuple[T, ...]:
         if not isinstance(plain, list):
-            raise _refuse(plain, place, "a list")
-        return tuple(codec.read(item, f"{place}[{index}]") for index, item in enumerate(plain))
+            raise _refuse(plain, "a list")
+        values: list[T] = []
+        try:
+            for item in plain:
+                values.append(codec.read(item))
+        except MalformedRecord as error:
+            raise error.within(f"[{len(values)}]") from error
+        return tuple(values)
 
     return Codec(lambda values: [codec.write(value) for value in values], read)
 
@@ -148,26 +170,32 @@ class Shape(Generic[T]):
         """Write the fields in the order of the table."""
         return {name: codec.write(self.get(value, name)) for name, codec in self.fields.items()}
 
-    def read(self, plain: Plain, place: str = "") -> T:
+    def read(self, plain: Plain) -> T:
         """Make the value of exactly these fields. Raises MalformedRecord."""
         if not isinstance(plain, dict):
-            raise _refuse(plain, place, "a record")
-        prefix = f"{place}." if place else ""
-        for name in sorted(plain.keys() - self.fields.keys()):
-            raise MalformedRecord(f"{prefix}{name}", "no such field is known")
+            raise _refuse(plain, "a record")
         values = {}
-        for name, codec in self.fields.items():
-            if name not in plain:
-                raise MalformedRecord(f"{prefix}{name}", "the field is missing")
-            values[name] = codec.read(plain[name], f"{prefix}{name}")
+        name = ""
         try:
-            made = self.make(**{name: values[name] for name in values if name not in self.derived})
+            for name, codec in self.fields.items():
+                value = plain[name]
+                values[name] = value if type(value) is codec.kind else codec.read(value)
+        except MalformedRecord as error:
+            raise error.within(name) from error
+        except KeyError:
+            raise MalformedRecord(name, "the field is missing") from None
+        if len(plain) != len(values):
+            unknown = min(plain.keys() - values.keys())
+            raise MalformedRecord(unknown, "no such field is known")
+        derived = {name: values.pop(name) for name in self.derived} if self.derived else {}
+        try:
+            made = self.make(**values)
         except ValueError as error:
-            raise MalformedRecord(place, str(error)) from error
-        for name in sorted(self.derived):
-            if values[name] != self.get(made, name):
+            raise MalformedRecord("", str(error)) from error
+        for name in sorted(derived):
+            if derived[name] != self.get(made, name):
                 expected = f"{self.get(made, name)!r}, which follows from the other fields"
-                raise _refuse(plain[name], f"{prefix}{name}", expected)
+                raise _refuse(plain[name], expected).within(name)
         return made
 
     @property
@@ -176,14 +204,28 @@ class Shape(Generic[T]):
         return Codec(self.write, self.read)
 
 
-TEXT: Codec[str] = Codec(str, _read_text)
-NUMBER: Codec[int] = Codec(int, _read_number)
-FLAG: Codec[bool] = Codec(bool, _read_flag)
+TEXT: Codec[str] = Codec(str, _read_text, str)
+NUMBER: Codec[int] = Codec(int, _read_number, int)
+FLAG: Codec[bool] = Codec(bool, _read_flag, bool)
 TIME = through_text(
     write=time_to_text,
     parse=time_from_text,
     expected="a UTC time like 2026-01-02T03:04:05.000006Z",
 )
 UUID_TEXT = through_text(write=str, parse=UUID, expected="a UUID in lower case with dashes")
-GTID_SET = through_text(write=str, parse=GtidSet.parse, expected="a canonical GTID set")
+_GTID_SET = through_text(write=str, parse=GtidSet.parse, expected="a canonical GTID set")
+_recent_set = lru_cache(maxsize=1_024)(_GTID_SET.read)
+
+
+def _read_gtid_set(plain: Plain) -> GtidSet:
+    """Read a set; a short one that was read a moment ago need not be read again.
+
+    Two readings of a server have most of their sets in common.
+    """
+    if type(plain) is str and len(plain) <= _RECENT_CHARS_MAX:
+        return _recent_set(plain)
+    return _GTID_SET.read(plain)
+
+
+GTID_SET = Codec(_GTID_SET.write, _read_gtid_set)
 VERSION = through_text(write=str, parse=ServerVersion.parse, expected="a release like 9.7.4")

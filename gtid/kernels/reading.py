@@ -35,7 +35,7 @@ from gtid.kernels.tokens import (
     interval,
     tag_words,
 )
-from gtid.kernels.words import Bytes, Flags, Numbers, Words, load_byte
+from gtid.kernels.words import Bytes, Flags, Numbers, Words, count_byte, load_byte, load_eight
 
 __all__ = [
     "EXACT",
@@ -166,8 +166,13 @@ def _read_entry(
 def count_colons(begin: int, end: int) -> int:
     """Count what bounds the number of runs, and twice the number of boundaries."""
     count = 0
-    for at in range(begin, end):
+    at = begin
+    while at + 8 <= end:
+        count += count_byte(load_eight(at), COLON)
+        at += 8
+    while at < end:
         count += load_byte(at) == COLON
+        at += 1
     return count
 
 

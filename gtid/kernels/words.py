@@ -26,6 +26,7 @@ Flags: TypeAlias = NDArray[np.bool_]
 
 _ONES: Final = np.uint64(0x0101010101010101)
 _TOPS: Final = np.uint64(0x8080808080808080)
+_LOWS: Final = np.uint64(0x7F7F7F7F7F7F7F7F)
 _PAIRS: Final = np.uint64(0x00FF00FF00FF00FF)
 _NIBBLES: Final = np.uint64(0x0F0F0F0F0F0F0F0F)
 _BYTE: Final = np.uint64(0xFF)
@@ -66,6 +67,21 @@ def _trailing_zeros(_typing: Any, _word: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def _ones(_typing: Any, _word: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+@inlined
+def count_byte(word: int, byte: int) -> int:
+    """Count how many of eight bytes are `byte`."""
+    others = word ^ (_ONES * byte)
+    return np.int64(8) - np.int64(_ones((((others & _LOWS) + _LOWS) | others) & _TOPS))
 
 
 @inlined

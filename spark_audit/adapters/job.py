@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_audit.adapters.results import Results, write_results
 from spark_audit.adapters.runs import RunName, runs_newest_first
 from spark_audit.adapters.storage import storage_of
+from spark_audit.adapters.stored import audits_of_pieces, pieces_of
 from spark_audit.schema import AUDIT_SCHEMA, AUDITS, SNAPSHOTS
 from spark_audit.transforms import audits_of
 from topology.adapters.parquet import (
@@ -33,15 +34,25 @@ from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.records import audit_to_record
 
-_FILE_NOT_READ: Final = re.compile(r"\[FAILED_READ_FILE[^]]*\] (?P<said>.*)")  # names the file
+# Both name the file: Spark's own reader, and ours on an executor.
+_FILE_NOT_READ: Final = re.compile(
+    r"(?:\[FAILED_READ_FILE[^]]*\]|\bUnreadableSnapshots:) (?P<said>.*)"
+)
 
 
 def audits_of_run(session: SparkSession, run: str, *, policy: Policy) -> DataFrame:
     """Return AUDITS of one complete snapshot run, nothing of it evaluated yet.
 
+    A run on this machine whose clusters are not mixed is read by the executors where it lies, which
+    must then be there for all of them; any other goes through Spark's own reader and an exchange.
     `run` is a place as storage.py takes it. Raises NoSnapshots and UnreadableSnapshots for a run of
     this machine; what is wrong with files elsewhere shows when they are read.
     """
+    if _is_here(run):
+        files = files_of_run(_folder(run))
+        pieces = pieces_of(files)
+        if pieces is not None:
+            return audits_of_pieces(session, pieces, policy=policy)
     return audits_of(session.read.schema(SNAPSHOTS).parquet(*_files_of(run)), policy=policy)
 
 
@@ -90,8 +101,11 @@ def _files_of(run: str) -> list[str]:
     if not _is_here(run):
         return [run]
     # The scheme is said because a cluster's default file system may be another.
-    folder = Path(run.removeprefix("file://"))
-    return [f"file://{file.resolve()}" for file in files_of_run(folder)]
+    return [f"file://{file.resolve()}" for file in files_of_run(_folder(run))]
+
+
+def _folder(run: str) -> Path:
+    return Path(run.removeprefix("file://"))
 
 
 def _is_here(place: str) -> bool:

@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 from uuid import uuid4
 
 import pyarrow as pa
@@ -145,11 +145,21 @@ def table_of_records(records: Iterable[Record], schema: pa.Schema) -> pa.Table:
 
 def records_of_table(table: pa.Table | pa.RecordBatch) -> list[Record]:
     """Turn columns back into records."""
-    types = {column.name: column.type for column in table.schema}
-    return [
-        {name: _from_cell(row[name], kind) for name, kind in types.items()}
-        for row in table.to_pylist()
-    ]
+    records: list[Record] = table.to_pylist()
+    typed = {column.name: column.type for column in table.schema if _has_own_cells(column.type)}
+    for record in records:
+        for name, kind in typed.items():
+            record[name] = _from_cell(cast("Cell", record[name]), kind)
+    return records
+
+
+def _has_own_cells(kind: pa.DataType) -> bool:
+    """Tell whether cells of this type, or within it, are not what a record holds."""
+    if pa.types.is_list(kind):
+        return _has_own_cells(kind.value_type)
+    if pa.types.is_struct(kind):
+        return any(_has_own_cells(part.type) for part in kind.fields)
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_decimal(kind))
 
 
 def _to_cell(value: Plain, kind: pa.DataType) -> Cell:

@@ -1,0 +1,130 @@
+"""A batch of stored clusters in, a batch of judgements out: the columns settle what they can.
+
+1. Clean clusters are found by whole columns (spark_audit/clean.py); the others go, one at a time,
+   to judge.py, which alone asks the rules. No judgement depends on what else is in the batch.
+2. Every cluster of a batch must be whole: who makes batches sees to that (`whole_clusters`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gtid.kernels.words import Flags, Numbers
+from spark_audit.clean import Batch, clean_clusters
+from spark_audit.judge import judge_records
+from spark_audit.schema import AUDIT_SCHEMA
+from topology.adapters.parquet import records_of_table, table_of_records
+from topology.findings import Verdict
+from topology.policy import Policy
+from topology.records import audit_to_record
+
+WholeRows = Callable[[Numbers], pa.Table]  # the rows of these numbers, with all their columns
+_OK: Final = Verdict.OK.value
+
+# Enough that columns pay, and little to hold: some 20 MB.
+ROWS_MIN: Final = 10_000
+
+
+def judge_batch(rows: pa.Table, *, policy: Policy, whole_rows: WholeRows | None = None) -> pa.Table:
+    """Judge whole clusters: one row of AUDIT_SCHEMA for each, in order of name. Never raises.
+
+    Args:
+        rows: all rows of each cluster in it, in any order; clean.COLUMNS at least.
+        policy: of all of them.
+        whole_rows: fetches rows with all columns of the snapshots, for clusters that are not
+            clean; without it, `rows` has them.
+    """
+    if not rows.num_rows:
+        return AUDIT_SCHEMA.empty_table()
+    batch, order = _in_batch(rows)
+    clean = clean_clusters(batch)
+    fetch = whole_rows or rows.take
+    dirty = [
+        order[first:end]
+        for first, end, is_clean in zip(batch.starts, batch.starts[1:], clean, strict=False)
+        if not is_clean
+    ]
+    judged = []
+    if dirty:
+        records = records_of_table(fetch(np.concatenate(dirty)))
+        place = 0
+        for each in dirty:
+            own = records[place : place + len(each)]
+            place += len(each)
+            # A row without its cluster's name must not become OK by that.
+            name = own[0]["cluster"]
+            cluster = name if isinstance(name, str) else ""
+            judged.append(audit_to_record(judge_records(cluster, own, policy=policy)))
+    audits = pa.concat_tables([_clean_audits(batch, clean), table_of_records(judged, AUDIT_SCHEMA)])
+    return audits.sort_by("cluster").combine_chunks()
+
+
+def whole_clusters(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Cut a stream in which the rows of each cluster follow one another between two clusters.
+
+    Batches come in any size and leave with about ROWS_MIN rows, except for larger clusters.
+    """
+    waiting: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        waiting.append(batch)
+        count += batch.num_rows
+        if count >= ROWS_MIN:
+            table = pa.Table.from_batches(waiting)
+            codes = _cluster_codes(table)
+            earlier = np.flatnonzero(codes != codes[-1])
+            cut = int(earlier[-1]) + 1 if len(earlier) else 0
+            if cut:
+                yield table.slice(0, cut)
+            waiting, count = table.slice(cut).to_batches(), table.num_rows - cut
+    if count:
+        yield pa.Table.from_batches(waiting)
+
+
+def _in_batch(rows: pa.Table) -> tuple[Batch, Numbers]:
+    """Bring the rows of each cluster together; give the batch, and where each of its rows was."""
+    rows = rows.combine_chunks()
+    codes = _cluster_codes(rows)
+    order = np.arange(len(codes))
+    if (np.diff(codes) < 0).any():  # codes are given out as names appear
+        order = np.argsort(codes, kind="stable")
+        codes, rows = codes[order], rows.take(order).combine_chunks()
+    starts = np.flatnonzero(np.diff(codes, prepend=-1, append=-1))
+    return Batch(rows, starts), order
+
+
+def _cluster_codes(rows: pa.Table) -> Numbers:
+    """Return each row's cluster as a number; no name is the same as the empty one."""
+    names = rows["cluster"].combine_chunks().fill_null("")
+    codes: Numbers = np.asarray(names.dictionary_encode().indices).astype(np.int64)
+    return codes
+
+
+def _clean_audits(batch: Batch, clean: Flags) -> pa.Table:
+    """Write the judgement of the clean clusters: OK, and nothing more to say."""
+    chosen = np.flatnonzero(clean)
+    first, end = batch.starts[chosen], batch.starts[chosen + 1]
+    middle = first + (end - first) // 2
+    offsets = np.concatenate([[0], np.cumsum(end - middle)]).astype(np.int32)
+    servers = np.repeat(middle - offsets[:-1], end - middle) + np.arange(offsets[-1])
+    moments = np.asarray(batch.table["read_ended"].chunk(0).cast(pa.int64()).fill_null(0))
+    empty = np.zeros(len(chosen) + 1, np.int32)
+    latest = np.maximum.reduceat(moments[servers], offsets[:-1]) if len(chosen) else moments[:0]
+    columns = {
+        "cluster": batch.table["cluster"].chunk(0).take(first),
+        "verdict": pa.array([_OK]).take(np.zeros(len(chosen), np.int64)),
+        "servers": _lists("servers", offsets, batch.table["name"].chunk(0).take(servers)),
+        "read_at": pa.array(latest, pa.int64()).cast(AUDIT_SCHEMA.field("read_at").type),
+        "findings": _lists("findings", empty, None),
+        "unknown": _lists("unknown", empty, None),
+    }
+    return pa.Table.from_pydict(columns, schema=AUDIT_SCHEMA)
+
+
+def _lists(name: str, offsets: NDArray[np.int32], items: pa.Array | None) -> pa.Array:
+    kind = AUDIT_SCHEMA.field(name).type
+    held = pa.array([], kind.value_type) if items is None else items
+    return pa.ListArray.from_arrays(pa.array(offsets), held, type=kind)

@@ -1,0 +1,301 @@
+"""Which clusters there is nothing to say about, found for a whole batch at once.
+
+1. A cluster is clean here only if every rule would be silent about it: a list of conditions, each
+   no weaker than what the rules ask. Whatever meets them not is left to the rules, which alone
+   judge. So this file can be too careful, never too bold; a property test holds it to that.
+2. CLEAN_WHEN_SILENT names the rules these conditions were held against. A rule that is not among
+   them makes nothing clean any more, until somebody has looked at it here.
+3. What no rule reads in a cluster without differences (settings, lists of binary logs) is not read
+   here either: see COLUMNS.
+4. The loops over clusters are in spark_audit/kernels.py, those over sets in gtid.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gtid.arrow_text import UuidWords, flat_text, text_buffers, uuid_words
+from gtid.columns import GtidSetColumn
+from gtid.kernels.words import Flags, Numbers
+from spark_audit import kernels
+from topology.record_codec import VERSION, Codec, MalformedRecord, word
+from topology.rules import RULES, differences, identity, threads
+from topology.snapshot import ThreadState
+from topology.version import Vendor
+
+# The columns that are looked at; topology.adapters.parquet.SNAPSHOT_SCHEMA has them all.
+COLUMNS: Final = (
+    "cluster",
+    "name",
+    "host",
+    "port",
+    "phase",
+    "read_started",
+    "read_ended",
+    "server_uuid",
+    "version",
+    "vendor",
+    "uptime_seconds",
+    "gtid_executed",
+    "gtid_purged",
+    "gtid_owned",
+    "log_end",
+    "channels",
+    "unread",
+)
+
+CLEAN_WHEN_SILENT: Final = (
+    differences.tail_gap,
+    differences.applier_backlog,
+    differences.receiver_backlog,
+    differences.unconfirmed_lead,
+    differences.allowed_extra,
+    differences.bypassed_by_position,
+    differences.errant_available,
+    differences.errant_purged,
+    differences.crash_lost,
+    differences.purged_on_source,
+    threads.applier_error,
+    threads.receiver_error,
+    threads.replication_not_running,
+    threads.servers_not_linked,
+    threads.auto_position_off,
+    identity.duplicate_server_uuid,
+    identity.unreadable_facts,
+    identity.torn_reading,
+)
+
+_ALWAYS_THERE: Final = (
+    "cluster",
+    "name",
+    "host",
+    "port",
+    "phase",
+    "read_started",
+    "read_ended",
+    "server_uuid",
+    "gtid_executed",
+    "gtid_purged",
+    "gtid_owned",
+    "channels",
+    "unread",
+)
+_OF_A_CHANNEL: Final = (
+    "name",
+    "source_host",
+    "source_port",
+    "source_uuid",
+    "auto_position",
+    "gtid_retrieved",
+    "receiver_error_at",
+    "applier_error_at",
+    "filters",
+    "workers",
+)
+_VENDOR: Final = word(Vendor)
+_RUNNING: Final = ThreadState.RUNNING.value
+_CONNECTING: Final = ThreadState.CONNECTING.value  # without an error it is on its way
+
+
+class Channels(NamedTuple):
+    """The channels of all rows, one after the other."""
+
+    starts: Numbers  # where those of each row begin
+    source: UuidWords
+    retrieved: GtidSetColumn
+
+
+class Batch(NamedTuple):
+    """Whole clusters: their rows together, in the order of the batch."""
+
+    table: pa.Table  # with COLUMNS at least, each in one piece
+    starts: Numbers  # where the rows of each cluster begin; one more for the end
+
+
+def clean_clusters(batch: Batch) -> Flags:
+    """Tell of each cluster of a batch whether every rule is silent about it."""
+    clean = np.full(len(batch.starts) - 1, set(RULES) <= set(CLEAN_WHEN_SILENT))
+    table = batch.table
+    row_ok = _whole_rows(table)
+    uuid = uuid_words(table["server_uuid"])
+    row_ok &= uuid.exact
+    sets = [GtidSetColumn.parse(table[f"gtid_{name}"]) for name in ("executed", "purged", "owned")]
+    for each in sets:
+        row_ok &= each.is_exact()
+    channels = _channels(table, row_ok)
+    data, name_offsets = text_buffers(flat_text(table["name"]))
+    kernels.arranged(
+        batch.starts,
+        _numbers(table["phase"]),
+        data.ctypes.data,
+        name_offsets,
+        _numbers(table["read_started"]),
+        _numbers(table["read_ended"]),
+        row_ok,
+        clean,
+    )
+    kernels.linked(batch.starts, uuid.high, uuid.low, channels.starts, *channels.source[:2], clean)
+    uptime = _numbers(table["uptime_seconds"])
+    _keep_uninterrupted(batch.starts, uptime, executed=sets[0], purged=sets[1], clean=clean)
+    _keep_equal(batch.starts, executed=sets[0], channels=channels, clean=clean)
+    return clean
+
+
+def _keep_uninterrupted(
+    starts: Numbers,
+    uptime: Numbers,
+    *,
+    executed: GtidSetColumn,
+    purged: GtidSetColumn,
+    clean: Flags,
+) -> None:
+    """Keep the clusters whose servers were neither reset nor restarted while they were read."""
+    clusters = _clusters_of_rows(starts)
+    rows = np.flatnonzero(clean[clusters])
+    halves = np.diff(starts) // 2
+    firsts = rows[rows < (starts[:-1] + halves)[clusters[rows]]]
+    lasts = firsts + halves[clusters[firsts]]
+    torn = rows[~purged.is_subset_at(rows, executed, rows)]
+    shrunk = firsts[~executed.is_subset_at(firsts, executed, lasts)]
+    restarted = firsts[uptime[lasts] < uptime[firsts]]
+    for each in (torn, shrunk, restarted):
+        clean[clusters[each]] = False
+
+
+def _keep_equal(
+    starts: Numbers, *, executed: GtidSetColumn, channels: Channels, clean: Flags
+) -> None:
+    """Keep the clusters in which nobody lacks, or has beyond another, anything at all.
+
+    What each server held first, every other holds last: then nothing is missing on any edge and
+    nothing is extra, whichever way it is looked at. And what a relay log held first, every other
+    server holds last: then none of them has lost anything that came from it.
+    """
+    clusters = _clusters_of_rows(starts)
+    count = kernels.cross_pairs(starts, clean, _NONE, _NONE)
+    firsts, lasts = np.empty(count, np.int64), np.empty(count, np.int64)
+    kernels.cross_pairs(starts, clean, firsts, lasts)
+    clean[clusters[lasts[~executed.is_subset_at(firsts, executed, lasts)]]] = False
+    count = kernels.spread(firsts, lasts, channels.starts, _NONE, _NONE)
+    channel, holders = np.empty(count, np.int64), np.empty(count, np.int64)
+    kernels.spread(firsts, lasts, channels.starts, channel, holders)
+    held = channels.retrieved.is_subset_at(channel, executed, holders)
+    clean[clusters[holders[~held]]] = False
+
+
+def _clusters_of_rows(starts: Numbers) -> Numbers:
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+_NONE: Final = np.empty(0, np.int64)
+
+
+def _whole_rows(table: pa.Table) -> Flags:
+    """Tell which rows can be read back as readings, and leave nothing unread."""
+    ok = np.ones(table.num_rows, np.bool_)
+    for name in _ALWAYS_THERE:
+        ok &= _is_there(_one(table[name]))
+    unread = _one(table["unread"])
+    ok &= _filled(pc.list_value_length(unread), 0) == 0
+    ok &= _readable(_one(table["version"]), VERSION)
+    ok &= _readable(_one(table["vendor"]), _VENDOR)
+    ok &= _positions(_one(table["log_end"]))
+    return ok
+
+
+def _channels(table: pa.Table, row_ok: Flags) -> Channels:
+    """Read the channels; a row with one that is not as it should be is not ok any more."""
+    column = _one(table["channels"])
+    lengths = _filled(pc.list_value_length(column), 0)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    channel = column.flatten()
+    ok = _is_there(channel)
+    part = {each.name: pc.struct_field(channel, each.name) for each in channel.type.fields}
+    for name in _OF_A_CHANNEL:
+        ok &= _is_there(part[name])
+    for name in ("receiver", "applier"):
+        ok &= _true(pc.equal(part[f"{name}_errno"], 0))
+        ok &= _true(pc.equal(part[f"{name}_error"], ""))
+    ok &= _true(pc.is_in(part["receiver"], pa.array([_RUNNING, _CONNECTING])))
+    ok &= _true(pc.equal(part["applier"], _RUNNING))
+    ok &= _true(part["auto_position"])
+    ok &= _positions(part["received_to"]) & _positions(part["applied_to"])
+    ok &= _all_there(part["filters"])
+    ok &= _whole_workers(part["workers"])
+    source = uuid_words(part["source_uuid"])
+    retrieved = GtidSetColumn.parse(part["gtid_retrieved"])
+    ok &= source.exact & retrieved.is_exact()
+    row_ok[np.repeat(np.arange(len(lengths)), lengths)[~ok]] = False
+    return Channels(starts, source, retrieved)
+
+
+def _whole_workers(column: pa.Array) -> Flags:
+    worker = column.flatten()
+    ok = _is_there(worker)
+    for name in ("worker_id", "errno", "error"):
+        ok &= _is_there(pc.struct_field(worker, name))
+    ok &= GtidSetColumn.parse(pc.struct_field(worker, "applying")).is_exact()
+    return _of_lists(column, ok)
+
+
+def _all_there(column: pa.Array) -> Flags:
+    """Tell of each list whether none of its items is null."""
+    return _of_lists(column, _is_there(column.flatten()))
+
+
+def _of_lists(column: pa.Array, item_ok: Flags) -> Flags:
+    """Tell of each list whether all of its items are ok."""
+    lengths = _filled(pc.list_value_length(column), 0)
+    ok = np.ones(len(lengths), np.bool_)
+    ok[np.repeat(np.arange(len(lengths)), lengths)[~item_ok]] = False
+    return ok
+
+
+def _positions(column: pa.Array) -> Flags:
+    """Tell which places in a log are null, or whole."""
+    file = flat_text(pc.struct_field(column, "file"))
+    whole = _is_there(file) & _is_there(pc.struct_field(column, "position"))
+    data, offsets = text_buffers(file)
+    kernels.numbered(data.ctypes.data, offsets, whole)
+    return whole | ~_is_there(column)
+
+
+def _readable(column: pa.Array, codec: Codec[Any]) -> Flags:
+    """Tell which values of a column of few different ones are null, or read back by their codec."""
+    encoded = column.dictionary_encode()
+    fine = np.array([_reads(codec, value) for value in encoded.dictionary.to_pylist()] + [True])
+    return fine[_filled(encoded.indices, len(fine) - 1)]
+
+
+def _reads(codec: Codec[Any], value: str) -> bool:
+    try:
+        codec.read(value)
+    except MalformedRecord:
+        return False  # the rules' way will say so, with the place
+    return True
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    assert column.num_chunks == 1, "the columns of a batch are in one piece"
+    return column.chunk(0)
+
+
+def _numbers(column: pa.ChunkedArray) -> Numbers:
+    """Return numbers or times as they are counted; a null as the lowest number."""
+    return _filled(_one(column).cast(pa.int64()), np.iinfo(np.int64).min)
+
+
+def _filled(array: pa.Array, value: int) -> Numbers:
+    whole = array.fill_null(value) if array.null_count else array
+    return np.asarray(whole).astype(np.int64, copy=False)
+
+
+def _is_there(array: pa.Array) -> Flags:
+    return np.array(array.is_valid(), dtype=np.bool_)
+
+
+def _true(array: pa.Array) -> Flags:
+    """Tell which rows are true, and not null."""
+    return np.array(array.fill_null(False), dtype=np.bool_)

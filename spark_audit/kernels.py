@@ -1,0 +1,145 @@
+"""Loops over the clusters of a batch, compiled: see gtid/jit.py.
+
+A cluster is the rows starts[c] up to starts[c + 1]: in the first half the first readings of its
+servers, in the second half the last ones. Kernels take away from `clean`, and never add to it.
+"""
+
+import numpy as np
+
+from gtid.jit import kernel
+from gtid.kernels.words import Flags, Numbers, Words, load_byte
+
+_DOT, _ZERO, _NINE = 46, 48, 57
+
+
+@kernel
+def numbered(address: int, offsets: Numbers, ok: Flags) -> None:
+    """Keep the rows whose text is a file name that ends in a number: what LogPosition.of takes."""
+    for row in range(len(ok)):
+        begin, at = address + offsets[row], address + offsets[row + 1]
+        end = at
+        while at > begin and _ZERO <= load_byte(at - 1) <= _NINE:
+            at -= 1
+        ok[row] = ok[row] and at < end and (at == begin or load_byte(at - 1) == _DOT)
+
+
+@kernel
+def _compare(address: int, offsets: Numbers, left: int, right: int) -> int:
+    """Compare two rows of a text column by their bytes, which is by their characters: -1, 0, 1."""
+    at, other = address + offsets[left], address + offsets[right]
+    end, other_end = address + offsets[left + 1], address + offsets[right + 1]
+    while at < end and other < other_end:
+        if load_byte(at) != load_byte(other):
+            return -1 if load_byte(at) < load_byte(other) else 1
+        at += 1
+        other += 1
+    if at == end and other == other_end:
+        return 0
+    return -1 if at == end else 1
+
+
+@kernel
+def arranged(
+    starts: Numbers,
+    phases: Numbers,
+    address: int,
+    name_offsets: Numbers,
+    begun: Numbers,
+    ended: Numbers,
+    row_ok: Flags,
+    clean: Flags,
+) -> None:
+    """Keep the clusters all whose rows are ok, and that are two readings of the same servers.
+
+    Names ascend, and no second reading began before every first one had ended.
+    """
+    for cluster in range(len(clean)):
+        first, end = starts[cluster], starts[cluster + 1]
+        half = (end - first) // 2
+        ok = clean[cluster] and half > 0 and 2 * half == end - first
+        barrier = ended[first]
+        for row in range(first, first + half):
+            if not ok:
+                break
+            last = row + half
+            ok = row_ok[row] and row_ok[last] and phases[row] == 1 and phases[last] == 2
+            ok = ok and begun[row] <= ended[row] and begun[last] <= ended[last]
+            ok = ok and _compare(address, name_offsets, row, last) == 0
+            if row > first:
+                ok = ok and _compare(address, name_offsets, row - 1, row) < 0
+            barrier = max(barrier, ended[row])
+        if ok:
+            for row in range(first + half, end):
+                ok = ok and begun[row] >= barrier
+        clean[cluster] = ok
+
+
+@kernel
+def linked(
+    starts: Numbers,
+    high: Words,
+    low: Words,
+    channel_starts: Numbers,
+    source_high: Words,
+    source_low: Words,
+    clean: Flags,
+) -> None:
+    """Keep the clusters in which every server has one UUID of its own, and channels link them all.
+
+    Channels are those of the last readings; one whose source is not here links nothing.
+    """
+    for cluster in range(len(clean)):
+        if not clean[cluster]:
+            continue
+        first, end = starts[cluster], starts[cluster + 1]
+        half = (end - first) // 2
+        group = np.arange(half)
+        ok = True
+        for row in range(first + half, end):
+            ok = ok and high[row] == high[row - half] and low[row] == low[row - half]
+            for other in range(row + 1, end):
+                ok = ok and not (high[row] == high[other] and low[row] == low[other])
+            for channel in range(channel_starts[row], channel_starts[row + 1]):
+                for other in range(first + half, end):
+                    if source_high[channel] == high[other] and source_low[channel] == low[other]:
+                        ours, theirs = group[row - first - half], group[other - first - half]
+                        for server in range(half):
+                            if group[server] == theirs:
+                                group[server] = ours
+        for server in range(half):
+            ok = ok and group[server] == group[0]
+        clean[cluster] = ok
+
+
+@kernel
+def cross_pairs(starts: Numbers, clean: Flags, firsts: Numbers, lasts: Numbers) -> int:
+    """List each first reading with the last reading of every other server of its cluster.
+
+    Gives how many there are; with arrays too short, only that.
+    """
+    count = 0
+    for cluster in range(len(clean)):
+        if not clean[cluster]:
+            continue
+        begin, half = starts[cluster], (starts[cluster + 1] - starts[cluster]) // 2
+        for server in range(half):
+            for other in range(half):
+                if server != other:
+                    if count < len(firsts):
+                        firsts[count], lasts[count] = begin + server, begin + half + other
+                    count += 1
+    return count
+
+
+@kernel
+def spread(
+    firsts: Numbers, lasts: Numbers, channel_starts: Numbers, left: Numbers, right: Numbers
+) -> int:
+    """List, for pairs of rows, every channel of the first with the second; as cross_pairs does."""
+    count = 0
+    for pair in range(len(firsts)):
+        for channel in range(channel_starts[firsts[pair]], channel_starts[firsts[pair] + 1]):
+            if count < len(left):
+                left[count], right[count] = channel, lasts[pair]
+            count += 1
+    return count

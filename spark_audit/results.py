@@ -110,28 +110,48 @@ def _rank(name: str, words: list[str]) -> Column:
 # -- counts ---------------------------------------------------------------------------------------
 
 
-def counts_of_clusters(clusters: DataFrame) -> DataFrame:
-    """Count and digest the clusters, verdict by verdict: at most four rows."""
-    return clusters.groupBy("verdict").agg(
-        sf.count("*").alias("clusters"),
+def counts_of(
+    *, clusters: DataFrame, findings: DataFrame, unknown: DataFrame, carried: DataFrame
+) -> DataFrame:
+    """Count and digest every table in one go: rows of COUNTS, as many as verdicts and codes."""
+    of_clusters = clusters.groupBy("verdict").agg(
+        *_counted(CLUSTERS.names),
         sf.sum("server_count").alias("servers"),
-        sf.sum("unknown_count").alias("unknown"),
         # As a number: a driver's own zone has no say in it.
         sf.unix_micros(sf.max("read_at")).alias("read_at_microseconds"),
-        digest_of(CLUSTERS.names).alias("digest"),
     )
-
-
-def counts_of_findings(findings: DataFrame) -> DataFrame:
-    """Count and digest the findings by code and severity: a row for each that occurs."""
-    return findings.groupBy("code", "severity").agg(
-        sf.count("*").alias("findings"), digest_of(FINDINGS.names).alias("digest")
+    of_findings = findings.groupBy("code", "severity").agg(*_counted(FINDINGS.names))
+    of_unknown = unknown.agg(*_counted(UNKNOWN.names))
+    of_carried = carried.agg(*_counted(FINDINGS.names))
+    counts = reduce(
+        lambda left, right: left.unionByName(right, allowMissingColumns=True),
+        (
+            counts.withColumn("table", sf.lit(table))
+            for table, counts in (
+                ("clusters", of_clusters),
+                ("findings", of_findings),
+                ("unknown", of_unknown),
+                ("carried", of_carried),
+            )
+        ),
     )
+    return counts.select(*COUNTS)
 
 
-def counts_of_rows(table: DataFrame) -> DataFrame:
-    """Count and digest a table: one row."""
-    return table.agg(sf.count("*").alias("rows"), digest_of(table.columns).alias("digest"))
+COUNTS: Final = (
+    "table",
+    "verdict",
+    "code",
+    "severity",
+    "rows",
+    "servers",
+    "read_at_microseconds",
+    "digest",
+)
+
+
+def _counted(names: list[str]) -> tuple[Column, ...]:
+    return (sf.count("*").alias("rows"), digest_of(names).alias("digest"))
 
 
 def digest_of(names: list[str]) -> Column:

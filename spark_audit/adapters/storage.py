@@ -74,7 +74,10 @@ def storage_of(place: str, session: SparkSession) -> tuple[Storage, str]:
 class LocalStorage:
     """Directories of this machine."""
 
-    renames_atomically: Final = True
+    @property
+    def renames_atomically(self) -> bool:
+        """Tell whether a directory appears under its new name whole or not at all."""
+        return True
 
     def names_in(self, place: str) -> list[str]:
         """Return the names in a directory, sorted; none if it is not there."""

@@ -28,6 +28,7 @@ from spark_audit.summary import (
 from topology.findings import Severity, Verdict
 from topology.policy import Policy
 
+TABLES: Final = ("clusters", "findings", "unknown", "carried")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DIGEST_MODULUS: Final = 2**64
 
@@ -72,31 +73,36 @@ def summarise(
     tables: RunTables, *, run: RunName, previous: RunName | None, policy: Policy
 ) -> FleetSummary:
     """Count what was written."""
-    verdicts = steps.counts_of_clusters(tables.clusters).collect()
-    found = steps.counts_of_findings(tables.findings).collect()
-    unknown = steps.counts_of_rows(tables.unknown).collect()
-    carried = steps.counts_of_rows(tables.carried).collect()
-    worst = steps.worst_clusters_first(tables.clusters).limit(WORST_CLUSTERS_MAX).collect()
-    clusters_by_verdict = {row["verdict"]: row["clusters"] for row in verdicts}
-    codes = [CodeCount(row["code"], Severity(row["severity"]), row["findings"]) for row in found]
+    counts = steps.counts_of(
+        clusters=tables.clusters,
+        findings=tables.findings,
+        unknown=tables.unknown,
+        carried=tables.carried,
+    )
+    by_table: dict[str, list[Row]] = {name: [] for name in TABLES}
+    for row in counts.collect():
+        by_table[row["table"]].append(row)
+    clusters = {Verdict(row["verdict"]): row["rows"] for row in by_table["clusters"]}
+    worst: list[Row] = []
+    if set(clusters) - {Verdict.OK}:
+        worst = steps.worst_clusters_first(tables.clusters).limit(WORST_CLUSTERS_MAX).collect()
+    codes = [
+        CodeCount(row["code"], Severity(row["severity"]), row["rows"])
+        for row in by_table["findings"]
+    ]
     return FleetSummary(
         run=run.text,
         previous=None if previous is None else previous.text,
         policy=policy_digest(policy),
-        audited_at=_latest_read(verdicts),
-        clusters=tuple((each, clusters_by_verdict.get(each.value, 0)) for each in Verdict),
-        server_count=sum(row["servers"] for row in verdicts),
-        unknown_count=sum(row["unknown"] for row in verdicts),
+        audited_at=_latest_read(by_table["clusters"]),
+        clusters=tuple((verdict, clusters.get(verdict, 0)) for verdict in Verdict),
+        server_count=sum(row["servers"] for row in by_table["clusters"]),
+        unknown_count=sum(row["rows"] for row in by_table["unknown"]),
         findings=tuple(
             sorted(codes, key=lambda each: (each.code, steps.SEVERITIES.index(each.severity)))
         ),
         worst=tuple(_worst_cluster(row) for row in worst),
-        content=(
-            _content("clusters", verdicts, count="clusters"),
-            _content("findings", found, count="findings"),
-            _content("unknown", unknown, count="rows"),
-            _content("carried", carried, count="rows"),
-        ),
+        content=tuple(_content(name, rows) for name, rows in by_table.items()),
     )
 
 
@@ -118,7 +124,7 @@ def _worst_cluster(row: Row) -> WorstCluster:
     )
 
 
-def _content(table: str, rows: Iterable[Row], *, count: str) -> TableContent:
+def _content(table: str, rows: Iterable[Row]) -> TableContent:
     seen = list(rows)
     digest = reduce(xor, (row["digest"] for row in seen), 0) % _DIGEST_MODULUS
-    return TableContent(table, sum(row[count] for row in seen), f"{digest:016x}")
+    return TableContent(table, sum(row["rows"] for row in seen), f"{digest:016x}")

@@ -320,11 +320,12 @@ def test_a_group_has_one_union_however_its_rows_are_spread(
 
 def test_the_aggregate_in_sql(spark: SparkSession, functions: GtidFunctions) -> None:
     spark.createDataFrame(GROUPS, "name string, a string").createOrReplaceTempView("groups")
-    two = spark.sql(
-        "SELECT name, gtid_union_agg(a), gtid_count(gtid_union_agg(gtid_holes(a)))"
-        " FROM groups GROUP BY name HAVING gtid_count(gtid_union_agg(a)) > 1"
+    both = spark.sql(
+        "SELECT name, gtid_union_agg(a), gtid_union_agg(gtid_holes(a))"
+        " FROM groups WHERE name IN ('fine', 'spoilt') GROUP BY name ORDER BY name"
     ).collect()
-    assert [tuple(row) for row in two] == [("fine", UNIONS["fine"], 0)]
+    # What gtid_holes could not read is null by the time the second aggregate sees it.
+    assert [tuple(row) for row in both] == [("fine", UNIONS["fine"], ""), ("spoilt", None, "")]
     of_all = spark.sql("SELECT gtid_union_agg(a) FROM groups WHERE gtid_error(a) IS NULL")
     assert [row[0] for row in of_all.collect()] == [f"{A}:1-4:9,{B}:1:tag:5"]
     windows = spark.sql(

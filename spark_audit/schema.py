@@ -101,3 +101,80 @@ CLUSTERS: Final = from_arrow_schema(CLUSTER_SCHEMA)
 JUDGED: Final = from_arrow_schema(JUDGED_SCHEMA)
 FINDINGS: Final = from_arrow_schema(FINDING_SCHEMA)
 UNKNOWN: Final = from_arrow_schema(UNKNOWN_SCHEMA)
+
+# -- trends: what several runs say together (spark_audit/trends.py) --------------------------------
+
+_PART = pa.struct(
+    {
+        "uuid": pa.string(),
+        "digest": pa.string(),
+        "gtid_count": _COUNT,
+        "interval_count": pa.int64(),
+    }
+)
+
+# One row per server and run: its set, UUID by UUID, as digests and counts. No set leaves the
+# executor that read it.
+READING_SCHEMA: Final = pa.schema(
+    {
+        "run": pa.string(),
+        "cluster": pa.string(),
+        "server": pa.string(),
+        "read_at": TIMESTAMP,
+        "server_uuid": pa.string(),
+        "source_uuids": list_of(pa.string()),
+        "interval_count": pa.int64(),
+        "parts": list_of(_PART),
+    }
+)
+
+INTERVAL_TREND_SCHEMA: Final = pa.schema(
+    {
+        "code": pa.string(),
+        "cluster": pa.string(),
+        "server": pa.string(),
+        "points": list_of(pa.struct({"at": TIMESTAMP, "count": _COUNT})),
+        "interval_count": pa.int64(),
+        "intervals_per_day": pa.float64(),
+        "is_fragmented": pa.bool_(),
+        "fragmented_at": TIMESTAMP,
+    }
+)
+
+RETIREMENT_SCHEMA: Final = pa.schema(
+    {
+        "code": pa.string(),
+        "cluster": pa.string(),
+        "uuid": pa.string(),
+        "gtid_count": _COUNT,
+        "interval_count": pa.int64(),
+        "digest": pa.string(),
+        "servers": pa.int64(),
+        "runs": pa.int64(),
+        "first_run": pa.string(),
+        "last_run": pa.string(),
+    }
+)
+
+FINDING_TREND_SCHEMA: Final = pa.schema(
+    {
+        "id": pa.string(),
+        "code": pa.string(),
+        "cluster": pa.string(),
+        "source": pa.string(),
+        "replica": pa.string(),
+        "channel": pa.string(),
+        "first_seen": TIMESTAMP,
+        "last_seen": TIMESTAMP,
+        "is_open": pa.bool_(),
+        "points": list_of(pa.struct({"at": TIMESTAMP, "count": _COUNT})),
+        "gtid_count": _COUNT,
+        "gtids_per_hour": pa.float64(),
+        "clears_at": TIMESTAMP,
+    }
+)
+
+READINGS: Final = from_arrow_schema(READING_SCHEMA)
+INTERVAL_TREND: Final = from_arrow_schema(INTERVAL_TREND_SCHEMA)
+RETIREMENTS: Final = from_arrow_schema(RETIREMENT_SCHEMA)
+FINDING_TREND: Final = from_arrow_schema(FINDING_TREND_SCHEMA)

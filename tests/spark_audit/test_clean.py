@@ -1,0 +1,257 @@
+"""The short cut by whole columns says what the rules say, of every cluster, in any company."""
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from spark_audit.batch import judge_batch, whole_clusters
+from spark_audit.clean import CLEAN_WHEN_SILENT, Batch, clean_clusters
+from spark_audit.judge import judge_records
+from spark_audit.schema import AUDIT_SCHEMA
+from tests.topology.world import SHAPES, World
+from topology.adapters.parquet import SNAPSHOT_SCHEMA, records_of_table, table_of_records
+from topology.policy import Policy
+from topology.records import Record, audit_to_record, snapshot_to_record
+from topology.rules import RULES
+from topology.snapshot import ClusterSnapshot
+
+POLICY = Policy()
+
+
+def records_of(snapshot: ClusterSnapshot, name: str) -> list[Record]:
+    return [
+        snapshot_to_record(replace(server, cluster=name))
+        for server in (*snapshot.first, *snapshot.last)
+    ]
+
+
+def world_of(number: int) -> World:
+    dice = random.Random(number)
+    world = World(SHAPES[dice.choice(sorted(SHAPES))], dice)
+    world.run(dice.choice([0, 20, 100]))
+    return world
+
+
+def disturbed(world: World) -> bool:
+    """Do what makes findings, or nothing; tell whether the world may go on while it is read."""
+    dice = world.dice
+    kind = dice.choice(["nothing", "rest", "rest", "rest", "bypass", "lose", "stop", "purge"])
+    channel = dice.choice(world.channels)
+    if kind == "bypass":
+        channel.auto_position = False
+        world.bypass(channel, dice.randrange(1, 4))
+    if kind == "lose":
+        world.lose_tail(dice.choice(list(world.servers.values())), dice.randrange(1, 4))
+    if kind == "purge":
+        world.purge_too_much(channel.source, channel)
+    if kind == "stop":
+        channel.disconnect()
+        world.run(20)
+    if kind == "rest":
+        world.settle()
+    return kind in ("nothing", "rest")
+
+
+def fleet(count: int) -> dict[str, list[Record]]:
+    clusters = {}
+    for number in range(count):
+        world = world_of(number)
+        goes_on = disturbed(world)
+        snapshot = world.snapshot(restless=goes_on and number % 3 == 0)
+        clusters[f"cluster-{number:04}"] = records_of(snapshot, f"cluster-{number:04}")
+    return clusters
+
+
+def judged(clusters: dict[str, list[Record]]) -> list[Record]:
+    return [
+        audit_to_record(judge_records(name, clusters[name], policy=POLICY))
+        for name in sorted(clusters)
+    ]
+
+
+def in_columns(rows: list[Record]) -> list[Record]:
+    table = table_of_records(rows, SNAPSHOT_SCHEMA)
+    return records_of_table(judge_batch(table, policy=POLICY))
+
+
+@pytest.fixture(scope="module")
+def clusters() -> dict[str, list[Record]]:
+    return fleet(400)
+
+
+def test_the_columns_and_the_rules_agree_on_every_cluster(
+    clusters: dict[str, list[Record]],
+) -> None:
+    rows = [row for name in clusters for row in clusters[name]]
+    found = in_columns(rows)
+    assert found == judged(clusters)
+    verdicts = [record["verdict"] for record in found]
+    assert verdicts.count("OK") > 50
+    assert verdicts.count("CRITICAL") > 20
+
+
+# Where servers hold different sets for good, only the rules can say that it is well.
+UNEQUAL = {"multi-source"}
+
+
+def test_what_is_at_rest_is_settled_without_asking_a_rule() -> None:
+    rows = []
+    for number, shape in enumerate(sorted(SHAPES.keys() - UNEQUAL) * 4):
+        world = World(SHAPES[shape], random.Random(number))
+        world.run(100)
+        world.settle()
+        rows += records_of(world.snapshot(restless=False), f"cluster-{number:02}")
+    table = table_of_records(rows, SNAPSHOT_SCHEMA).combine_chunks()
+    starts = [0] + [
+        place
+        for place in range(1, len(rows) + 1)
+        if place == len(rows) or rows[place]["cluster"] != rows[place - 1]["cluster"]
+    ]
+    clean = clean_clusters(Batch(table, _numbers(starts)))
+    assert clean.all()
+
+
+def test_company_and_order_change_nothing(clusters: dict[str, list[Record]]) -> None:
+    names = sorted(clusters)[:60]
+    expected = judged({name: clusters[name] for name in names})
+    rows = [row for name in names for row in clusters[name]]
+    for seed in range(5):
+        random.Random(seed).shuffle(rows)
+        assert in_columns(rows) == expected
+    alone = [record for name in names for record in in_columns(clusters[name])]
+    assert alone == expected
+
+
+def test_batches_are_cut_between_clusters(clusters: dict[str, list[Record]]) -> None:
+    rows = [row for name in sorted(clusters) for row in clusters[name]]
+    table = table_of_records(rows, SNAPSHOT_SCHEMA)
+    for size in (1, 7, 1_000, 100_000):
+        pieces = list(whole_clusters(iter(table.to_batches(max_chunksize=size))))
+        found = [record for piece in pieces for record in _audits(piece)]
+        assert found == judged(clusters)
+        assert sum(piece.num_rows for piece in pieces) == table.num_rows
+
+
+def test_every_rule_was_looked_at() -> None:
+    """Whoever adds a rule looks at spark_audit/clean.py; until then nothing is settled there."""
+    assert set(CLEAN_WHEN_SILENT) == set(RULES)
+
+
+def test_an_unknown_rule_settles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spark_audit.clean.RULES", (*RULES, lambda _facts: iter(())))
+    world = world_of(1)
+    world.settle()
+    rows = records_of(world.snapshot(restless=False), "one")
+    table = table_of_records(rows, SNAPSHOT_SCHEMA).combine_chunks()
+    assert not clean_clusters(Batch(table, _numbers([0, len(rows)]))).any()
+
+
+# -- one field wrong ------------------------------------------------------------------------------
+
+Spoil = Callable[[Any], Any]
+ODD: tuple[Any, ...] = (None, "", "x", "Connecting", "No", 0, 1, 7, 10**9, False, [], "binlog.x")
+
+
+def _numbers(values: list[int]) -> Any:
+    import numpy as np
+
+    return np.array(values, np.int64)
+
+
+def _audits(piece: Any) -> list[Record]:
+    return records_of_table(judge_batch(piece, policy=POLICY))
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Give the path of every field within a record, however deep."""
+    yield path
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from places(each, (*path, name))
+    if isinstance(value, list) and value:
+        yield from places(value[0], (*path, 0))
+
+
+def with_at(value: Any, path: tuple[Any, ...], put: Any) -> Any:
+    """Return a copy of a record that has `put` at `path`."""
+    if not path:
+        return put
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = with_at(copy[path[0]], path[1:], put)
+    return copy
+
+
+def fits(rows: list[Record]) -> bool:
+    """Tell whether the rows can be columns at all: others never reach a file."""
+    import pyarrow as pa
+
+    try:
+        table_of_records(rows, SNAPSHOT_SCHEMA)
+    except (pa.ArrowException, AssertionError, ValueError, TypeError, KeyError):
+        return False
+    return True
+
+
+def test_no_single_odd_field_is_passed_over() -> None:
+    """Every field of a clean pair, in either reading, with every odd value that fits its column."""
+    world = World(SHAPES["pair"], random.Random(3))
+    world.run(100)
+    world.settle()
+    clean = records_of(world.snapshot(restless=False), "clean")
+    clusters: dict[str, list[Record]] = {}
+    for row in (0, len(clean) - 1):
+        for path in places(clean[row]):
+            if path in ((), ("cluster",)) or path[0] in ("settings", "binary_logs"):
+                continue
+            for odd in ODD:
+                name = f"{len(clusters):05}"
+                rows = [dict(each, cluster=name) for each in clean]
+                rows[row] = with_at(rows[row], path, odd)
+                if fits(rows):
+                    clusters[name] = rows
+    assert len(clusters) > 300
+    rows = [row for name in clusters for row in clusters[name]]
+    found = {record["cluster"]: record for record in in_columns(rows)}
+    for expected in judged(clusters):
+        assert found[expected["cluster"]] == expected
+
+
+def test_sets_that_say_the_same_in_other_words_are_not_canonical() -> None:
+    world = World(SHAPES["pair"], random.Random(3))
+    world.run(100)
+    world.settle()
+    clean = records_of(world.snapshot(restless=False), "clean")
+    text = str(clean[0]["gtid_executed"])
+    first, _, rest = text.partition(":")
+    for odd in (text + ",", " " + text, f"{first}:0{rest}", f"{first}:1:{rest}"):
+        rows = [dict(each) for each in clean]
+        rows[0]["gtid_executed"] = odd
+        assert in_columns(rows) == judged({"clean": rows})
+        assert in_columns(rows)[0]["verdict"] == "UNKNOWN"
+
+
+def test_rows_without_a_name_are_never_ok() -> None:
+    world = World(SHAPES["pair"], random.Random(3))
+    world.settle()
+    nameless: list[Record] = [
+        dict(each, cluster=None) for each in records_of(world.snapshot(restless=False), "x")
+    ]
+    (audit,) = in_columns(nameless)
+    assert audit["cluster"] == ""
+    assert audit["verdict"] == "UNKNOWN"
+
+
+def test_no_rows_are_no_audits() -> None:
+    assert judge_batch(SNAPSHOT_SCHEMA.empty_table(), policy=POLICY) == AUDIT_SCHEMA.empty_table()
+
+
+def test_twins_are_not_settled() -> None:
+    world = World(SHAPES["pair"], random.Random(3))
+    world.settle()
+    clean = records_of(world.snapshot(restless=False), "twins")
+    rows: list[Record] = [dict(each, server_uuid=str(UUID(int=7)), channels=[]) for each in clean]
+    assert in_columns(rows) == judged({"twins": rows})

@@ -5,8 +5,9 @@ SHELL := /bin/bash
 PY := .venv/bin/python
 # Spark's workers must run the same Python as its driver.
 export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
+FUZZ_SECONDS ?= 600
 
-.PHONY: help demo test lint types contracts docs nightly bench servers up down lock clean
+.PHONY: help demo test lint types contracts docs nightly fuzz bench servers up down lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -39,6 +40,12 @@ docs: .venv/.complete ## write the generated pages
 
 nightly: .venv/.complete lint types contracts servers ## the whole suite, the slow tests with it
 	@$(PY) -m pytest
+
+fuzz: .venv/.complete ## look for inputs that break the readers of text and bytes, FUZZ_SECONDS long
+	@for target in text binary; do \
+	    $(PY) -m tests.fuzz.run $$target $$(( $(FUZZ_SECONDS) / 2 )) || exit 1; \
+	done
+	@for target in text binary; do $(PY) -m tests.fuzz.run $$target distil; done
 
 bench: .venv/.complete ## measure, beside the peers, into benchmarks/results.md
 	@$(PY) -m benchmarks.run

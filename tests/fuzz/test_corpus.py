@@ -1,0 +1,46 @@
+"""Replays what fuzzing found worth keeping; `make fuzz` looks for more."""
+
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fuzz.properties import TARGETS
+from tests.fuzz.run import CORPUS, INPUT_BYTES_MAX, name_of
+
+CORPUS_BYTES_MAX = 200_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _traced_memory() -> Iterator[None]:
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_kept_input_keeps_the_properties(target: str) -> None:
+    inputs = [file.read_bytes() for file in sorted((CORPUS / target).iterdir())]
+    assert len(inputs) > 20, "an empty corpus proves nothing"
+    for data in inputs:
+        try:
+            TARGETS[target](data)
+        except Exception as broken:
+            broken.add_note(f"input {name_of(data)}: {data!r}")
+            raise
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_is_long_is_read_in_bounded_memory(target: str) -> None:
+    """Every kept input many times over: what fuzzing with short inputs would not see."""
+    for file in sorted((CORPUS / target).iterdir()):
+        data = file.read_bytes()
+        TARGETS[target](b",".join([data] * 50) if target == "text" else data * 50)
+
+
+def test_the_corpus_is_small_and_named_by_content() -> None:
+    files = sorted(file for target in TARGETS for file in (CORPUS / target).iterdir())
+    contents = [file.read_bytes() for file in files]
+    assert [file.name for file in files] == [name_of(content) for content in contents]
+    assert sum(map(len, contents)) < CORPUS_BYTES_MAX
+    assert max(map(len, contents)) <= INPUT_BYTES_MAX

@@ -1,6 +1,8 @@
 """MySQL's binary forms, against bytes that servers wrote."""
 
 import random
+import tracemalloc
+from array import array
 from struct import pack
 from uuid import UUID
 
@@ -9,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gtid import GNO_END, GNO_MAX, GtidSet, MalformedBinary, Tsid, UnknownFormatVersion
-from gtid.binary import decode, encode
+from gtid.binary import _little_endian, decode, encode
 
 pytestmark = pytest.mark.usefixtures("representation")
 
@@ -261,6 +263,69 @@ def test_every_proper_prefix_is_an_error(held: GtidSet, compact: bool) -> None:
     for length in range(len(encoded)):
         with pytest.raises(MalformedBinary):
             decode(encoded[:length])
+
+
+@pytest.mark.parametrize("encoded", [*map(bytes.fromhex, WRITTEN_BY_9_7_4), *dict(TAKEN.values())])
+def test_every_proper_prefix_of_what_servers_write_and_take_is_an_error(encoded: bytes) -> None:
+    for length in range(len(encoded)):
+        with pytest.raises(MalformedBinary) as caught:
+            decode(encoded[:length])
+        assert 0 <= caught.value.byte_position <= length
+
+
+# Counts and lengths that promise much and keep little.
+PROMISES = {
+    "TSIDs of version 0": header(0, 2**56 - 1) + bytes(100),
+    "TSIDs of version 1": header(1, 2**48 - 1) + bytes(100),
+    "TSIDs of version 2": header(2, 2**48 - 1) + b"\x02\x00" + bytes(100),
+    "intervals": header(0, 1) + A_BYTES + pack("<Q", 2**60) + bytes(100),
+    "intervals that wrap": header(0, 1) + A_BYTES + pack("<Q", 2**63) + bytes(100),
+    "intervals below zero": header(0, 1) + A_BYTES + pack("<Q", 2**64 - 1) + bytes(100),
+    "a tag": header(1, 1) + A_BYTES + b"\xff" + pack("<Q", 2**62) + bytes(100),
+    "tags of version 2": header(2, 1) + b"\xff" + pack("<Q", 2**62) + bytes(100),
+    "a tag of version 2": header(2, 1) + b"\x02\xff" + pack("<Q", 2**62) + bytes(100),
+    "boundaries": header(2, 1) + b"\x02\x00\x02" + A_BYTES + b"\xff" + pack("<Q", 2**62) + bytes(9),
+}
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_nothing_is_allocated_for_a_promise(name: str) -> None:
+    with pytest.raises(MalformedBinary):
+        decode(PROMISES[name])  # once before, for what Python caches
+    tracemalloc.start()
+    try:
+        with pytest.raises(MalformedBinary):
+            decode(PROMISES[name])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 32_768
+
+
+def test_a_long_set_is_read_in_a_small_multiple_of_its_bytes() -> None:
+    encoded = header(0, 1) + A_BYTES + interval_bytes(*range(1, 400_001))
+    assert decode(encoded).interval_count == 200_000
+    tracemalloc.start()
+    try:
+        held = decode(encoded)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 3 * len(encoded)
+    assert encode(held) == encoded
+    at = 32 + 8 * 1_000
+    for number, expected in ((3, "intervals in order"), (0, "numbers from 1"), (2**63, "numbers")):
+        spoilt = encoded[:at] + pack("<Q", number) + encoded[at + 8 :]
+        with pytest.raises(MalformedBinary, match=f"expected {expected}.* at byte 32$"):
+            decode(spoilt)
+
+
+def test_numbers_are_little_endian_on_any_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = array("q", [1, 2**40])
+    monkeypatch.setattr("sys.byteorder", "big")
+    turned = _little_endian(numbers)
+    assert turned.tobytes() == pack(">2q", 1, 2**40)
+    assert numbers.tobytes() == pack("<2q", 1, 2**40)
 
 
 def check_read_or_refused(encoded: bytes) -> None:

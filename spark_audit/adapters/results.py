@@ -24,12 +24,12 @@ from datetime import datetime
 from typing import Final
 from uuid import uuid4
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_audit import results as steps
+from spark_audit.adapters.items import items_of
 from spark_audit.adapters.runs import COMPLETE, RunName, latest_before, runs_newest_first
 from spark_audit.adapters.storage import Storage, storage_of
 from spark_audit.adapters.tables import RunTables, summarise
@@ -38,7 +38,6 @@ from spark_audit.schema import FINDINGS
 from spark_audit.summary import FleetSummary, policy_digest
 from topology.adapters.parquet import records_of_table
 from topology.findings import Finding, Unknown
-from topology.json_items import items_text
 from topology.policy import Policy
 from topology.records import finding_from_record, time_to_text, unknown_from_record
 
@@ -50,7 +49,6 @@ _WRITE_OPTIONS: Final = {
     "compression": "zstd",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
-_ITEMS_PER_PIECE: Final = 1_000  # one text of the driver's iteration: a few megabytes at most
 _FINDINGS_OF_RUNS: Final = StructType([*FINDINGS.fields, StructField("run", StringType())])
 
 
@@ -90,25 +88,10 @@ class Results:
         """
         shown = self.tables.clusters.select("cluster", "verdict", "servers", "read_at")
         return {
-            "clusters": _items_of(shown.orderBy("cluster")),
-            "findings": _items_of(steps.findings_in_order(self.tables.findings)),
-            "unknown": _items_of(steps.unknown_in_order(self.tables.unknown)),
+            "clusters": items_of(shown.orderBy("cluster")),
+            "findings": items_of(steps.findings_in_order(self.tables.findings)),
+            "unknown": items_of(steps.unknown_in_order(self.tables.unknown)),
         }
-
-
-def _items_of(rows: DataFrame) -> Iterator[str]:
-    texts = rows.mapInArrow(_texts_of, StructType([StructField("items", StringType())]))
-    for row in texts.toLocalIterator():
-        yield row["items"]
-
-
-def _texts_of(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        texts = [
-            items_text(records_of_table(batch.slice(start, _ITEMS_PER_PIECE)))
-            for start in range(0, batch.num_rows, _ITEMS_PER_PIECE)
-        ]
-        yield pa.record_batch({"items": pa.array(texts, pa.string())})
 
 
 # -- writing --------------------------------------------------------------------------------------

@@ -1,0 +1,79 @@
+"""`gtid-audit spark`: questions to what is stored that only Spark answers."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gtid_audit import exits
+from gtid_audit.commands.options import AsJson
+from gtid_audit.exits import UsageProblem
+from gtid_audit.output import progress, write
+
+
+def commands(settings: dict[str, Any]) -> typer.Typer:
+    """Make the family."""
+    family = typer.Typer(help="Ask what is stored of a fleet, with Spark.", **settings)
+
+    # Typer takes a family of one command for that command.
+    @family.callback()
+    def _family() -> None:
+        """Ask what is stored of a fleet, with Spark."""
+
+    family.command("trends")(trends)
+    return family
+
+
+def trends(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Stored snapshots, as `snapshot --out` wrote.")
+    ],
+    *,
+    results: Annotated[
+        Path | None,
+        typer.Option("--results", metavar="DIR", help="Results of `audit --out`; default: DIR."),
+    ] = None,
+    runs: Annotated[
+        int, typer.Option("--runs", metavar="N", min=1, max=1000, help="The newest N runs count.")
+    ] = 30,
+    intervals_max: Annotated[
+        int, typer.Option(metavar="N", min=1, help="From so many intervals on a set is fragmented.")
+    ] = 10_000,
+    quiet_runs: Annotated[
+        int, typer.Option(metavar="N", min=2, help="A UUID is dead if it moved in none of these.")
+    ] = 7,
+    as_json: AsJson = False,
+) -> int:
+    """Show what the stored runs say together: fragmentation, dead UUIDs, sets that grow."""
+    from gtid_audit.engines import require_parquet, require_spark
+
+    require_parquet()
+    require_spark()
+    from spark_audit.adapters.session import JavaMissing, SparkNotStarted, local_session
+    from spark_audit.adapters.trends import trends_of
+    from spark_audit.trends import TrendPolicy
+    from topology.adapters.parquet import NoSnapshots
+
+    policy = TrendPolicy(intervals_max=intervals_max, quiet_runs=quiet_runs)
+    where = None if results is None else str(results)
+    try:
+        with (
+            progress() as line,
+            local_session() as session,
+            trends_of(
+                session, str(directory), results=where, policy=policy, runs_max=runs
+            ) as found,
+        ):
+            line.clear()
+            if as_json:
+                from gtid_audit.trends_text import trend_document
+
+                for piece in trend_document(found):
+                    write(piece)
+            else:
+                from gtid_audit.trends_text import show_trends
+
+                show_trends(found, policy=policy)
+    except (NoSnapshots, JavaMissing, SparkNotStarted) as problem:
+        raise UsageProblem(str(problem)) from problem
+    return exits.OK

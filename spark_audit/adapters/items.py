@@ -1,0 +1,33 @@
+"""The rows of a DataFrame as items of a JSON document, written by the executors.
+
+The driver gets texts, one after another, and holds those of one partition at a time; it needs
+neither PyArrow nor pandas for that.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StringType, StructField, StructType
+
+from topology.adapters.parquet import records_of_table
+from topology.json_items import items_text
+
+_ITEMS_PER_PIECE: Final = 1_000  # one text of the driver's iteration: a few megabytes at most
+_TEXTS: Final = StructType([StructField("items", StringType())])
+
+
+def items_of(rows: DataFrame) -> Iterator[str]:
+    """Give the rows, in their order, as texts of topology/json_items.py."""
+    for row in rows.mapInArrow(_texts_of, _TEXTS).toLocalIterator():
+        yield row["items"]
+
+
+def _texts_of(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        texts = [
+            items_text(records_of_table(batch.slice(start, _ITEMS_PER_PIECE)))
+            for start in range(0, batch.num_rows, _ITEMS_PER_PIECE)
+        ]
+        yield pa.record_batch({"items": pa.array(texts, pa.string())})

@@ -1,0 +1,151 @@
+"""`audit --out` and `spark trends` as a person uses them: several nights, one directory."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from gtid import GtidSet
+from gtid_audit import engines
+from gtid_audit.cli import run
+from gtid_audit.trends_text import SPARKS_MAX, sparks
+from tests.gtid_audit.build import A, half_read, healthy, holed
+from topology.snapshot import ClusterSnapshot, ServerSnapshot
+
+pytestmark = pytest.mark.spark
+
+
+def nights_later(snapshot: ClusterSnapshot, number: int) -> ClusterSnapshot:
+    """Read the same a few nights later; b's hole has grown by a transaction each night."""
+    span = timedelta(days=number)
+
+    def moved(server: ServerSnapshot) -> ServerSnapshot:
+        executed = server.gtid_executed
+        if snapshot.cluster == "holed" and server.name == "b" and executed is not None:
+            executed -= GtidSet.parse(f"{A}:51-{53 + number}")
+        return replace(
+            server,
+            read_started=server.read_started + span,
+            read_ended=server.read_ended + span,
+            gtid_executed=executed,
+        )
+
+    first, last = (tuple(map(moved, each)) for each in (snapshot.first, snapshot.last))
+    return ClusterSnapshot(snapshot.cluster, first, last)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session() -> Iterator[None]:
+    """Keep one session for the tests of this file: the engine uses the one that is there."""
+    from spark_audit.adapters.java import JavaMissing
+    from spark_audit.adapters.session import local_session
+
+    try:
+        with local_session(cores=2):
+            yield
+    except JavaMissing as missing:
+        pytest.skip(f"provider missing: {missing}")
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three nights of three clusters, audited night by night."""
+    directory = tmp_path_factory.mktemp("history")
+    for number in range(3):
+        fleet = (holed("holed"), healthy("well"), half_read("half-read"))
+        engines.store(directory, [nights_later(each, number) for each in fleet])
+        assert run(("audit", "--snapshots", str(directory), "--out", str(directory), "--json")) == 2
+    return directory
+
+
+def test_the_document_has_the_history_that_was_kept(
+    stored: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("audit", "--snapshots", str(stored), "--engine", "spark", "--json")
+    documents = []
+    for more in ((), ("--out", str(stored)), ("--out", str(stored))):
+        assert run((*arguments, *more)) == 2
+        documents.append(capsys.readouterr().out)
+    assert documents[1] == documents[2], "the run is there already, and is kept"
+    alone, kept = (json.loads(document) for document in documents[:2])
+    assert list(kept) == ["audited_at", "engine", "verdict", "clusters", "findings", "unknown"]
+    hole = next(each for each in kept["findings"] if each["code"] == "H1")
+    assert hole["first_seen"][:10] == "2026-01-02"
+    assert hole["last_seen"][:10] == "2026-01-04"
+    assert hole["gtid_count"] == 5
+    for each in (*alone["findings"], *kept["findings"]):
+        each.pop("first_seen")
+    assert alone == kept
+
+
+def test_a_page_of_results_is_short_and_says_where_they_lie(
+    stored: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(("audit", "--snapshots", str(stored), "--out", str(stored))) == 2
+    page = capsys.readouterr().out
+    for said in (
+        " CRITICAL   3 clusters · 6 servers · 1 critical",
+        "the other 1 OK",
+        "cluster holed · a → b",
+        "since 2026-01-02 12:00:01 UTC",
+        "half-read/b",
+        "timeout: no answer",
+        "day=2026-01-04/run=20260104T120001.040000Z",
+    ):
+        assert said in page
+    assert run(("audit", "--snapshots", str(stored), "--engine", "spark")) == 2
+    assert "Results:" not in capsys.readouterr().out
+
+
+def test_the_local_engine_keeps_no_results(
+    stored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("audit", "--snapshots", str(stored), "--engine", "local", "--out", str(tmp_path))
+    assert run(arguments) == 64
+    assert "--engine spark" in capsys.readouterr().err
+
+
+def test_another_policy_does_not_rewrite_what_was_found(
+    stored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "fleet.yaml").write_text(
+        f"policy: {{allowed_uuids: [{A}]}}\n"
+        "clusters: [{name: x, servers: [{name: y, host: h, user: u}]}]\n"
+    )
+    arguments = ("audit", "--snapshots", str(stored), "--out", str(stored))
+    assert run((*arguments, "--fleet", str(tmp_path / "fleet.yaml"))) == 64
+    assert "move that directory away" in capsys.readouterr().err
+
+
+def test_trends_as_a_document(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(("spark", "trends", str(stored), "--quiet-runs", "3", "--json")) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found) == ["first_run", "last_run", "runs", "intervals", "retirable", "findings"]
+    assert (found["runs"], found["first_run"]) == (3, "2026-01-02T12:00:01.040000Z")
+    assert found["intervals"][0]["interval_count"] == 2
+    assert found["retirable"] == []
+    hole = next(each for each in found["findings"] if each["code"] == "H1")
+    assert [point["count"] for point in hole["points"]] == [3, 4, 5]
+    assert hole["gtids_per_hour"] == pytest.approx(1 / 24)
+
+
+def test_trends_as_a_page(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(("spark", "trends", str(stored), "--intervals-max", "2")) == 0
+    page = capsys.readouterr().out
+    for said in ("3 runs: 2026-01-02", "2 !", "▁▄█", "fewer than 7 runs", "H1", "+0.0"):
+        assert said in page
+    assert run(("spark", "trends", str(stored), "--results", str(stored / "nowhere"))) == 0
+    assert "no results here" in capsys.readouterr().out
+
+
+def test_trends_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(("spark", "trends", str(tmp_path))) == 64
+    assert "no complete run" in capsys.readouterr().err
+
+
+def test_sparks_show_the_newest() -> None:
+    assert sparks([0] * 5 + list(range(SPARKS_MAX))) == sparks(range(SPARKS_MAX))
+    assert len(sparks(range(100))) == SPARKS_MAX

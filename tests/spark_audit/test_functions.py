@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from decimal import Decimal
+from functools import cache
 from itertools import product
 from random import Random
 from typing import Any
@@ -75,6 +76,7 @@ MEANING: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
 }
 
 
+@cache
 def understood(text: str | None) -> GtidSet | GtidError | None:
     try:
         return None if text is None else GtidSet.parse(text)
@@ -257,6 +259,20 @@ def test_one_text_in_all_rows_is_read_once_and_means_the_same(rows: int) -> None
                 in_process("gtid_union_agg", strict=True)(column)
 
 
+def test_a_slice_of_a_batch_is_a_batch_and_so_is_nothing() -> None:
+    """Windows hand over slices, and empty ones where a frame has no row."""
+    whole = pa.array(TEXTS, pa.string())
+    for name, (parameters, _) in MEANING.items():
+        function = in_process(name)
+        for begin, end in ((3, 9), (len(TEXTS) - 2, len(TEXTS)), (4, 4)):
+            part = whole.slice(begin, end - begin)
+            wanted = [expected(name, *[text] * len(parameters)) for text in TEXTS[begin:end]]
+            assert function(*[part] * len(parameters)).to_pylist() == wanted, name
+    aggregate = in_process("gtid_union_agg")
+    assert aggregate(whole.slice(0, 0)).as_py() is None
+    assert aggregate(whole.slice(2, 2)).as_py() == expected("gtid_union", *TEXTS[2:4])
+
+
 def test_strict_functions_fail_the_job_with_the_place_in_the_text(
     spark: SparkSession, strict: SparkSession, functions: GtidFunctions
 ) -> None:
@@ -331,7 +347,9 @@ def test_the_aggregate_in_sql(spark: SparkSession, functions: GtidFunctions) -> 
     windows = spark.sql(
         "SELECT name, a, gtid_union_agg(a) OVER (PARTITION BY name) AS whole,"
         " gtid_union_agg(a) OVER (PARTITION BY name ORDER BY a"
-        "  ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS so_far"
+        "  ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS so_far,"
+        " gtid_union_agg(a) OVER (PARTITION BY name ORDER BY a"
+        "  ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING) AS one_before"
         " FROM groups WHERE name IN ('fine', 'null') ORDER BY name, a"
     ).collect()
     assert [row["whole"] for row in windows] == [UNIONS["fine"]] * 4 + [None] * 2
@@ -343,6 +361,8 @@ def test_the_aggregate_in_sql(spark: SparkSession, functions: GtidFunctions) -> 
         None,
         None,
     ]
+    before = [None, None, f"{A}:1-3", f"{A}:4", None, None]
+    assert [row["one_before"] for row in windows] == before
 
 
 @pytest.mark.parametrize(

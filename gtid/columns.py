@@ -97,8 +97,9 @@ class GtidSetColumn:
         """Wrap arrays that fulfil the layout. For this module only."""
         self._arrays = arrays.trimmed()
         self._valid = valid
-        self._valid.flags.writeable = False
-        self._exact = exact
+        self._exact = valid if exact is None else exact
+        for each in (self._valid, self._exact):
+            each.flags.writeable = False
         self._faults = faults
 
     # -- making one -------------------------------------------------------------------------
@@ -164,7 +165,7 @@ class GtidSetColumn:
 
         All rows, where the column is not one that was read; no null row.
         """
-        return self._valid if self._exact is None else self._exact
+        return self._exact
 
     def error(self, row: int) -> GtidError | None:
         """Return what GtidSet.parse would raise for the text of this row, if anything."""

@@ -5,8 +5,8 @@
    judge. So this file can be too careful, never too bold; a property test holds it to that.
 2. CLEAN_WHEN_SILENT names the rules these conditions were held against. A rule that is not among
    them makes nothing clean any more, until somebody has looked at it here.
-3. What no rule reads in a cluster without differences (settings, lists of binary logs) is not read
-   here either: see COLUMNS.
+3. What no rule reads in a cluster without differences (settings, lists of binary logs, idle
+   workers, filters) is not looked at here either: see COLUMNS and _OF_A_CHANNEL.
 4. The loops over clusters are in spark_audit/kernels.py, those over sets in gtid.
 """
 
@@ -91,8 +91,6 @@ _OF_A_CHANNEL: Final = (
     "gtid_retrieved",
     "receiver_error_at",
     "applier_error_at",
-    "filters",
-    "workers",
 )
 _VENDOR: Final = word(Vendor)
 _RUNNING: Final = ThreadState.RUNNING.value
@@ -222,35 +220,11 @@ def _channels(table: pa.Table, row_ok: Flags) -> Channels:
     ok &= _true(pc.equal(part["applier"], _RUNNING))
     ok &= _true(part["auto_position"])
     ok &= _positions(part["received_to"]) & _positions(part["applied_to"])
-    ok &= _all_there(part["filters"])
-    ok &= _whole_workers(part["workers"])
     source = uuid_words(part["source_uuid"])
     retrieved = GtidSetColumn.parse(part["gtid_retrieved"])
     ok &= source.exact & retrieved.is_exact()
     row_ok[np.repeat(np.arange(len(lengths)), lengths)[~ok]] = False
     return Channels(starts, source, retrieved)
-
-
-def _whole_workers(column: pa.Array) -> Flags:
-    worker = column.flatten()
-    ok = _is_there(worker)
-    for name in ("worker_id", "errno", "error"):
-        ok &= _is_there(pc.struct_field(worker, name))
-    ok &= GtidSetColumn.parse(pc.struct_field(worker, "applying")).is_exact()
-    return _of_lists(column, ok)
-
-
-def _all_there(column: pa.Array) -> Flags:
-    """Tell of each list whether none of its items is null."""
-    return _of_lists(column, _is_there(column.flatten()))
-
-
-def _of_lists(column: pa.Array, item_ok: Flags) -> Flags:
-    """Tell of each list whether all of its items are ok."""
-    lengths = _filled(pc.list_value_length(column), 0)
-    ok = np.ones(len(lengths), np.bool_)
-    ok[np.repeat(np.arange(len(lengths)), lengths)[~item_ok]] = False
-    return ok
 
 
 def _positions(column: pa.Array) -> Flags:

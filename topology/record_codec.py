@@ -153,6 +153,25 @@ def many(codec: Codec[T]) -> Codec[tuple[T, ...]]:
     return Codec(lambda values: [codec.write(value) for value in values], read)
 
 
+def text_pair(first: str, second: str) -> Codec[tuple[str, str]]:
+    """Make the codec of two texts, written as a record: there are many of them."""
+    names = (first, second)
+    shape = Shape(
+        lambda **texts: (texts[first], texts[second]),
+        {first: TEXT, second: TEXT},
+        get=lambda pair, name: pair[names.index(name)],
+    )
+
+    def read(plain: Plain) -> tuple[str, str]:
+        if type(plain) is dict and len(plain) == len(names):
+            one, other = plain.get(first), plain.get(second)
+            if type(one) is str and type(other) is str:
+                return one, other
+        return shape.read(plain)  # and says what is wrong
+
+    return Codec(shape.write, read)
+
+
 @dataclass(frozen=True, slots=True)
 class Shape(Generic[T]):
     """The fields of a record, in their order, and what makes the value of them.

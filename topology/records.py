@@ -38,6 +38,7 @@ from topology.record_codec import (
     Shape,
     many,
     optional,
+    text_pair,
     time_from_text,
     time_to_text,
     word,
@@ -119,19 +120,7 @@ _BINARY_LOG = Shape(
 ).codec
 
 
-def _make_setting(*, name: str, value: str) -> tuple[str, str]:
-    return (name, value)
-
-
-def _get_of_setting(setting: tuple[str, str], name: str) -> str:
-    return setting[("name", "value").index(name)]
-
-
-_SETTING = Shape(
-    _make_setting,
-    {"name": TEXT, "value": TEXT},
-    get=_get_of_setting,
-).codec
+_SETTING = text_pair("name", "value")
 
 _UNREAD = Shape(UnreadFact, {"fact": TEXT, "reason": word(UnreadReason), "detail": TEXT}).codec
 

@@ -136,13 +136,11 @@ def _read_entry(
                 continue
             if not is_open:
                 keys[run, 0], keys[run, 1] = high, low
-                run_bounds[run] = bound
-                if run > first_run and key_order(keys, run - 1, keys, run) >= 0:
-                    truth &= ~ORDERLY
+                truth &= _open_run(first_run, run, bound, keys, run_bounds)
                 run += 1
-                is_open, is_idle = True, False
             elif bounds[bound - 1] >= first:
                 truth &= ~ORDERLY
+            is_open, is_idle = True, False
             bounds[bound], bounds[bound + 1] = first, last + 1
             bound += 2
         else:
@@ -160,6 +158,14 @@ def _read_entry(
     if is_idle:
         truth &= ~EXACT
     return at, run, bound, truth, FINE
+
+
+@inlined
+def _open_run(first_run: int, run: int, bound: int, keys: Words, run_bounds: Numbers) -> int:
+    """Begin a run, whose key is written; give what may still be true of its row."""
+    run_bounds[run] = bound
+    is_behind = run == first_run or key_order(keys, run - 1, keys, run) < 0
+    return ORDERLY | EXACT if is_behind else EXACT
 
 
 @kernel

@@ -11,7 +11,7 @@
 
 import argparse
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
@@ -22,28 +22,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from benchmarks.generate.kinds import HEALTHY, KINDS, draw_numbers, kinds_from
 from benchmarks.generate.numbers import Fleet
 from benchmarks.generate.rows import table_of
-from topology.adapters.parquet import COMPLETE, SNAPSHOT_SCHEMA
+from topology.adapters.parquet import COMPLETE, parquet_writer
 
 CLUSTERS_PER_ROW_GROUP = 5_000
 CLUSTERS_PER_FILE = 250_000
 
-# Values that hardly ever repeat: a dictionary of them would be built and thrown away.
-_DISTINCT = (
-    "name",
-    "host",
-    "gtid_executed",
-    "gtid_purged",
-    "gtid_owned",
-    "read_started",
-    "read_ended",
-    "server_clock",
-    "channels.list.element.gtid_retrieved",
-)
 _ABOUT = "Write stored snapshots of a realistic fleet, of any size, in flat memory."
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -96,14 +83,8 @@ def _write_file(
     """Write the clusters from number `begun` on; return the microsecond of the last reading."""
     path = hidden / f"part-{begun // clusters_per_file:05}.parquet"
     end = min(begun + clusters_per_file, fleet.pairs)
-    distinct = set(_DISTINCT)
     ended = 0
-    with pq.ParquetWriter(
-        path,
-        SNAPSHOT_SCHEMA,
-        compression="zstd",
-        use_dictionary=[name for name in leaf_columns() if name not in distinct],
-    ) as writer:
+    with parquet_writer(path) as writer:
         for first in range(begun, end, clusters_per_row_group):
             table = rows_from(fleet, first=first, count=min(clusters_per_row_group, end - first))
             writer.write_table(table, row_group_size=table.num_rows)
@@ -115,21 +96,6 @@ def rows_from(fleet: Fleet, *, first: int, count: int) -> pa.Table:
     """Return the rows of some clusters of a fleet, with the columns of SNAPSHOT_SCHEMA."""
     numbers, _ = draw_numbers(fleet, first=first, count=count)
     return table_of(numbers)
-
-
-def leaf_columns() -> tuple[str, ...]:
-    """Return the columns of a stored snapshot as Parquet names them, down to the values."""
-    return tuple(name for column in SNAPSHOT_SCHEMA for name in _leaves(column.name, column.type))
-
-
-def _leaves(path: str, kind: pa.DataType) -> Iterator[str]:
-    if pa.types.is_list(kind):
-        yield from _leaves(f"{path}.list.element", kind.value_type)
-    elif pa.types.is_struct(kind):
-        for part in kind.fields:
-            yield from _leaves(f"{path}.{part.name}", part.type)
-    else:
-        yield path
 
 
 def kinds_of(fleet: Fleet) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.fleet import kinds_of, leaf_columns, main, rows_from, write_fleet
+from benchmarks.fleet import kinds_of, main, rows_from, write_fleet
 from benchmarks.generate.kinds import HEALTHY, KINDS, draw_numbers
 from benchmarks.generate.numbers import Fleet
 from benchmarks.generate.rows import table_of
@@ -160,12 +160,6 @@ def test_kinds_are_as_frequent_as_asked() -> None:
     assert 2_750 < busy < 3_250
     assert 1_350 < sum(counts) - busy < 1_650
     assert all(counts), "every kind occurs"
-
-
-def test_the_leaves_are_all_columns_of_the_file(tmp_path: Path) -> None:
-    (file,) = files_of_run(write_fleet(tmp_path, Fleet(pairs=2)))
-    schema = pq.read_metadata(file).schema
-    assert leaf_columns() == tuple(schema.column(i).path for i in range(len(schema)))
 
 
 @pytest.mark.parametrize(

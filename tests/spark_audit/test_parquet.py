@@ -212,3 +212,21 @@ def test_a_run_without_a_file_is_no_run(stored: Path) -> None:
     file.rename(file.with_name("_hidden.parquet"))
     with pytest.raises(NoSnapshots, match="without a Parquet file"):
         read_snapshots(stored)
+
+
+def test_what_repeats_is_kept_as_a_dictionary_and_what_does_not_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    with parquet.parquet_writer(path) as writer:
+        writer.write_table(parquet.SNAPSHOT_SCHEMA.empty_table())
+        writer.write_table(
+            pa.table(
+                {name: [None] for name in parquet.SNAPSHOT_SCHEMA.names}, parquet.SNAPSHOT_SCHEMA
+            )
+        )
+    metadata = pq.read_metadata(path)
+    group = metadata.row_group(metadata.num_row_groups - 1)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    kept = {column.path_in_schema: column.has_dictionary_page for column in columns}
+    assert set(kept) >= parquet._DISTINCT
+    assert {name for name, is_kept in kept.items() if not is_kept} >= parquet._DISTINCT
+    assert kept["settings.list.element.name"]

@@ -1,17 +1,19 @@
 """Compiles the kernels, once: on the first call ever, and never again for the same sources.
 
 1. What was compiled is kept in a folder named for the digest of all sources of gtid.kernels and for
-   the compiler's version, and is stamped with the kernel's own source. A kernel calls kernels of
-   gtid.kernels and of its own file only: so none can call an outdated one, wherever and from
-   whatever archive the package is imported, and a read-only site-packages is no obstacle.
+   the compiler's version, and there in one named for the kernel's own source. A kernel calls
+   kernels of gtid.kernels and of its own file only: so none can call an outdated one, wherever and
+   from whatever archive the package is imported, and a read-only site-packages is no obstacle.
 2. A cache holds machine code that is run as it is: only a folder that is this user's own, and that
-   nobody else can write to, is trusted.
-3. Where no such folder can be had the kernels are compiled in every process: some seconds each.
-4. This is the only file of the package that looks at the world.
+   nobody else can write to or put another in the place of, is trusted.
+3. Where no such folder can be had the kernels are compiled in every process: some ten seconds each.
+4. What cannot be kept, or no longer be read, costs a compilation and never an answer.
+5. This is the only file of the package that looks at the world.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import linecache
 import os
@@ -19,7 +21,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -28,6 +30,7 @@ from typing import Any, Final, Literal, ParamSpec, TypeVar
 
 import numba
 from numba.core import config
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,12 +56,13 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _compiled(function: Callable[P, R], *, inline: Literal["never", "always"]) -> Callable[P, R]:
-    directory = cache_directory()
-    with _locating(f"{__name__}.SourceLocator" if directory else ""):
-        made: Callable[P, R] = numba.njit(
-            cache=directory is not None, nogil=True, error_model="numpy", inline=inline
-        )(function)
-    return made
+    made: Any = numba.njit(nogil=True, error_model="numpy", inline=inline)(function)
+    if cache_directory() is not None:
+        with _our_locator_only():
+            # What cache=True does, with a cache of ours.
+            made._cache = KernelCache(function)  # type: ignore[no-untyped-call]  # noqa: SLF001
+    compiled: Callable[P, R] = made
+    return compiled
 
 
 @lru_cache(maxsize=1)
@@ -77,6 +81,7 @@ class SourceLocator:
     def __init__(self, function: FunctionType, file: str) -> None:
         self._line = function.__code__.co_firstlineno
         self._module = function.__module__
+        self._py_file = file  # where the compiler's warnings point to
         # linecache asks the module's loader, and so finds what lies within an archive.
         source = "".join(linecache.getlines(file, function.__globals__))
         assert source, "a kernel has a source"
@@ -85,19 +90,21 @@ class SourceLocator:
     @classmethod
     def from_function(cls, py_func: FunctionType, py_file: str) -> SourceLocator:
         """Make the locator of a kernel."""
-        made = cls(py_func, py_file)
-        made.ensure_cache_path()
-        return made
+        return cls(py_func, py_file)
 
     def ensure_cache_path(self) -> None:
-        """Make the module's folder; the one above was tried before it was chosen."""
-        Path(self.get_cache_path()).mkdir(mode=0o700, exist_ok=True)
+        """Make the module's folder, and those above it if somebody has cleaned up meanwhile."""
+        _make_private(Path(self.get_cache_path()))
 
     def get_cache_path(self) -> str:
-        """Return the folder of the kernel's module."""
+        """Return the folder of the kernel's module, as its source is now.
+
+        Were it one for all versions of a source, a process could find the new one's entry in the
+        index while the code beside it is still the old one's.
+        """
         directory = cache_directory()
         assert directory is not None, "without a folder nothing is cached"
-        return str(directory / self._module)
+        return str(directory / f"{self._module}-{self._stamp[:16]}")
 
     def get_source_stamp(self) -> str:
         """Return what changes when the kernel's source does."""
@@ -108,12 +115,63 @@ class SourceLocator:
         return str(self._line)
 
 
+class _Located(CompileResultCacheImpl):
+    _locator_classes = [SourceLocator]  # noqa: RUF012 - the base class has an instance's
+
+
+class KernelCache(FunctionCache):
+    """The compiler's cache, made fit for several processes that compile at once.
+
+    The compiler's own reads the index of a kernel, adds an entry and writes it back. Of two that do
+    so at once for two types of arguments, both may name the same file, and one type then finds the
+    code of the other. Here they take turns.
+    """
+
+    _impl_class = _Located
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:  # noqa: ANN401
+        """Return the compiled kernel, or None if it is not here or cannot be read."""
+        try:
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except Exception:  # noqa: BLE001 - unpickling what is damaged may raise anything
+            self._forget()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:  # noqa: ANN401
+        """Keep a compiled kernel if there is room for it; it is used in any case."""
+        # The disk may be full, and the folder gone or read-only by now: see rule 4.
+        with suppress(OSError):
+            self._impl.locator.ensure_cache_path()
+            with _alone_in(Path(self.cache_path)):
+                super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+
+    def _forget(self) -> None:
+        """Delete all that is kept of this kernel: a damaged index could not be added to."""
+        folder = Path(self.cache_path)
+        files = folder.glob(f"{self._impl.filename_base}.*")
+        with suppress(OSError), _alone_in(folder):
+            # The index last would name, for a moment, what others are about to write.
+            for file in sorted(files, key=lambda each: each.suffix != ".nbi"):
+                file.unlink(missing_ok=True)
+
+
 @contextmanager
-def _locating(locator: str) -> Iterator[None]:
-    """Have the compiler ask `locator` for the functions compiled meanwhile, and no others."""
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Keep all other processes that would write to the folder waiting; a dead one holds none up."""
+    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _our_locator_only() -> Iterator[None]:
+    """Set aside the locators that NUMBA_CACHE_LOCATOR_CLASSES names: our rules are not theirs."""
     settings: Any = config  # its attributes are made as the environment says
-    before = settings.CACHE_LOCATOR_CLASSES
-    settings.CACHE_LOCATOR_CLASSES = locator or before
+    before = getattr(settings, "CACHE_LOCATOR_CLASSES", "")
+    settings.CACHE_LOCATOR_CLASSES = ""
     try:
         yield
     finally:
@@ -135,17 +193,38 @@ def _roots() -> Iterator[Path]:
 
 def _is_ours(folder: Path) -> bool:
     """Make the folder if need be; tell whether it is ours alone and can be written to."""
+    root = folder.parent.parent
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for each in (folder, folder.parent, folder.parent.parent):
+        _make_private(folder)
+        for each in (folder, folder.parent, root):
             state = each.lstat()
-            others_write = state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-            if state.st_uid != os.geteuid() or others_write or not stat.S_ISDIR(state.st_mode):
+            if state.st_uid != os.geteuid() or _others_write(state) or not _is_folder(state):
+                return False
+        for each in root.resolve().parents:
+            state = each.stat()
+            # In a sticky folder, such as /tmp, nobody can move what is ours.
+            may_move = _others_write(state) and not state.st_mode & stat.S_ISVTX
+            if state.st_uid not in (0, os.geteuid()) or may_move:
                 return False
         tempfile.TemporaryFile(dir=folder).close()
     except OSError:
         return False  # read-only, full, or no folder at all: the next one may do
     return True
+
+
+def _make_private(folder: Path) -> None:
+    """Make a folder and what lacks above it, each for this user alone, whatever the umask says."""
+    if not folder.parent.exists():
+        _make_private(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _others_write(state: os.stat_result) -> bool:
+    return bool(state.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+def _is_folder(state: os.stat_result) -> bool:
+    return stat.S_ISDIR(state.st_mode)
 
 
 @lru_cache(maxsize=1)

@@ -18,14 +18,16 @@ from array import array
 from importlib import util
 from typing import Protocol
 
-# Fewer boundaries than this are never worth a call. Measured, once the kernels are there: a call
-# takes some 4 microseconds more than the work itself, which Python would do to 10 boundaries.
-CALL_MIN = 1_024
+# Fewer boundaries than this are done in Python in any case. A call costs some 4 microseconds, to
+# read text 11: once the kernels are there they win from 30 boundaries on, or 50. At 256 they take
+# a twentieth of Python's time to combine (5 microseconds, not 96) and a fourth to read text. Below
+# that Python's tuples do well enough.
+CALL_MIN = 256
 
-# How many boundaries Python looks at (0.3 microseconds each) in the time of the import: 0.5 s for
-# NumPy and Numba, 0.3 s for reading machine code that was compiled before. The very first process
-# of a user compiles for some 10 s, once; see gtid/jit.py.
-PRICE = 2_500_000
+# How many boundaries Python looks at in the time that the kernels cost at first: 0.3 microseconds
+# each, against 0.6 s for importing NumPy and Numba and 0.4 s for loading machine code that was
+# compiled before. The very first process of a user compiles for some 14 s, once; see gtid/jit.py.
+PRICE = 3_000_000
 
 
 class Kernels(Protocol):

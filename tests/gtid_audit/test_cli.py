@@ -60,7 +60,8 @@ def test_version() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["", "sets", "sets diff", "pair", "audit", "snapshot", "explain", "repair plan", "serve"],
+    ["", "sets", "sets diff", "pair", "audit", "snapshot", "explain", "repair plan", "serve"]
+    + ["spark", "spark trends"],
 )
 def test_help(command: str) -> None:
     done = CliRunner().invoke(app, [*command.split(), "--help"])

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import sys
 from array import array
-from importlib import util
 from typing import Protocol
 
 # Fewer boundaries than this are done in Python in any case. A call costs some 4 microseconds, to
@@ -28,6 +27,9 @@ CALL_MIN = 256
 # each, against 0.6 s for importing NumPy and Numba and 0.4 s for loading machine code that was
 # compiled before. The very first process of a user compiles for some 14 s, once; see gtid/jit.py.
 PRICE = 3_000_000
+
+# The same where compiled code cannot be kept, and every process must compile.
+PRICE_OF_COMPILING = 50_000_000
 
 
 class Kernels(Protocol):
@@ -68,7 +70,20 @@ class _Account:
     def __init__(self) -> None:
         self.kernels: Kernels | None = None
         self.spent = 0
-        self.is_open = sys.byteorder == "little" and _are_installed()
+        self.price = PRICE
+        self.is_open = sys.byteorder == "little"
+
+    def buy(self) -> None:
+        """Import the kernels; use them if they need not be compiled, or that has been paid for."""
+        if not _are_installed():
+            self.is_open = False
+            return
+        from gtid import flat
+
+        if flat.is_kept() or self.spent >= PRICE_OF_COMPILING:
+            self.kernels = flat
+        else:
+            self.price = PRICE_OF_COMPILING
 
 
 def kernels_for(boundary_count: int) -> Kernels | None:
@@ -77,10 +92,8 @@ def kernels_for(boundary_count: int) -> Kernels | None:
         return None
     if _account.kernels is None and _account.is_open:
         _account.spent += boundary_count
-        if _account.spent >= PRICE:
-            from gtid import flat
-
-            _account.kernels = flat
+        if _account.spent >= _account.price:
+            _account.buy()
     return _account.kernels
 
 
@@ -90,7 +103,9 @@ def kernels_if_there() -> Kernels | None:
 
 
 def _are_installed() -> bool:
-    return all(util.find_spec(name) is not None for name in ("numpy", "numba"))
+    from importlib.util import find_spec
+
+    return all(find_spec(name) is not None for name in ("numpy", "numba"))
 
 
 _account = _Account()

@@ -14,6 +14,7 @@ import numpy as np
 
 from gtid.boundaries import Boundaries, settled
 from gtid.errors import GtidSetTooLarge, MalformedGtidSet
+from gtid.jit import cache_directory
 from gtid.kernels import combining, folding, reading, writing
 from gtid.kernels.keys import KEY_WORDS
 from gtid.kernels.words import Numbers
@@ -28,6 +29,11 @@ _PIECE_BYTES = 256 * 1024  # what is made of a piece stays in the processor's ca
 _address_of = ctypes.pythonapi.PyUnicode_AsUTF8AndSize
 _address_of.restype = ctypes.c_void_p
 _address_of.argtypes = [ctypes.py_object, ctypes.c_void_p]
+
+
+def is_kept() -> bool:
+    """Tell whether what was compiled once is there for every later process."""
+    return cache_directory() is not None
 
 
 def combine(

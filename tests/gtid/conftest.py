@@ -29,4 +29,4 @@ def use_form(patch: pytest.MonkeyPatch, form: str) -> None:
         patch.setattr(boundaries, "_PROBE", 2)
     if form == "kernels":
         patch.setattr(accelerated, "CALL_MIN", 0)
-        patch.setattr(accelerated, "PRICE", 0)
+        account.price = 0

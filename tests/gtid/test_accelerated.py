@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from gtid import GtidSet, MalformedGtidSet, accelerated
+from gtid import GtidSet, MalformedGtidSet, accelerated, flat
 
 U = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 HEAVY = ("numpy", "numba", "llvmlite", "pyarrow", "ctypes")
@@ -37,7 +37,7 @@ def test_long_sequences_of_a_process_that_has_paid_go_to_the_kernels() -> None:
     program = f"""
         import sys
         from gtid import GtidSet, accelerated
-        accelerated.PRICE = 100_000
+        accelerated._account.price = 100_000
         text = "{U}:" + ":".join(f"{{n}}" for n in range(1, 120_000, 2))
         executed = GtidSet.parse(text)
         before = "numba" in sys.modules
@@ -54,7 +54,7 @@ def test_without_the_extra_everything_is_done_in_python(lacking: str) -> None:
         import sys
         sys.modules["{lacking}"] = None
         from gtid import GtidSet, accelerated
-        accelerated.PRICE = 0
+        accelerated._account.price = 0
         text = "{U}:" + ":".join(f"{{n}}" for n in range(1, 20_000, 2))
         print(str(GtidSet.parse(text)) == text, accelerated.kernels_for(10**9))
     """
@@ -85,6 +85,16 @@ def test_python_works_until_it_has_cost_as_much_as_the_kernels(
     assert accelerated.kernels_for(accelerated.CALL_MIN - 1) is None
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_where_nothing_is_kept_the_price_is_that_of_compiling(
+    monkeypatch: pytest.MonkeyPatch, *, is_kept: bool
+) -> None:
+    monkeypatch.setattr(accelerated, "_account", accelerated._Account())
+    monkeypatch.setattr(flat, "is_kept", lambda: is_kept)
+    assert (accelerated.kernels_for(accelerated.PRICE) is not None) is is_kept
+    assert accelerated.kernels_for(accelerated.PRICE_OF_COMPILING) is flat
+
+
 def test_a_fault_far_into_a_long_text_has_its_place_and_words() -> None:
     good = f"{U}:" + ":".join(f"{n}-{n + 1}" for n in range(1, 3_000_000, 6))
     found = []
@@ -92,8 +102,8 @@ def test_a_fault_far_into_a_long_text_has_its_place_and_words() -> None:
         with pytest.MonkeyPatch.context() as patch:
             account = accelerated._Account()
             account.is_open = kernels
+            account.price = 0
             patch.setattr(accelerated, "_account", account)
-            patch.setattr(accelerated, "PRICE", 0)
             with pytest.raises(MalformedGtidSet) as caught:
                 GtidSet.parse(good + "::1")
             found.append(str(caught.value))

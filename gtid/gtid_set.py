@@ -315,7 +315,12 @@ class GtidSet:
         raise AttributeError(f"a GtidSet is immutable: cannot delete {name}")
 
     def __reduce__(self) -> tuple[object, tuple[Ranges]]:
-        return set_of_ranges, (self._ranges,)
+        return _set_of_pickled, (self._ranges,)
+
+
+def _set_of_pickled(ranges: Ranges) -> GtidSet:
+    """Wrap ranges that another release may have pickled, with another threshold between forms."""
+    return set_of_ranges({key: line.settled(held) for key, held in ranges.items()})
 
 
 def set_of_ranges(ranges: Ranges) -> GtidSet:

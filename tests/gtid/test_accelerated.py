@@ -61,6 +61,16 @@ def test_without_the_extra_everything_is_done_in_python(lacking: str) -> None:
     assert run_python(program) == "True None"
 
 
+def test_what_is_not_installed_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = accelerated._Account()
+    monkeypatch.setattr(accelerated, "_account", account)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    for _ in range(3):
+        assert accelerated.kernels_for(accelerated.PRICE) is None
+    assert account.spent == accelerated.PRICE
+    assert not account.is_open
+
+
 def test_a_broken_installation_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accelerated, "_account", accelerated._Account())
     monkeypatch.setitem(sys.modules, "gtid.flat", None)

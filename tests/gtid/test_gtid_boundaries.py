@@ -95,6 +95,7 @@ def test_every_way_to_write_three_intervals() -> None:
         numbers = [number for interval in written for number in interval]
         expected = {number for start, end in written for number in range(start, end)}
         assert line.canonical(numbers) == boundaries_of(expected), written
+        assert line.canonical(array("q", numbers)) == boundaries_of(expected), written
 
 
 def test_canonical_input_is_taken_as_it_is() -> None:
@@ -171,7 +172,7 @@ def test_canonical_form_keeps_every_number(written: list[tuple[int, int]]) -> No
     expected = {number for start, end in written for number in range(start, end)}
     found = line.canonical(numbers)
     assert numbers_of(found) == expected
-    assert found == boundaries_of(expected)
+    assert found == line.canonical(array("q", numbers)) == boundaries_of(expected)
     assert line.canonical(found) == found
 
 

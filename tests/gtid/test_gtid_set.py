@@ -21,6 +21,7 @@ from gtid import (
     SetRelation,
     Tsid,
     UnknownFormatVersion,
+    boundaries,
     relate,
 )
 
@@ -205,6 +206,17 @@ def test_errors_survive_a_process_boundary() -> None:
         assert type(again) is type(error)
         assert str(again) == str(error)
         assert again.__dict__ == error.__dict__
+
+
+def test_a_pickled_set_has_the_form_of_whoever_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"{A}:1:3:5:7:9"
+    held = GtidSet.parse(text)
+    pickled = pickle.dumps(held)
+    for threshold in (1, 10_000):
+        monkeypatch.setattr(boundaries, "LONG_BOUNDARIES_MIN", threshold)
+        again = pickle.loads(pickled)
+        assert again == GtidSet.parse(text)
+        assert hash(again) == hash(GtidSet.parse(text))
 
 
 # -- looking at them ----------------------------------------------------------------------------

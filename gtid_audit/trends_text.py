@@ -70,7 +70,7 @@ def sparks(counts: Sequence[int]) -> str:
     """Draw counts as a line of bars, the lowest of them lowest.
 
     >>> sparks([1, 2, 9]), sparks([5, 5]), sparks([])
-    ('▁▂█', '▁▁', '')
+    ('▁▁█', '▁▁', '')
     """
     shown = counts[-SPARKS_MAX:]
     low = min(shown, default=0)

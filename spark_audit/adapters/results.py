@@ -109,12 +109,12 @@ def write_results(
     root = f"{root}/{AUDITS_BELOW}"
     place = f"{root}/{run.path}"
     kept = _summary_at(storage, place) if storage.exists(f"{place}/{COMPLETE}") else None
-    if kept is None:
-        storage.delete(place)  # what a writer that died left: it was never complete
-    elif kept.policy != policy_digest(policy):
+    if kept is not None and kept.policy != policy_digest(policy):
         raise ResultsDiffer(_advice(place, "these results were judged by another policy"))
     previous = latest_before(storage, root, run)
     in_place = kept is None and not storage.renames_atomically
+    if in_place:
+        storage.delete(place)  # what a writer that died left: it was never complete
     draft = place if in_place else f"{root}/{_WRITING}{uuid4().hex}"
     tables = RunTables(session, storage.address(draft))
     try:

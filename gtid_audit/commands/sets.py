@@ -4,20 +4,23 @@ What is a set is printed as MySQL prints it, on one line, whatever its size: oth
 What a person wants to look at has a form of its own: `diff`, and `holes --by-uuid`.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from gtid import GtidSet, Tsid, relate
+from gtid import GtidSet, relate
 from gtid_audit import exits
 from gtid_audit.commands.options import AsJson
 from gtid_audit.commands.quick import QuickCommand
 from gtid_audit.operands import read_operands
-from gtid_audit.output import write, write_json, write_line
+from gtid_audit.output import write, write_line
 
 Result = GtidSet | bool | int
+
+_PIECE_CHARS: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,7 @@ def diff(a: SetA, b: SetB, *, as_json: AsJson = False) -> int:
         parts = {"only_a": left - right, "only_b": right - left, "both": left & right}
         document: dict[str, Any] = {"operation": "diff", "relation": relate(left, right).value}
         document |= {name: _described(part) for name, part in parts.items()}
-        write_json(document)
+        _write_large_json(document)
         return exits.OK
     from gtid_audit.sets_text import show_difference
 
@@ -105,7 +108,7 @@ def diff(a: SetA, b: SetB, *, as_json: AsJson = False) -> int:
 def _answer(operation: Operation, result: Result, *, as_json: bool) -> int:
     if as_json:
         shown = _described(result) if isinstance(result, GtidSet) else result
-        write_json({"operation": operation.name, "result": shown})
+        _write_large_json({"operation": operation.name, "result": shown})
     elif isinstance(result, bool):
         write_line("true" if result else "false")
     else:
@@ -116,21 +119,34 @@ def _answer(operation: Operation, result: Result, *, as_json: bool) -> int:
 
 def _described(gtid_set: GtidSet) -> dict[str, Any]:
     """Describe a set as a whole, and each of its TSIDs."""
+    text = str(gtid_set)
+    parts = [(tsid, gtid_set.from_tsid(tsid)) for tsid in gtid_set.tsids]
     return {
-        "gtid_set": str(gtid_set),
+        "gtid_set": text,
         "gtid_count": gtid_set.gtid_count,
         "interval_count": gtid_set.interval_count,
         "tsid_count": gtid_set.tsid_count,
-        "tsids": [_described_tsid(gtid_set, tsid) for tsid in gtid_set.tsids],
+        "tsids": [
+            {
+                "uuid": str(tsid.uuid),
+                "tag": tsid.tag,
+                "gtid_set": text if len(parts) == 1 else str(part),
+                "gtid_count": part.gtid_count,
+                "interval_count": part.interval_count,
+            }
+            for tsid, part in parts
+        ],
     }
 
 
-def _described_tsid(gtid_set: GtidSet, tsid: Tsid) -> dict[str, Any]:
-    of_tsid = gtid_set.from_tsid(tsid)
-    return {
-        "uuid": str(tsid.uuid),
-        "tag": tsid.tag,
-        "gtid_set": str(of_tsid),
-        "gtid_count": of_tsid.gtid_count,
-        "interval_count": of_tsid.interval_count,
-    }
+def _write_large_json(document: dict[str, Any]) -> None:
+    """Write what output.write_json would, piece by piece: the sets in it may be huge."""
+    pieces: list[str] = []
+    size = 0
+    for piece in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(document):
+        pieces.append(piece)
+        size += len(piece)
+        if size >= _PIECE_CHARS:
+            write("".join(pieces))
+            pieces, size = [], 0
+    write("".join([*pieces, "\n"]))

@@ -227,9 +227,9 @@ def _take_entry(reader: _Reader, found: _Found) -> None:
 def parse_gtid(text: str) -> tuple[str, int]:
     """Read one GTID, `UUID:number` or `UUID:tag:number`; give the TSID key and the number.
 
-    As SET GTID_NEXT reads it, and so stricter than sets: the UUID is in its dashed form. But numbers
-    are decimal, as in sets: to the variable of a 9.7.4 server 010 is eight, and 0x10 and +1 are
-    numbers. Raises MalformedGtid.
+    As SET GTID_NEXT reads it, and so stricter than sets: the UUID is in its dashed form. But
+    numbers are decimal, as in sets: to the variable of a 9.7.4 server 010 is eight, and 0x10 and
+    +1 are numbers. Raises MalformedGtid.
     """
     reader = _Reader(text, MalformedGtid)
     reader.take(_LEADING_SPACE)

@@ -341,6 +341,10 @@ def _is_set(other: object) -> bool:
 
 def _combine(left: GtidSet, right: GtidSet, table: TruthTable) -> GtidSet:
     ours, theirs = ranges_of(left), ranges_of(right)
+    if not theirs:
+        return left if table.left_only else _EMPTY
+    if not ours:
+        return right if table.right_only else _EMPTY
     # Without right_only nothing comes of a TSID that is not on the left.
     keys = sorted(ours.keys() | theirs.keys()) if table.right_only else ours
     combined = ((key, line.combine(ours.get(key, ()), theirs.get(key, ()), table)) for key in keys)
@@ -375,3 +379,6 @@ def _shorten(uuid: str, ranges: Ranges, *, ranges_max: int) -> str:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+_EMPTY: Final = GtidSet()

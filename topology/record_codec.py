@@ -24,6 +24,7 @@ E = TypeVar("E", bound=Enum)
 
 _SHOWN_CHARS = 60
 _RECENT_CHARS_MAX = 4_096
+_RECENT_MAX = 1_024  # 10 MB at most, of sets
 
 
 class MalformedRecord(ValueError):
@@ -231,20 +232,29 @@ TIME = through_text(
     parse=time_from_text,
     expected="a UTC time like 2026-01-02T03:04:05.000006Z",
 )
-UUID_TEXT = through_text(write=str, parse=UUID, expected="a UUID in lower case with dashes")
-_GTID_SET = through_text(write=str, parse=GtidSet.parse, expected="a canonical GTID set")
-_recent_set = lru_cache(maxsize=1_024)(_GTID_SET.read)
 
 
-def _read_gtid_set(plain: Plain) -> GtidSet:
-    """Read a set; a short one that was read a moment ago need not be read again.
+def _remembering(codec: Codec[T]) -> Codec[T]:
+    """Read a short text that was read a moment ago by remembering what it was.
 
-    Two readings of a server have most of their sets in common.
+    Two readings of a server, and many servers of a fleet, have most of their values in common.
     """
-    if type(plain) is str and len(plain) <= _RECENT_CHARS_MAX:
-        return _recent_set(plain)
-    return _GTID_SET.read(plain)
+    recent = lru_cache(maxsize=_RECENT_MAX)(codec.read)
+
+    def read(plain: Plain) -> T:
+        if type(plain) is str and len(plain) <= _RECENT_CHARS_MAX:
+            return recent(plain)
+        return codec.read(plain)
+
+    return Codec(codec.write, read)
 
 
-GTID_SET = Codec(_GTID_SET.write, _read_gtid_set)
-VERSION = through_text(write=str, parse=ServerVersion.parse, expected="a release like 9.7.4")
+UUID_TEXT = _remembering(
+    through_text(write=str, parse=UUID, expected="a UUID in lower case with dashes")
+)
+GTID_SET = _remembering(
+    through_text(write=str, parse=GtidSet.parse, expected="a canonical GTID set")
+)
+VERSION = _remembering(
+    through_text(write=str, parse=ServerVersion.parse, expected="a release like 9.7.4")
+)

@@ -177,6 +177,7 @@ def _on_spark(
     from spark_audit.adapters.job import audit_stored
     from spark_audit.adapters.results import ResultsDiffer
     from spark_audit.adapters.session import JavaMissing, SparkNotStarted, local_session
+    from spark_audit.summary import MalformedSummary
     from topology.adapters.parquet import NoSnapshots, UnreadableSnapshots, latest_run
 
     try:
@@ -189,7 +190,7 @@ def _on_spark(
             except OSError as error:
                 raise UsageProblem(f"{out}: {error.strerror or error}") from error
             yield results
-    except (NoSnapshots, UnreadableSnapshots, ResultsDiffer) as problem:
+    except (NoSnapshots, UnreadableSnapshots, ResultsDiffer, MalformedSummary) as problem:
         raise UsageProblem(str(problem)) from problem
     except (JavaMissing, SparkNotStarted) as problem:
         raise UsageProblem(str(problem)) from problem

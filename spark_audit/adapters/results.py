@@ -35,7 +35,7 @@ from spark_audit.adapters.storage import Storage, storage_of
 from spark_audit.adapters.tables import RunTables, summarise
 from spark_audit.history import carried_over, with_first_seen
 from spark_audit.schema import FINDINGS
-from spark_audit.summary import FleetSummary, policy_digest
+from spark_audit.summary import FleetSummary, MalformedSummary, policy_digest
 from topology.adapters.parquet import records_of_table
 from topology.findings import Finding, Unknown
 from topology.policy import Policy
@@ -215,4 +215,7 @@ def _tables_at(session: SparkSession, storage: Storage, root: str, run: RunName)
 
 
 def _summary_at(storage: Storage, place: str) -> FleetSummary:
-    return FleetSummary.from_text(storage.read_text(f"{place}/{SUMMARY}"))
+    try:
+        return FleetSummary.from_text(storage.read_text(f"{place}/{SUMMARY}"))
+    except MalformedSummary as error:
+        raise MalformedSummary(f"{place}/{SUMMARY}: {error}") from error

@@ -132,6 +132,14 @@ def test_a_foreign_summary_is_refused(text: str) -> None:
         FleetSummary.from_text(text)
 
 
+def test_a_spoiled_summary_is_named(spark: SparkSession, whole: Results, tmp_path: Path) -> None:
+    shutil.copytree(Path(whole.place).parents[2], tmp_path, dirs_exist_ok=True)
+    (summary,) = tmp_path.rglob("_summary.json")
+    summary.write_text("{}")
+    with pytest.raises(MalformedSummary, match=r"_summary\.json: not the summary of a run"):
+        latest_results(spark, str(tmp_path))
+
+
 def test_a_page_is_told_the_worst_and_no_more_than_it_asks_for(whole: Results) -> None:
     assert [each.code for each in whole.worst_findings(10)] == ["H1", "C3"]
     assert [each.code for each in whole.worst_findings(1)] == ["H1"]

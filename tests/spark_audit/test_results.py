@@ -314,7 +314,9 @@ def test_a_process_killed_while_it_writes_leaves_the_last_run(
     directory, begun = tmp_path / "results", tmp_path / "begun"
     shutil.copytree(Path(whole.place).parents[2], directory)
     process = subprocess.Popen(
-        [sys.executable, "-c", _SLOW_RUN, str(directory), str(begun)], start_new_session=True
+        [sys.executable, "-c", _SLOW_RUN, str(directory), str(begun)],
+        start_new_session=True,
+        env=dict(os.environ) | {"TMPDIR": str(tmp_path)},  # what the dead leave goes with the test
     )
     try:
         for _ in range(1200):

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from gtid_audit import exits
+from gtid_audit.commands import spark_submit
 from gtid_audit.commands.options import AsJson
 from gtid_audit.exits import UsageProblem
 from gtid_audit.output import progress, write
@@ -21,6 +22,7 @@ def commands(settings: dict[str, Any]) -> typer.Typer:
         """Ask what is stored of a fleet, with Spark."""
 
     family.command("trends")(trends)
+    spark_submit.register(family)
     return family
 
 

@@ -1,0 +1,290 @@
+"""`gtid-audit spark package|command|submit`: the fleet audit on a Spark cluster that is there.
+
+1. What runs there is spark_audit/adapters/submit.py, sent along as a zip; docs/spark-cluster.md
+   says what the cluster itself must have.
+2. `command` prints the line that `submit` runs: nothing happens that cannot be read first.
+3. A command line can be read by everybody on the machine: settings that look like a secret are
+   refused here, and belong into spark-defaults.conf or a credential provider.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Final, Literal, TypeAlias
+
+import typer
+
+from gtid_audit import exits
+from gtid_audit.commands.options import OptionalFleetFile
+from gtid_audit.exits import UsageProblem
+from gtid_audit.output import warn, write, write_line
+
+PACKAGE: Final = "gtid-audit.zip"
+_NO_VERDICT: Final = (exits.USAGE, exits.DEFECT, exits.INTERRUPTED)
+_SECRET: Final = re.compile(r"pass|secret|token|credential|access\.key|account\.key", re.IGNORECASE)
+_NO_SECRET: Final = re.compile(r"provider|enabled", re.IGNORECASE)  # classes, paths, switches
+
+Package: TypeAlias = Annotated[
+    str, typer.Option("--package", metavar="FILE", help="What `spark package` wrote, or its URI.")
+]
+OptionalPackage: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--package", metavar="FILE", help="What `spark package` wrote; default: anew."),
+]
+Cluster: TypeAlias = Annotated[
+    str, typer.Option("--master", metavar="URL", help="spark://HOST:7077, yarn, k8s://…")
+]
+Snapshots: TypeAlias = Annotated[
+    str, typer.Option("--snapshots", metavar="PLACE", help="As every executor sees it, or a URI.")
+]
+Out: TypeAlias = Annotated[
+    str, typer.Option("--out", metavar="PLACE", help="Where the results are written, likewise.")
+]
+DeployMode: TypeAlias = Annotated[
+    Literal["client", "cluster"],
+    typer.Option("--deploy-mode", help="Where the driver runs: here, or on the cluster."),
+]
+Python: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--python", metavar="PATH", help="The executors' Python, as they see it."),
+]
+DriverPython: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--driver-python", metavar="PATH", help="The driver's; client mode: this one."),
+]
+Archive: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--archive", metavar="FILE#NAME", help="A packed environment, unpacked as NAME."),
+]
+Settings: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark. May be repeated."),
+]
+AllowUuid: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--allow-uuid", metavar="UUID", help="Extra transactions of it are no fault."),
+]
+
+
+def register(family: typer.Typer) -> None:
+    """Add the commands to the family `spark`."""
+    family.command("package")(package)
+    family.command("command")(command)
+    family.command("submit")(submit)
+
+
+def package(
+    *,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="The zip; the program lies beside it.")
+    ] = Path(PACKAGE),
+) -> int:
+    """Write what executors need of gtid-audit: a zip, and the program that spark-submit runs."""
+    for each in _packed(out):
+        write_line(str(each))
+    return exits.OK
+
+
+def command(
+    *,
+    master: Cluster,
+    snapshots: Snapshots,
+    out: Out,
+    package: Package = PACKAGE,
+    deploy_mode: DeployMode = "client",
+    python: Python = None,
+    driver_python: DriverPython = None,
+    archive: Archive = None,
+    conf: Settings = None,
+    fleet: OptionalFleetFile = None,
+    allow_uuid: AllowUuid = None,
+) -> int:
+    """Print the spark-submit line of an audit, without running it."""
+    made = Submission(
+        master=master,
+        snapshots=snapshots,
+        out=out,
+        package=package,
+        deploy_mode=deploy_mode,
+        python=python,
+        driver_python=driver_python,
+        archive=archive,
+        settings=_settings_of(conf or ()),
+        allowed_uuids=_allowed(fleet, allow_uuid or ()),
+    )
+    write_line(shlex.join(made.line("spark-submit")))
+    return exits.OK
+
+
+def submit(
+    *,
+    master: Cluster,
+    snapshots: Snapshots,
+    out: Out,
+    package: OptionalPackage = None,
+    deploy_mode: DeployMode = "client",
+    python: Python = None,
+    driver_python: DriverPython = None,
+    archive: Archive = None,
+    conf: Settings = None,
+    fleet: OptionalFleetFile = None,
+    allow_uuid: AllowUuid = None,
+) -> int:
+    """Audit stored snapshots on a Spark cluster; print the summary, exit with the verdict.
+
+    With --deploy-mode cluster the exit status is spark-submit's: 0 once the audit is done, whatever
+    it found.
+    """
+    program = _spark_submit(os.environ)
+    settings, allowed = _settings_of(conf or ()), _allowed(fleet, allow_uuid or ())
+    with TemporaryDirectory(prefix="gtid-audit-") as scratch:
+        if package is None:
+            package = str(_packed(Path(scratch) / PACKAGE)[0])
+        made = Submission(
+            master=master,
+            snapshots=snapshots,
+            out=out,
+            package=package,
+            deploy_mode=deploy_mode,
+            python=python,
+            driver_python=driver_python or (sys.executable if deploy_mode == "client" else None),
+            archive=archive,
+            settings=settings,
+            allowed_uuids=allowed,
+        )
+        line = made.line(program)
+        # The program prints one document there, and Spark nothing.
+        said = subprocess.run(line, stdout=subprocess.PIPE, check=False)  # noqa: S603
+    text = said.stdout.decode()
+    write(text)
+    if deploy_mode == "cluster":
+        return exits.OK if said.returncode == 0 else exits.DEFECT
+    return _status_of(said.returncode, text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """One audit on a cluster, as spark-submit is told it."""
+
+    master: str
+    snapshots: str
+    out: str
+    package: str
+    deploy_mode: Literal["client", "cluster"]
+    python: str | None
+    driver_python: str | None
+    archive: str | None
+    settings: Mapping[str, str]
+    allowed_uuids: Sequence[str]
+
+    def line(self, spark_submit: str) -> list[str]:
+        """Return the command and its arguments."""
+        is_cluster = self.deploy_mode == "cluster"
+        settings = dict(self.settings)
+        if self.python is not None:
+            settings["spark.pyspark.python"] = self.python
+        if self.driver_python is not None:
+            settings["spark.pyspark.driver.python"] = self.driver_python
+        line = [spark_submit, "--master", self.master, "--deploy-mode", self.deploy_mode]
+        line += ["--name", "gtid-audit", "--py-files", self.package]
+        if self.archive is not None:
+            line += ["--archives", self.archive]
+        for name, value in settings.items():
+            line += ["--conf", f"{name}={value}"]
+        line += [self.package.removesuffix(".zip") + ".py"]
+        line += ["--snapshots", self.snapshots, "--out", self.out]
+        for uuid in self.allowed_uuids:
+            line += ["--allow-uuid", uuid]
+        if is_cluster:  # a verdict's status would be a failure there, and be tried again
+            line += ["--exit", "done"]
+        return line
+
+
+def _packed(file: Path) -> Sequence[Path]:
+    from spark_audit.adapters.package import UnfitName, write_package
+
+    try:
+        return write_package(file)
+    except UnfitName as problem:
+        raise UsageProblem(f"--out: {problem}") from problem
+    except OSError as error:
+        raise UsageProblem(f"{file}: {error.strerror or error}") from error
+
+
+def _settings_of(given: Sequence[str]) -> dict[str, str]:
+    settings = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name.startswith("spark."):
+            raise UsageProblem("--conf: expected spark.NAME=VALUE")  # the rest may be a secret
+        if _SECRET.search(name) and not _NO_SECRET.search(name):
+            raise UsageProblem(
+                f"--conf: {name} looks like a secret, and a command line can be read by everybody;"
+                " put it into spark-defaults.conf, or name a credential provider"
+            )
+        settings[name] = value
+    return settings
+
+
+def _allowed(fleet: Path | None, uuids: Sequence[str]) -> list[str]:
+    """Return the UUIDs a policy permits, from the fleet file and the command line. In order."""
+    from uuid import UUID
+
+    allowed: set[UUID] = set()
+    if fleet is not None:
+        from gtid_audit.fleet import load
+
+        allowed |= load(fleet, None).policy.allowed_uuids
+    for each in uuids:
+        try:
+            allowed.add(UUID(each))
+        except ValueError:
+            raise UsageProblem(f"--allow-uuid: expected a UUID, found {each}") from None
+    return sorted(map(str, allowed))
+
+
+def _spark_submit(environment: Mapping[str, str]) -> str:
+    """Return the spark-submit to run: that of SPARK_HOME, the first in PATH, or PySpark's own.
+
+    Raises UsageProblem if there is none, or no Java for it.
+    """
+    from spark_audit.adapters.java import JavaMissing, require_java
+
+    try:
+        require_java(environment)
+    except JavaMissing as missing:
+        raise UsageProblem(str(missing)) from missing
+    home = environment.get("SPARK_HOME")
+    if home:
+        named = Path(home) / "bin" / "spark-submit"
+        if not named.exists():
+            raise UsageProblem(f"SPARK_HOME={home}: there is no bin/spark-submit")
+        return str(named)
+    found = shutil.which("spark-submit", path=environment.get("PATH", ""))
+    if found is not None:
+        return found
+    own = find_spec("pyspark")
+    if own is None or own.origin is None:
+        raise UsageProblem("there is no spark-submit: set SPARK_HOME, or put it into PATH")
+    return str(Path(own.origin).parent / "bin" / "spark-submit")
+
+
+def _status_of(returned: int, text: str) -> int:
+    """Return the exit status of an audit: spark-submit ends its own mishaps in 1, as WARNING is."""
+    from spark_audit.summary import FleetSummary, MalformedSummary
+
+    if returned in _NO_VERDICT:
+        return returned
+    try:
+        return exits.status_of(FleetSummary.from_text(text).verdict)
+    except MalformedSummary:
+        warn(f"spark-submit ended with {returned}, and without a summary")
+        return exits.DEFECT

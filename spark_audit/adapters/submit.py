@@ -1,0 +1,87 @@
+"""The program that spark-submit runs: stored snapshots in, results out, the summary printed.
+
+    spark-submit … --py-files gtid-audit.zip gtid-audit.py --snapshots PLACE --out PLACE
+
+1. Standard output carries the summary, one JSON document, and nothing else.
+2. The exit status is that of the whole project: 0 to 3 for a verdict, 64 for wrong usage, 70 for a
+   defect. Nothing but a verdict ends in 0 to 3; Python itself would end a defect in 1. Where
+   others take every status but 0 for a failure, and try again, `--exit done` gives 0 whatever was
+   found: YARN does, and a scheduler may.
+3. It asks Spark for the session there is, and sets nothing: settings are spark-submit's.
+4. It needs the standard library, PySpark and what spark_audit imports; no command line of ours.
+"""
+
+import argparse
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Final, NoReturn
+from uuid import UUID
+
+from pyspark.sql import SparkSession
+
+from spark_audit.adapters.job import audit_stored
+from spark_audit.adapters.results import ResultsDiffer
+from spark_audit.summary import FleetSummary
+from topology.adapters.parquet import NoSnapshots, UnreadableSnapshots
+from topology.findings import Verdict
+from topology.policy import Policy
+
+NAME: Final = "gtid-audit"
+USAGE: Final = 64
+DEFECT: Final = 70
+STATUS: Final = {Verdict.OK: 0, Verdict.WARNING: 1, Verdict.CRITICAL: 2, Verdict.UNKNOWN: 3}
+_PLACE: Final = "a directory that every executor sees, or an address that Hadoop knows"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(USAGE, f"{self.prog}: {message}\n")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Audit the latest complete run below a place and return the exit status."""
+    given = _parser().parse_args(arguments)
+    policy = Policy(allowed_uuids=frozenset(given.allow_uuid))
+    try:
+        summary = _summary_of(given.snapshots, given.out, policy)
+    except (NoSnapshots, UnreadableSnapshots, ResultsDiffer, OSError) as problem:
+        sys.stderr.write(f"{NAME}: {problem}\n")
+        return USAGE
+    except Exception as defect:  # noqa: BLE001 - the last line of defence, see rule 2
+        traceback.print_exc()
+        sys.stderr.write(f"{NAME}: a defect of gtid-audit or of the cluster: {defect}\n")
+        return DEFECT
+    sys.stdout.write(summary.to_text())
+    sys.stdout.flush()
+    return 0 if given.exit == "done" else STATUS[summary.verdict]
+
+
+def _summary_of(snapshots: str, out: str, policy: Policy) -> FleetSummary:
+    session = SparkSession.builder.appName(NAME).getOrCreate()
+    try:
+        return audit_stored(session, snapshots=snapshots, out=out, policy=policy).summary
+    finally:
+        session.stop()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog=NAME, description="Audit stored snapshots on this cluster.")
+    parser.add_argument("--snapshots", required=True, metavar="PLACE", help=_PLACE)
+    parser.add_argument("--out", required=True, metavar="PLACE", help=_PLACE)
+    parser.add_argument(
+        "--allow-uuid",
+        action="append",
+        type=UUID,
+        default=[],
+        metavar="UUID",
+        help="extra transactions of it are no fault; may be given many times",
+    )
+    parser.add_argument(
+        "--exit",
+        choices=("verdict", "done"),
+        default="verdict",
+        help="exit status: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; or 0 once the audit is done",
+    )
+    return parser

@@ -1,0 +1,250 @@
+"""The fleet audit on a cluster: what was sent there is what runs, and nothing else is needed.
+
+A standalone master and two workers, processes of their own on loopback, each with one executor. Its
+Python has what this project needs, and not this project.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from benchmarks.fleet import write_fleet
+from benchmarks.generate.numbers import Fleet
+from gtid import jit
+from spark_audit.adapters.java import JavaMissing, require_java
+from spark_audit.adapters.package import Package, write_package
+from spark_audit.adapters.stored import judge_piece, pieces_of
+from spark_audit.schema import AUDIT_SCHEMA
+from spark_audit.summary import FleetSummary
+from tests.spark_audit.cluster import Cluster, Job, bare_python, standalone
+from topology.adapters.parquet import COMPLETE, files_of_run, latest_run
+from topology.findings import Verdict
+from topology.policy import Policy
+
+pytestmark = pytest.mark.spark
+
+KILL_SECONDS_MAX = 240
+
+# Before it audits, it asks the executors where they found the code.
+ASKING = """
+import sys
+
+if __name__ == "__main__":
+    import json
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+    from spark_audit.adapters import submit
+
+    def places(batches):
+        import os, gtid.jit, spark_audit.batch, topology
+        for batch in batches:
+            found = [gtid.jit.__file__, spark_audit.batch.__file__, topology.__file__]
+            # A name in an archive is relative to where the executor works.
+            found = [*map(os.path.abspath, found), sys.executable, str(gtid.jit.cache_directory())]
+            yield pa.record_batch({"found": pa.array([json.dumps(found)] * batch.num_rows)})
+
+    session = SparkSession.builder.getOrCreate()
+    rows = session.range(0, 8, 1, 8).mapInArrow(places, "found string").collect()
+    with open(sys.argv[1], "w") as file:
+        json.dump(sorted({row["found"] for row in rows}), file)
+    sys.exit(submit.main(sys.argv[2:]))
+"""
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cluster")
+
+
+@pytest.fixture(scope="module")
+def cluster(scratch: Path) -> Iterator[Cluster]:
+    try:
+        require_java(os.environ)
+    except JavaMissing as missing:
+        pytest.skip(f"provider missing: {missing}")
+    with standalone(scratch / "spark", python=bare_python(scratch / "python")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def package(scratch: Path) -> Package:
+    return write_package(scratch / "gtid-audit.zip")
+
+
+def written(folder: Path, fleet: Fleet) -> Path:
+    """Write a fleet as we do it: the rows of a cluster lie together."""
+    write_fleet(folder, fleet, clusters_per_row_group=1_000)
+    return folder
+
+
+def mixed(folder: Path, stored: Path) -> Path:
+    """Write the same rows in any order, and so that nobody can tell which clusters are where."""
+    run = latest_run(stored)
+    rows = pa.concat_tables(map(pq.read_table, files_of_run(run)))
+    other = folder / run.relative_to(stored)
+    other.mkdir(parents=True)
+    order = np.random.default_rng(7).permutation(rows.num_rows)
+    for number, part in enumerate(np.array_split(order, 4)):
+        pq.write_table(rows.take(part), other / f"part-{number}.parquet", write_statistics=False)
+    (other / COMPLETE).touch()
+    assert pieces_of(files_of_run(other)) is None
+    return folder
+
+
+def judged_locally(stored: Path) -> pa.Table:
+    pieces = pieces_of(files_of_run(latest_run(stored)))
+    assert pieces is not None
+    judged = [judge_piece(piece, policy=Policy()) for piece in pieces]
+    return pa.concat_tables(judged).sort_by("cluster").combine_chunks()
+
+
+def assert_results(out: Path, expected: pa.Table, output: str) -> FleetSummary:
+    """Hold what was written to what the local engine finds, byte for byte, and nothing beside."""
+    summary = FleetSummary.from_text(output)
+    (run,) = (out / "audits").glob("day=*/run=*")
+    assert sorted(each.name for each in out.rglob("_*")) == ["_SUCCESS", "_summary.json"]
+    assert (run / "_summary.json").read_text() == output
+    tables = ["carried", "clusters", "findings", "unknown"]
+    assert sorted(each.name for each in run.iterdir() if each.is_dir()) == tables
+    assert [each.name for each in (out / "audits").iterdir()] == [run.parent.name]
+    # Spark writes moments without their zone, which is UTC, and null where nothing was found.
+    written = pq.read_table(run / "clusters", coerce_int96_timestamp_unit="us")
+    written = written.select(AUDIT_SCHEMA.names).cast(AUDIT_SCHEMA).sort_by("cluster")
+    assert written.num_rows == expected.num_rows == summary.cluster_count
+    for name in AUDIT_SCHEMA.names:
+        column, wanted = written[name].combine_chunks(), expected[name].combine_chunks()
+        if name in ("findings", "unknown"):
+            found = pc.greater(pc.list_value_length(wanted), 0)
+            assert column.is_valid().equals(found), name
+            column, wanted = column.drop_null(), wanted.filter(found)
+        assert column.equals(wanted), name
+    flat = pc.list_flatten(expected["findings"])
+    assert pq.read_table(run / "findings").num_rows == len(flat)
+    assert summary.verdict is Verdict.CRITICAL
+    return summary
+
+
+def test_what_was_sent_is_what_runs_and_finds_the_same(
+    cluster: Cluster, package: Package, tmp_path: Path
+) -> None:
+    stored = written(tmp_path / "stored", Fleet(pairs=600, fault_rate=0.1, busy_rate=0.1))
+    lacking = subprocess.run(
+        [str(cluster.python), "-P", "-c", "import numba, pyarrow, gtid"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "No module named 'gtid'" in lacking.stderr
+    program = tmp_path / "asking.py"
+    program.write_text(ASKING)
+    cache = jit.cache_directory()
+    assert cache is not None
+    ran = cluster.run(
+        program,
+        tmp_path / "places.json",
+        "--snapshots",
+        mixed(tmp_path / "mixed", stored),
+        "--out",
+        tmp_path / "results",
+        package=package.archive,
+        settings={"spark.executorEnv.GTID_AUDIT_CACHE": str(cache.parent.parent)},
+    )
+    assert ran.status == 2, ran.log[-4000:]
+    assert_results(tmp_path / "results", judged_locally(stored), ran.output)
+    asked = [json.loads(each) for each in json.loads((tmp_path / "places.json").read_text())]
+    places = set()
+    for *files, python, cached in asked:
+        assert (python, cached) == (str(cluster.python), str(cache))
+        for file in files:
+            place, name, inside = file.partition("/gtid-audit.zip/")
+            assert name, file
+            assert inside in ("gtid/jit.py", "spark_audit/batch.py", "topology/__init__.py")
+            places.add(Path(place).relative_to(cluster.scratch).parts[0])
+    assert places == {"work-0", "work-1"}
+
+
+def kill_an_executor(cluster: Cluster, job: Job, out: Path) -> None:
+    """Wait until a task has written its part, and kill an executor that has more to do."""
+    until = time.monotonic() + KILL_SECONDS_MAX
+    while not list(out.glob("audits/_writing-*/clusters/_temporary/0/task_*")):
+        assert job.process.poll() is None, job.log.read_text()[-4000:]
+        assert time.monotonic() < until, job.log.read_text()[-4000:]
+        time.sleep(0.01)
+    killed, *others = cluster.executors()
+    assert others
+    os.kill(killed, signal.SIGKILL)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("layout", ["mixed", "together"])
+def test_an_executor_that_dies_changes_nothing(
+    cluster: Cluster, package: Package, tmp_path: Path, layout: str
+) -> None:
+    # So many that each executor has several tasks: five of 100,000 rows, or forty small ones.
+    pairs = {"mixed": 20_000, "together": 120_000}[layout]
+    stored = written(tmp_path / "stored", Fleet(pairs=pairs, fault_rate=0.01))
+    out = tmp_path / "results"
+    with cluster.job(
+        package.program,
+        "--snapshots",
+        stored if layout == "together" else mixed(tmp_path / "mixed", stored),
+        "--out",
+        out,
+        package=package.archive,
+        settings={
+            "spark.sql.shuffle.partitions": "40",
+            "spark.sql.adaptive.enabled": "false",
+        },
+    ) as job:
+        kill_an_executor(cluster, job, out)
+        ran = job.ended()
+    assert ran.status == 2, ran.log[-4000:]
+    assert re.search(r"Lost executor \d+ on", ran.log)
+    assert re.search(r"Lost task [\d.]+ in stage .* \(executor \d+ exited", ran.log) or re.search(
+        "Lost task .*ExecutorLostFailure", ran.log
+    )
+    assert_results(out, judged_locally(stored), ran.output)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_tasks_that_run_twice_are_written_once(
+    cluster: Cluster, package: Package, tmp_path: Path
+) -> None:
+    stored = written(tmp_path / "stored", Fleet(pairs=20_000, fault_rate=0.01))
+    ran = cluster.run(
+        package.program,
+        "--snapshots",
+        mixed(tmp_path / "mixed", stored),
+        "--out",
+        tmp_path / "results",
+        package=package.archive,
+        settings={
+            "spark.speculation": "true",
+            "spark.speculation.interval": "20ms",
+            "spark.speculation.multiplier": "1.01",
+            "spark.speculation.quantile": "0.1",
+            "spark.speculation.minTaskRuntime": "1ms",
+            "spark.dynamicAllocation.enabled": "true",
+            "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+            "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
+            "spark.sql.shuffle.partitions": "9",
+            "spark.sql.adaptive.enabled": "false",
+        },
+    )
+    assert ran.status == 2, ran.log[-4000:]
+    assert re.search("Marking task .* as speculatable", ran.log)
+    assert_results(tmp_path / "results", judged_locally(stored), ran.output)

@@ -5,7 +5,7 @@
 2. Every cluster of a batch must be whole: who makes batches sees to that (`whole_clusters`).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -13,13 +13,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gtid.kernels.words import Flags, Numbers
-from spark_audit.clean import Batch, clean_clusters
+from spark_audit.clean import COLUMNS, Batch, clean_clusters, quotes_other_columns
 from spark_audit.judge import judge_records
 from spark_audit.schema import AUDIT_SCHEMA
-from topology.adapters.parquet import records_of_table, table_of_records
+from topology.adapters.parquet import SNAPSHOT_SCHEMA, records_of_table, table_of_records
 from topology.findings import Verdict
 from topology.policy import Policy
-from topology.records import audit_to_record
+from topology.records import Record, audit_to_record
 
 WholeRows = Callable[[Numbers], pa.Table]  # the rows of these numbers, with all their columns
 _OK: Final = Verdict.OK.value
@@ -34,32 +34,47 @@ def judge_batch(rows: pa.Table, *, policy: Policy, whole_rows: WholeRows | None 
     Args:
         rows: all rows of each cluster in it, in any order; clean.COLUMNS at least.
         policy: of all of them.
-        whole_rows: fetches rows with all columns of the snapshots, for clusters that are not
-            clean; without it, `rows` has them.
+        whole_rows: fetches rows with all columns of the snapshots, for the few clusters that need
+            them; without it, `rows` has them.
     """
     if not rows.num_rows:
         return AUDIT_SCHEMA.empty_table()
     batch, order = _in_batch(rows)
     clean = clean_clusters(batch)
-    fetch = whole_rows or rows.take
     dirty = [
         order[first:end]
         for first, end, is_clean in zip(batch.starts, batch.starts[1:], clean, strict=False)
         if not is_clean
     ]
-    judged = []
-    if dirty:
-        records = records_of_table(fetch(np.concatenate(dirty)))
-        place = 0
-        for each in dirty:
-            own = records[place : place + len(each)]
-            place += len(each)
-            # A row without its cluster's name must not become OK by that.
-            name = own[0]["cluster"]
-            cluster = name if isinstance(name, str) else ""
-            judged.append(audit_to_record(judge_records(cluster, own, policy=policy)))
+    judged = list(_judge_singly(dirty, rows, policy=policy, whole_rows=whole_rows or rows.take))
     audits = pa.concat_tables([_clean_audits(batch, clean), table_of_records(judged, AUDIT_SCHEMA)])
     return audits.sort_by("cluster").combine_chunks()
+
+
+def _judge_singly(
+    clusters: Sequence[Numbers], rows: pa.Table, *, policy: Policy, whole_rows: WholeRows
+) -> Iterator[Record]:
+    """Ask the rules about each cluster, whose rows have these numbers.
+
+    Columns that only evidence quotes are left out, as if they had not been stored, until there is a
+    finding with such evidence.
+    """
+    if not clusters:
+        return
+    unread = dict.fromkeys(name for name in SNAPSHOT_SCHEMA.names if name not in COLUMNS)
+    records = records_of_table(rows.select(list(COLUMNS)).take(np.concatenate(clusters)))
+    place = 0
+    for numbers in clusters:
+        own: list[Record] = [{**each, **unread} for each in records[place : place + len(numbers)]]
+        place += len(numbers)
+        # A row without its cluster's name must not become OK by that.
+        name = own[0]["cluster"]
+        cluster = name if isinstance(name, str) else ""
+        audit = judge_records(cluster, own, policy=policy)
+        if quotes_other_columns(audit.findings):
+            own = records_of_table(whole_rows(numbers))
+            audit = judge_records(cluster, own, policy=policy)
+        yield audit_to_record(audit)
 
 
 def whole_clusters(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -5,11 +5,12 @@
    judge. So this file can be too careful, never too bold; a property test holds it to that.
 2. CLEAN_WHEN_SILENT names the rules these conditions were held against. A rule that is not among
    them makes nothing clean any more, until somebody has looked at it here.
-3. What no rule reads in a cluster without differences (settings, lists of binary logs, idle
-   workers, filters) is not looked at here either: see COLUMNS and _OF_A_CHANNEL.
+3. What no rule looks at (settings, lists of binary logs, the workers and filters of a channel that
+   is well) is not looked at here either: see COLUMNS, QUOTING and _OF_A_CHANNEL.
 4. The loops over clusters are in spark_audit/kernels.py, those over sets in gtid.
 """
 
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,12 +21,13 @@ from gtid.arrow_text import UuidWords, flat_text, text_buffers, uuid_words
 from gtid.columns import GtidSetColumn
 from gtid.kernels.words import Flags, Numbers
 from spark_audit import kernels
+from topology.findings import Finding
 from topology.record_codec import VERSION, Codec, MalformedRecord, word
 from topology.rules import RULES, differences, identity, threads
 from topology.snapshot import ThreadState
 from topology.version import Vendor
 
-# The columns that are looked at; topology.adapters.parquet.SNAPSHOT_SCHEMA has them all.
+# The columns that rules decide by; topology.adapters.parquet.SNAPSHOT_SCHEMA has them all.
 COLUMNS: Final = (
     "cluster",
     "name",
@@ -66,6 +68,9 @@ CLEAN_WHEN_SILENT: Final = (
     identity.unreadable_facts,
     identity.torn_reading,
 )
+
+# Findings whose evidence quotes other columns than COLUMNS: the settings.
+QUOTING: Final = frozenset({"C1"})
 
 _ALWAYS_THERE: Final = (
     "cluster",
@@ -112,9 +117,14 @@ class Batch(NamedTuple):
     starts: Numbers  # where the rows of each cluster begin; one more for the end
 
 
+def quotes_other_columns(findings: Iterable[Finding]) -> bool:
+    """Tell whether findings made from COLUMNS alone may have said less than there is to say."""
+    return not _every_rule_is_known() or any(finding.code in QUOTING for finding in findings)
+
+
 def clean_clusters(batch: Batch) -> Flags:
     """Tell of each cluster of a batch whether every rule is silent about it."""
-    clean = np.full(len(batch.starts) - 1, set(RULES) <= set(CLEAN_WHEN_SILENT))
+    clean = np.full(len(batch.starts) - 1, _every_rule_is_known())
     table = batch.table
     row_ok = _whole_rows(table)
     uuid = uuid_words(table["server_uuid"])
@@ -139,6 +149,10 @@ def clean_clusters(batch: Batch) -> Flags:
     _keep_uninterrupted(batch.starts, uptime, executed=sets[0], purged=sets[1], clean=clean)
     _keep_equal(batch.starts, executed=sets[0], channels=channels, clean=clean)
     return clean
+
+
+def _every_rule_is_known() -> bool:
+    return set(RULES) <= set(CLEAN_WHEN_SILENT)
 
 
 def _keep_uninterrupted(

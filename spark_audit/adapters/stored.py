@@ -151,4 +151,4 @@ def _read(file: str, group: int, *, columns: list[str]) -> pa.Table:
 @lru_cache(maxsize=_OPEN_FILES_MAX)
 def _opened(file: str, _changed_at: int, _size: int) -> pq.ParquetFile:
     """Open a file, or give it open as it was left: its foot alone takes 2 ms to read."""
-    return pq.ParquetFile(file, read_dictionary=_REPEATED, memory_map=True)
+    return pq.ParquetFile(file, read_dictionary=_REPEATED)

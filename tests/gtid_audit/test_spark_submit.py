@@ -1,0 +1,194 @@
+"""`spark package|command|submit`: the line that is run, what it may not hold, and how it ends."""
+
+import json
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+
+from gtid_audit import cli, exits
+from spark_audit.adapters.java import JavaMissing, require_java
+from spark_audit.summary import FleetSummary
+from topology.findings import Verdict
+
+UUID = "aaaaaaaa-0000-0000-0000-000000000001"
+PLACES = ["--snapshots", "/srv/gtid", "--out", "hdfs://here/my results"]
+HERE = ["--master", "spark://there:7077", *PLACES]
+
+FLEET = f"""
+policy: {{allowed_uuids: [{UUID}]}}
+clusters:
+  - name: orders
+    servers: [{{name: one, host: 10.0.0.1, user: auditor}}]
+"""
+
+
+def line_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    assert cli.run(["spark", "command", *HERE, *arguments]) == exits.OK
+    said = capsys.readouterr()
+    assert said.err == ""
+    return shlex.split(said.out)
+
+
+def test_the_line_says_all_that_spark_needs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_text(FLEET)
+    line = line_of(
+        capsys, "--package", "/srv/code.zip", "--conf", "spark.executor.memory=2g",
+        "--python", "./environment/bin/python", "--driver-python", "/usr/bin/python3.11",
+        "--archive", "environment.tar.gz#environment", "--fleet", str(fleet),
+        "--allow-uuid", UUID.upper(),
+    )  # fmt: skip
+    assert line == [
+        "spark-submit", "--master", "spark://there:7077", "--deploy-mode", "client",
+        "--name", "gtid-audit", "--py-files", "/srv/code.zip",
+        "--archives", "environment.tar.gz#environment",
+        "--conf", "spark.executor.memory=2g",
+        "--conf", "spark.pyspark.python=./environment/bin/python",
+        "--conf", "spark.pyspark.driver.python=/usr/bin/python3.11",
+        "/srv/code.py", *PLACES, "--allow-uuid", UUID,
+    ]  # fmt: skip
+
+
+def test_on_the_cluster_a_verdict_is_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    line = line_of(capsys, "--deploy-mode", "cluster")
+    assert line[-2:] == ["--exit", "done"]
+    assert "gtid-audit.py" in line
+    assert "--exit" not in line_of(capsys)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "spark.hadoop.fs.s3a.secret.key=hunter2",
+        "spark.hadoop.fs.s3a.access.key=hunter2",
+        "spark.authenticate.secret=hunter2",
+        "spark.ssl.keyPassword=hunter2",
+        "hunter2",
+        "fs.key=hunter2",
+    ],
+)
+def test_a_secret_is_refused_and_not_repeated(
+    setting: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["spark", "command", *HERE, "--conf", setting]) == exits.USAGE
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "--conf" in said.err
+    assert "hunter2" not in said.err
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "spark.hadoop.fs.s3a.aws.credentials.provider=com.example.Provider",
+        "spark.hadoop.hadoop.security.credential.provider.path=jceks://hdfs/keys.jceks",
+        "spark.authenticate=true",
+    ],
+)
+def test_where_secrets_are_may_be_said(setting: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert setting in line_of(capsys, "--conf", setting)
+
+
+def test_a_uuid_that_is_none_is_refused_here(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["spark", "command", *HERE, "--allow-uuid", "1-2-3"]) == exits.USAGE
+    assert "expected a UUID, found 1-2-3" in capsys.readouterr().err
+
+
+def test_a_package_is_written_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["spark", "package", "--out", str(tmp_path / "code.zip")]) == exits.OK
+    written = capsys.readouterr().out.splitlines()
+    assert written == [str(tmp_path / "code.zip"), str(tmp_path / "code.py")]
+    assert all(Path(each).stat().st_size for each in written)
+
+
+@pytest.mark.parametrize("name", ["code.tar", "nowhere/code.zip"])
+def test_a_package_that_cannot_be_written_is_wrong_usage(name: str, tmp_path: Path) -> None:
+    assert cli.run(["spark", "package", "--out", str(tmp_path / name)]) == exits.USAGE
+
+
+# -- submit, with a program in place of spark-submit ----------------------------------------------
+
+
+@pytest.fixture
+def spark_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    try:
+        require_java(os.environ)
+    except JavaMissing as missing:
+        pytest.skip(f"provider missing: {missing}")
+    home = tmp_path / "spark"
+    (home / "bin").mkdir(parents=True)
+    monkeypatch.setenv("SPARK_HOME", str(home))
+    return home
+
+
+def stand_in(home: Path, *, status: int, says: str = "") -> None:
+    """Put a program there that shows what it was told, answers, and ends in a status."""
+    (home / "answer").write_text(says)
+    program = home / "bin" / "spark-submit"
+    program.write_text(
+        f"#!/bin/sh\nprintf '%s\\n' \"$@\" > {home}/told\n"
+        f'while [ $# -gt 0 ]; do [ "$1" = --py-files ] && cp "$2" {home}/sent.zip; shift; done\n'
+        f"cat {home}/answer\nexit {status}\n"
+    )
+    program.chmod(0o755)
+
+
+def a_summary(verdict: Verdict) -> str:
+    return FleetSummary(
+        run="run=20260102T120011.000000Z",
+        previous=None,
+        policy="0123456789abcdef",
+        audited_at=None,
+        clusters=tuple((each, int(each is verdict)) for each in Verdict),
+        server_count=2,
+        unknown_count=0,
+        findings=(),
+        worst=(),
+        content=(),
+    ).to_text()
+
+
+def test_a_summary_is_passed_on_with_its_verdict(
+    spark_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stand_in(spark_home, status=2, says=a_summary(Verdict.CRITICAL))
+    assert cli.run(["spark", "submit", *HERE]) == 2
+    assert json.loads(capsys.readouterr().out)["server_count"] == 2
+    told = (spark_home / "told").read_text().splitlines()
+    assert told[:2] == ["--master", "spark://there:7077"]
+    assert told[-4:] == PLACES
+    assert (spark_home / "sent.zip").read_bytes()[:2] == b"PK"
+    assert not Path(told[told.index("--py-files") + 1]).exists()  # it was made for this
+
+
+@pytest.mark.parametrize(
+    ("returned", "status"),
+    [(0, exits.DEFECT), (1, exits.DEFECT), (64, 64), (70, 70), (137, exits.DEFECT)],
+)
+def test_without_a_summary_there_is_no_verdict(
+    spark_home: Path, returned: int, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stand_in(spark_home, status=returned)
+    assert cli.run(["spark", "submit", *HERE]) == status
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(("returned", "status"), [(0, exits.OK), (1, exits.DEFECT)])
+def test_on_the_cluster_only_done_or_not_is_known(
+    spark_home: Path, returned: int, status: int
+) -> None:
+    stand_in(spark_home, status=returned)
+    line = ["spark", "submit", *HERE, "--deploy-mode", "cluster", "--package", "hdfs://x/code.zip"]
+    assert cli.run(line) == status
+    assert "hdfs://x/code.py" in (spark_home / "told").read_text().splitlines()
+
+
+def test_a_home_without_spark_is_named(
+    spark_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["spark", "submit", *HERE]) == exits.USAGE
+    assert "no bin/spark-submit" in capsys.readouterr().err

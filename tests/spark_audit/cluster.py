@@ -98,11 +98,13 @@ class Cluster:
         program: Path,
         *arguments: str | Path,
         package: Path,
+        archive: str | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> Iterator["Job"]:
         """Run spark-submit in a folder where this project is not; end it if it is still there."""
         line = [str(spark_home() / "bin" / "spark-submit"), "--master", self.url]
         line += ["--py-files", str(package)]
+        line += ["--archives", archive] if archive else []
         for name, value in (self._settings() | dict(settings or {})).items():
             line += ["--conf", f"{name}={value}"]
         line += [str(program), *map(str, arguments)]
@@ -123,9 +125,12 @@ class Cluster:
         program: Path,
         *arguments: str | Path,
         package: Path,
+        archive: str | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> Ran:
-        with self.job(program, *arguments, package=package, settings=settings) as job:
+        with self.job(
+            program, *arguments, package=package, archive=archive, settings=settings
+        ) as job:
             return job.ended()
 
     def _settings(self) -> dict[str, str]:

@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import subprocess
+import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,7 +52,8 @@ if __name__ == "__main__":
         for batch in batches:
             found = [gtid.jit.__file__, spark_audit.batch.__file__, topology.__file__]
             # A name in an archive is relative to where the executor works.
-            found = [*map(os.path.abspath, found), sys.executable, str(gtid.jit.cache_directory())]
+            found = [*map(os.path.abspath, [*found, sys.executable])]
+            found = [*found, str(gtid.jit.cache_directory())]
             yield pa.record_batch({"found": pa.array([json.dumps(found)] * batch.num_rows)})
 
     session = SparkSession.builder.getOrCreate()
@@ -135,6 +137,14 @@ def assert_results(out: Path, expected: pa.Table, output: str) -> FleetSummary:
     return summary
 
 
+def packed(python: Path, folder: Path) -> Path:
+    """Pack the environment of a Python, as venv-pack would, except that it is links to libraries."""
+    archive = folder / "environment.tar.gz"
+    with tarfile.open(archive, "w:gz") as packing:
+        packing.add(python.parents[1], ".")
+    return archive
+
+
 def test_what_was_sent_is_what_runs_and_finds_the_same(
     cluster: Cluster, package: Package, tmp_path: Path
 ) -> None:
@@ -159,19 +169,23 @@ def test_what_was_sent_is_what_runs_and_finds_the_same(
         "--out",
         tmp_path / "results",
         package=package.archive,
-        settings={"spark.executorEnv.GTID_AUDIT_CACHE": str(cache.parent.parent)},
+        archive=f"{packed(cluster.python, tmp_path)}#environment",
+        settings={
+            "spark.executorEnv.GTID_AUDIT_CACHE": str(cache.parent.parent),
+            "spark.pyspark.python": "./environment/bin/python",
+            "spark.pyspark.driver.python": str(cluster.python),
+        },
     )
     assert ran.status == 2, ran.log[-4000:]
     assert_results(tmp_path / "results", judged_locally(stored), ran.output)
     asked = [json.loads(each) for each in json.loads((tmp_path / "places.json").read_text())]
     places = set()
     for *files, python, cached in asked:
-        assert (python, cached) == (str(cluster.python), str(cache))
-        for file in files:
-            place, name, inside = file.partition("/gtid-audit.zip/")
-            assert name, file
-            assert inside in ("gtid/jit.py", "spark_audit/batch.py", "topology/__init__.py")
-            places.add(Path(place).relative_to(cluster.scratch).parts[0])
+        assert cached == str(cache)
+        home = Path(python.removesuffix("/environment/bin/python"))
+        places.add(home.relative_to(cluster.scratch).parts[0])
+        inside = ("gtid/jit.py", "spark_audit/batch.py", "topology/__init__.py")
+        assert files == [f"{home}/gtid-audit.zip/{name}" for name in inside]
     assert places == {"work-0", "work-1"}
 
 

@@ -18,13 +18,13 @@
 4. To the driver comes a FleetSummary, and whatever a caller iterates over, in pieces.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Final
 from uuid import uuid4
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -119,8 +119,9 @@ def write_results(
     tables = RunTables(session, storage.address(draft))
     try:
         known = None if previous is None else _tables_at(session, storage, root, previous)
-        _write_tables(tables, audits, run=run, known=known)
+        written = _write_tables(tables, audits, run=run, known=known)
         made = summarise(tables, run=run, previous=previous, policy=policy)
+        _require_all(written, made, directory=directory)
         if kept is None:
             _publish(storage, made, draft=draft, place=place)
         elif kept != made:
@@ -134,9 +135,15 @@ def write_results(
 
 def _write_tables(
     tables: RunTables, audits: DataFrame, *, run: RunName, known: RunTables | None
-) -> None:
+) -> dict[str, int]:
+    """Write every table, and return how many rows the executors say they wrote of each."""
+    rows: dict[str, int] = {}
+
     def write(table: DataFrame, name: str) -> None:
-        table.write.options(**_WRITE_OPTIONS).parquet(f"{tables.address}/{name}")
+        seen = Observation()
+        counted = table.observe(seen, sf.count(sf.lit(1)).alias("rows"))
+        counted.write.options(**_WRITE_OPTIONS).parquet(f"{tables.address}/{name}")
+        rows[name] = seen.get["rows"]
 
     write(steps.judged_of(audits), "clusters")
     found = steps.findings_of(tables.judged)
@@ -144,13 +151,30 @@ def _write_tables(
     if known is None:
         write(found, "findings")
         write(tables.session.createDataFrame([], FINDINGS), "carried")
-        return
+        return rows
     before = known.findings.unionByName(known.carried)
     write(with_first_seen(found, known=before), "findings")
     carried = carried_over(
         before, findings=tables.findings, clusters=tables.clusters, run_at=run.moment
     )
     write(carried, "carried")
+    return rows
+
+
+def _require_all(written: Mapping[str, int], made: FleetSummary, *, directory: str) -> None:
+    """Raise OSError if less was read back than was written.
+
+    An executor on a machine that does not see the directory writes to one of its own, and Spark
+    takes that for done: the run would look complete, and lack what was found there.
+    """
+    rows = {content.table: content.rows for content in made.content}
+    for table, count in written.items():
+        if rows[table] != count:
+            raise OSError(
+                f"{directory}: {count:,} rows of {table} were written, and"
+                f" {rows[table]:,} are there: every executor must see this directory, as the driver"
+                " does"
+            )
 
 
 def _publish(storage: Storage, summary: FleetSummary, *, draft: str, place: str) -> None:

@@ -10,14 +10,15 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gtid.kernels.words import Flags, Numbers
 from spark_audit.clean import COLUMNS, Batch, clean_clusters, quotes_other_columns
 from spark_audit.judge import judge_records
-from spark_audit.schema import AUDIT_SCHEMA
+from spark_audit.schema import AUDIT_SCHEMA, JUDGED_SCHEMA
 from topology.adapters.parquet import SNAPSHOT_SCHEMA, records_of_table, table_of_records
-from topology.findings import Verdict
+from topology.findings import Severity, Verdict
 from topology.policy import Policy
 from topology.records import Record, audit_to_record
 
@@ -75,6 +76,38 @@ def _judge_singly(
             own = records_of_table(whole_rows(numbers))
             audit = judge_records(cluster, own, policy=policy)
         yield audit_to_record(audit)
+
+
+def judged_rows(audits: pa.Table) -> pa.Table:
+    """Turn rows of AUDIT_SCHEMA into rows of JUDGED_SCHEMA: what was found is counted, or null."""
+    findings = audits["findings"].combine_chunks()
+    lengths = _lengths(findings)
+    severities = pc.struct_field(findings.flatten(), "severity")
+    cluster = np.repeat(np.arange(len(lengths)), lengths)
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {
+        name: audits[name] for name in ("cluster", "verdict", "servers", "read_at")
+    }
+    columns["server_count"] = pa.array(_lengths(audits["servers"].combine_chunks()), pa.int32())
+    columns["unknown_count"] = pa.array(_lengths(audits["unknown"].combine_chunks()), pa.int32())
+    for severity in Severity:
+        is_such = np.asarray(pc.equal(severities, severity.value), np.bool_)
+        counts = np.bincount(cluster[is_such], minlength=len(lengths))
+        columns[f"{severity.value}_count"] = pa.array(counts, pa.int32())
+    for name in ("findings", "unknown"):
+        columns[name] = _null_where_empty(audits[name].combine_chunks())
+    return pa.table(columns).select(JUDGED_SCHEMA.names).cast(JUDGED_SCHEMA)
+
+
+def _null_where_empty(lists: pa.ListArray) -> pa.ListArray:
+    lengths = _lengths(lists)
+    ends = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+    mask = pa.array(lengths == 0)
+    return pa.ListArray.from_arrays(ends, lists.flatten(), type=lists.type, mask=mask)
+
+
+def _lengths(lists: pa.Array) -> Numbers:
+    lengths: Numbers = np.asarray(pc.list_value_length(lists)).astype(np.int64)
+    return lengths
 
 
 def whole_clusters(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -3,11 +3,12 @@
 1. The driver finds the run and looks at the foot of each file; the rows are read, grouped, judged
    and written by the executors. A summary comes back, however large the fleet.
 2. The same findings, byte for byte, as the local engine: both ask spark_audit/judge.py.
-3. `audits_of_run` alone knows how judgements come about; the rest takes any DataFrame of AUDITS.
+3. A run of this machine whose results stay here is judged and written by the executors alone; any
+   other passes through DataFrames of AUDITS, with the same rows in the end.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -17,10 +18,11 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_audit.adapters.judged_files import judged_files
 from spark_audit.adapters.results import Results, write_results
 from spark_audit.adapters.runs import RunName, runs_newest_first
 from spark_audit.adapters.storage import storage_of
-from spark_audit.adapters.stored import audits_of_pieces, pieces_of
+from spark_audit.adapters.stored import Piece, audits_of_pieces, pieces_of
 from spark_audit.schema import AUDIT_SCHEMA, AUDITS, SNAPSHOTS
 from spark_audit.transforms import audits_of
 from topology.adapters.parquet import (
@@ -48,11 +50,9 @@ def audits_of_run(session: SparkSession, run: str, *, policy: Policy) -> DataFra
     `run` is a place as storage.py takes it. Raises NoSnapshots and UnreadableSnapshots for a run of
     this machine; what is wrong with files elsewhere shows when they are read.
     """
-    if _is_here(run):
-        files = files_of_run(_folder(run))
-        pieces = pieces_of(files)
-        if pieces is not None:
-            return audits_of_pieces(session, pieces, policy=policy)
+    pieces = _pieces_of_run(run)
+    if pieces is not None:
+        return audits_of_pieces(session, pieces, policy=policy)
     return audits_of(session.read.schema(SNAPSHOTS).parquet(*_files_of(run)), policy=policy)
 
 
@@ -71,10 +71,15 @@ def audit_stored(
     (topology/adapters/parquet.py), ResultsDiffer (results.py) and OSError.
     """
     run = latest_snapshots(session, snapshots)
-    audits = audits_of_run(session, run, policy=policy)
-    if more:
-        rows = table_of_records([audit_to_record(audit) for audit in more], AUDIT_SCHEMA)
-        audits = audits.unionByName(session.createDataFrame(rows, AUDITS))
+    pieces = _pieces_of_run(run) if _is_here(out) else None
+    audits: DataFrame | Callable[[str], None]
+    if pieces is not None:
+        audits = judged_files(session, pieces, policy=policy, more=more)
+    else:
+        audits = audits_of_run(session, run, policy=policy)
+        if more:
+            rows = table_of_records([audit_to_record(audit) for audit in more], AUDIT_SCHEMA)
+            audits = audits.unionByName(session.createDataFrame(rows, AUDITS))
     with _readable():
         return write_results(
             session, audits, directory=out, run=RunName.of_place(run), policy=policy
@@ -95,6 +100,10 @@ def latest_snapshots(session: SparkSession, directory: str) -> str:
     if newest is None:
         raise NoSnapshots(f"{directory}: no complete run (day=…/run=…) here")
     return f"{root}/{newest.path}"
+
+
+def _pieces_of_run(run: str) -> tuple[Piece, ...] | None:
+    return pieces_of(files_of_run(_folder(run))) if _is_here(run) else None
 
 
 def _files_of(run: str) -> list[str]:

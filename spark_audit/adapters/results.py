@@ -18,10 +18,10 @@
 4. To the driver comes a FleetSummary, and whatever a caller iterates over, in pieces.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -50,6 +50,9 @@ _WRITE_OPTIONS: Final = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 _FINDINGS_OF_RUNS: Final = StructType([*FINDINGS.fields, StructField("run", StringType())])
+
+
+Judgements: TypeAlias = DataFrame | Callable[[str], None]
 
 
 class NoResults(Exception):
@@ -98,11 +101,12 @@ class Results:
 
 
 def write_results(
-    session: SparkSession, audits: DataFrame, *, directory: str, run: RunName, policy: Policy
+    session: SparkSession, audits: Judgements, *, directory: str, run: RunName, policy: Policy
 ) -> Results:
     """Judge and write one run below `directory`, with history, and return its results.
 
-    `audits` has the columns of AUDITS, every cluster once; it is evaluated once. Raises
+    `audits` has the columns of AUDITS, every cluster once; it is evaluated once. Or it is what
+    writes the table of judged clusters to an address itself. Raises
     ResultsDiffer, and OSError where the directory cannot be written.
     """
     storage, root = storage_of(directory, session)
@@ -134,7 +138,7 @@ def write_results(
 
 
 def _write_tables(
-    tables: RunTables, audits: DataFrame, *, run: RunName, known: RunTables | None
+    tables: RunTables, audits: Judgements, *, run: RunName, known: RunTables | None
 ) -> dict[str, int]:
     """Write every table, and return how many rows the executors say they wrote of each."""
     rows: dict[str, int] = {}
@@ -145,7 +149,10 @@ def _write_tables(
         counted.write.options(**_WRITE_OPTIONS).parquet(f"{tables.address}/{name}")
         rows[name] = seen.get["rows"]
 
-    write(steps.judged_of(audits), "clusters")
+    if isinstance(audits, DataFrame):
+        write(steps.judged_of(audits), "clusters")
+    else:
+        audits(f"{tables.address}/clusters")
     found = steps.findings_of(tables.judged)
     write(steps.unknown_of(tables.judged), "unknown")
     if known is None:

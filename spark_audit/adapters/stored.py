@@ -109,7 +109,7 @@ def audits_of_pieces(
 
     Nothing is exchanged between tasks.
     """
-    tasks = _tasks_of(pieces)
+    tasks = tasks_of(pieces)
 
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -121,7 +121,8 @@ def audits_of_pieces(
     return numbers.mapInArrow(judge, schema=AUDITS).select(*AUDITS.names)
 
 
-def _tasks_of(pieces: Sequence[Piece]) -> list[list[Piece]]:
+def tasks_of(pieces: Sequence[Piece]) -> list[list[Piece]]:
+    """Deal pieces out to tasks of about TASK_ROWS, in their order."""
     tasks: list[list[Piece]] = []
     held = TASK_ROWS
     for piece in pieces:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from spark_audit.batch import judge_batch, whole_clusters
+from spark_audit.batch import judge_batch, judged_rows, whole_clusters
 from spark_audit.clean import CLEAN_WHEN_SILENT, Batch, clean_clusters
 from spark_audit.judge import judge_records
 from spark_audit.schema import AUDIT_SCHEMA
@@ -266,3 +266,30 @@ def test_twins_are_not_settled() -> None:
     assert in_columns(rows) == judged({"twins": rows})
     # The evidence of this finding alone quotes columns that are not looked at otherwise.
     assert "/data/a" in str(in_columns(rows))
+
+
+def test_what_is_written_of_judgements_is_what_spark_would_write(
+    clusters: dict[str, list[Record]],
+) -> None:
+    """One table by two ways: by those who judge, and by way of a DataFrame (results.judged_of)."""
+    names = sorted(clusters)[:40]
+    rows = [row for name in names for row in clusters[name]]
+    audits = judge_batch(table_of_records(rows, SNAPSHOT_SCHEMA), policy=POLICY)
+    written = records_of_table(judged_rows(audits))
+    for audit, row in zip(records_of_table(audits), written, strict=True):
+        findings, unknown = audit["findings"], audit["unknown"]
+        assert isinstance(findings, list)
+        assert isinstance(unknown, list)
+        severities = [each["severity"] for each in findings if isinstance(each, dict)]
+        assert row == {
+            **{name: audit[name] for name in ("cluster", "verdict", "servers", "read_at")},
+            "server_count": len(audit["servers"] or ()),  # type: ignore[arg-type]
+            "critical_count": severities.count("critical"),
+            "warning_count": severities.count("warning"),
+            "info_count": severities.count("info"),
+            "unknown_count": len(unknown),
+            "findings": findings or None,
+            "unknown": unknown or None,
+        }
+    assert {row["verdict"] for row in written} >= {"OK", "CRITICAL"}
+    assert judged_rows(AUDIT_SCHEMA.empty_table()).num_rows == 0

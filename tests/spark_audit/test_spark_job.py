@@ -223,7 +223,7 @@ def test_a_class_archive_changes_nothing_but_the_time(
             check=False,
         )
         assert (made.returncode, made.stderr) == (0, "")
-        (archive,) = (tmp_path / "cache").iterdir()
+        (archive,) = (tmp_path / "cache").glob("*.jsa")
         assert made.stdout == f"{archive}\n"
     assert audit_alone(stored, archive.parent) == local
     archive.chmod(0o644)

@@ -1,0 +1,94 @@
+"""The table of judged clusters, written by those who judge: the rows never pass through the JVM.
+
+A task may run twice, or go on after it was given up for lost. So tasks write where nobody reads and
+say what they have written; Spark hands on one answer for each task; and the driver moves the files
+of these answers, and no others, into the table.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from spark_audit.adapters.stored import Piece, judge_piece, tasks_of
+from spark_audit.batch import judged_rows
+from spark_audit.schema import AUDIT_SCHEMA, JUDGED_SCHEMA
+from topology.adapters.parquet import table_of_records
+from topology.findings import ClusterAudit
+from topology.policy import Policy
+from topology.records import audit_to_record
+
+_ATTEMPTS: Final = "_attempts"  # a name that readers of tables pass over
+_ANSWER: Final = "task long, file string"
+
+
+def judged_files(
+    session: SparkSession,
+    pieces: Sequence[Piece],
+    *,
+    policy: Policy,
+    more: Sequence[ClusterAudit] = (),
+) -> Callable[[str], None]:
+    """Return what writes the table into a new directory, which every executor must reach by path.
+
+    `more` are judgements that come from elsewhere. Raises UnreadableSnapshots, from within Spark's
+    error, and OSError.
+    """
+
+    def write(directory: str) -> None:
+        table = Path(directory.removeprefix("file://"))
+        attempts = table.with_name(_ATTEMPTS)
+        attempts.mkdir(parents=True)
+        files = _judge_on_executors(session, pieces, attempts, policy=policy)
+        rows = table_of_records([audit_to_record(audit) for audit in more], AUDIT_SCHEMA)
+        files.append(_write(attempts, [rows]))
+        table.mkdir()
+        for number, file in enumerate(files):
+            (attempts / file).rename(table / f"part-{number:05}.parquet")
+        shutil.rmtree(attempts)
+
+    return write
+
+
+def _judge_on_executors(
+    session: SparkSession, pieces: Sequence[Piece], attempts: Path, *, policy: Policy
+) -> list[str]:
+    """Return the files of the tasks, in the order of the tasks."""
+    tasks = tasks_of(pieces)
+
+    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for task in batch.column(0).to_pylist():
+                judged = (judge_piece(piece, policy=policy) for piece in tasks[task])
+                answer = {"task": [task], "file": [_write(attempts, judged)]}
+                yield pa.RecordBatch.from_pydict(answer)
+
+    if not tasks:
+        return []
+    numbers = session.range(0, len(tasks), 1, numPartitions=len(tasks))
+    answers = numbers.mapInArrow(judge, schema=_ANSWER).toArrow().sort_by("task")
+    return list(answers["file"].to_pylist())
+
+
+def _write(directory: Path, audits: Iterator[pa.Table] | Sequence[pa.Table]) -> str:
+    """Write one file and return its name.
+
+    What there is something to say about comes last, in row groups of its own: whoever looks for it
+    need not read the others.
+    """
+    name = f"{uuid4().hex}.parquet"
+    held: list[pa.Table] = []
+    with pq.ParquetWriter(directory / name, JUDGED_SCHEMA, compression="zstd") as writer:
+        for each in audits:
+            rows = judged_rows(each)
+            is_silent = pc.and_(pc.is_null(rows["findings"]), pc.is_null(rows["unknown"]))
+            writer.write_table(rows.filter(is_silent))
+            held.append(rows.filter(pc.invert(is_silent)))
+        writer.write_table(pa.concat_tables([JUDGED_SCHEMA.empty_table(), *held]))
+    return name

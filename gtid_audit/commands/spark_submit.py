@@ -161,13 +161,15 @@ def submit(
             allowed_uuids=allowed,
         )
         line = made.line(program)
-        # The program prints one document there, and Spark nothing.
         said = subprocess.run(line, stdout=subprocess.PIPE, check=False)  # noqa: S603
-    text = said.stdout.decode()
-    write(text)
+    text = said.stdout.decode(errors="replace")
     if deploy_mode == "cluster":
+        write(text)
         return exits.OK if said.returncode == 0 else exits.DEFECT
-    return _status_of(said.returncode, text)
+    beside, document = _parted(text)
+    sys.stderr.write(beside)
+    write(document)
+    return _status_of(said.returncode, document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,6 +277,16 @@ def _spark_submit(environment: Mapping[str, str]) -> str:
     if own is None or own.origin is None:
         raise UsageProblem("there is no spark-submit: set SPARK_HOME, or put it into PATH")
     return str(Path(own.origin).parent / "bin" / "spark-submit")
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """Part what the program said from the document with which it ends.
+
+    spark-submit merges standard error of a Python driver into standard output (PythonRunner.scala,
+    redirectErrorStream).
+    """
+    start = f"\n{text}".rfind("\n{\n")
+    return (text, "") if start < 0 else (text[:start], text[start:])
 
 
 def _status_of(returned: int, text: str) -> int:

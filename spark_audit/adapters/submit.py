@@ -2,7 +2,8 @@
 
     spark-submit … --py-files gtid-audit.zip gtid-audit.py --snapshots PLACE --out PLACE
 
-1. Standard output carries the summary, one JSON document, and nothing else.
+1. Standard output carries the summary, one JSON document, and nothing else. In client mode Spark
+   merges standard error into it: there the document comes last.
 2. The exit status is that of the whole project: 0 to 3 for a verdict, 64 for wrong usage, 70 for a
    defect. Nothing but a verdict ends in 0 to 3; Python itself would end a defect in 1. Where
    others take every status but 0 for a failure, and try again, `--exit done` gives 0 whatever was

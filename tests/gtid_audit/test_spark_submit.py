@@ -165,6 +165,25 @@ def test_a_summary_is_passed_on_with_its_verdict(
     assert not Path(told[told.index("--py-files") + 1]).exists()  # it was made for this
 
 
+def test_what_the_driver_says_beside_its_summary_is_kept_apart(
+    spark_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beside = "a warning: {\n}\n{and another}\n"
+    stand_in(spark_home, status=1, says=beside + a_summary(Verdict.WARNING))
+    assert cli.run(["spark", "submit", *HERE]) == 1
+    said = capsys.readouterr()
+    assert (said.out, said.err) == (a_summary(Verdict.WARNING), beside)
+
+
+def test_what_the_driver_complains_of_is_no_answer(
+    spark_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stand_in(spark_home, status=64, says="gtid-audit: no complete run\n")
+    assert cli.run(["spark", "submit", *HERE]) == exits.USAGE
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "gtid-audit: no complete run\n")
+
+
 @pytest.mark.parametrize(
     ("returned", "status"),
     [(0, exits.DEFECT), (1, exits.DEFECT), (64, 64), (70, 70), (137, exits.DEFECT)],

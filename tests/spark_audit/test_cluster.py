@@ -190,9 +190,10 @@ def test_what_was_sent_is_what_runs_and_finds_the_same(
 
 
 def kill_an_executor(cluster: Cluster, job: Job, out: Path) -> None:
-    """Wait until a task has written its part, and kill an executor that has more to do."""
+    """Wait until tasks have begun to write, and kill an executor that has more to do."""
     until = time.monotonic() + KILL_SECONDS_MAX
-    while not list(out.glob("audits/_writing-*/clusters/_temporary/0/task_*")):
+    begun = ("clusters/_temporary/0/task_*", "_attempts/*.parquet")  # by Spark; by our own tasks
+    while not any(list(out.glob(f"audits/_writing-*/{each}")) for each in begun):
         assert job.process.poll() is None, job.log.read_text()[-4000:]
         assert time.monotonic() < until, job.log.read_text()[-4000:]
         time.sleep(0.01)
@@ -262,3 +263,39 @@ def test_tasks_that_run_twice_are_written_once(
     assert ran.status == 2, ran.log[-4000:]
     assert re.search("Marking task .* as speculatable", ran.log)
     assert_results(tmp_path / "results", judged_locally(stored), ran.output)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_an_address_that_only_hadoop_knows_is_read_and_written(
+    cluster: Cluster, package: Package, tmp_path: Path
+) -> None:
+    stored = written(tmp_path / "stored", Fleet(pairs=600, fault_rate=0.1))
+    places = ["--snapshots", "viewfs://fleet/here/stored", "--out", "viewfs://fleet/here/results"]
+    settings = {"spark.hadoop.fs.viewfs.mounttable.fleet.link./here": f"file://{tmp_path}"}
+    for _ in range(2):  # the second time it is there already
+        ran = cluster.run(package.program, *places, package=package.archive, settings=settings)
+        assert ran.status == 2, ran.log[-4000:]
+        assert_results(tmp_path / "results", judged_locally(stored), ran.output)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_run_that_executors_cannot_read_is_no_verdict(
+    cluster: Cluster, package: Package, tmp_path: Path
+) -> None:
+    stored = written(tmp_path / "stored", Fleet(pairs=600))
+    (file,) = files_of_run(latest_run(stored))
+    content = file.read_bytes()
+    file.write_bytes(content[:4] + b"\xff" * 400 + content[404:])  # its foot is sound
+    ran = cluster.run(
+        package.program,
+        "--snapshots",
+        stored,
+        "--out",
+        tmp_path / "results",
+        package=package.archive,
+    )
+    assert ran.status == 64, ran.log[-4000:]
+    assert ran.output.startswith(f"gtid-audit: {file}: ")
+    assert [each for each in (tmp_path / "results").rglob("*") if each.is_file()] == []

@@ -4,8 +4,9 @@
    the compiler's version, and there in one named for the kernel's own source. A kernel calls
    kernels of gtid.kernels and of its own file only: so none can call an outdated one, wherever and
    from whatever archive the package is imported, and a read-only site-packages is no obstacle.
-2. A cache holds machine code that is run as it is: only a folder that is this user's own, and that
-   nobody else can write to or put another in the place of, is trusted.
+2. A cache holds machine code that is run as it is: only a folder that is this user's own or the
+   system's, and that nobody else can write to or put another in the place of, is trusted. One that
+   was filled beforehand, in an image say, serves although it is read-only.
 3. Where no such folder can be had the kernels are compiled in every process: some ten seconds each.
 4. What cannot be kept, or no longer be read, costs a compilation and never an answer.
 5. This is the only file of the package that looks at the world.
@@ -192,23 +193,30 @@ def _roots() -> Iterator[Path]:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Make the folder if need be; tell whether it is ours alone and can be written to."""
+    """Make the folder if need be; tell whether it can be trusted, and written to or is filled."""
     root = folder.parent.parent
     try:
         _make_private(folder)
         for each in (folder, folder.parent, root):
             state = each.lstat()
-            if state.st_uid != os.geteuid() or _others_write(state) or not _is_folder(state):
+            if _is_foreign(state) or _others_write(state) or not stat.S_ISDIR(state.st_mode):
                 return False
         for each in root.resolve().parents:
             state = each.stat()
             # In a sticky folder, such as /tmp, nobody can move what is ours.
             may_move = _others_write(state) and not state.st_mode & stat.S_ISVTX
-            if state.st_uid not in (0, os.geteuid()) or may_move:
+            if _is_foreign(state) or may_move:
                 return False
-        tempfile.TemporaryFile(dir=folder).close()
+        return _can_be_written(folder) or any(folder.iterdir())
     except OSError:
         return False  # read-only, full, or no folder at all: the next one may do
+
+
+def _can_be_written(folder: Path) -> bool:
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
     return True
 
 
@@ -223,8 +231,8 @@ def _others_write(state: os.stat_result) -> bool:
     return bool(state.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
-def _is_folder(state: os.stat_result) -> bool:
-    return stat.S_ISDIR(state.st_mode)
+def _is_foreign(state: os.stat_result) -> bool:
+    return state.st_uid not in (0, os.geteuid())
 
 
 @lru_cache(maxsize=1)

@@ -175,9 +175,23 @@ def test_a_folder_of_somebody_else_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert jit._is_ours(a_cache(tmp_path / "cache"))
-    somebody = os.geteuid() + 1
-    monkeypatch.setattr(os, "geteuid", lambda: somebody)
+    if os.geteuid() == 0:
+        os.chown(tmp_path / "cache" / "kernels", 12_345, 12_345)
+    else:
+        somebody = os.geteuid() + 1
+        monkeypatch.setattr(os, "geteuid", lambda: somebody)
     assert not jit._is_ours(a_cache(tmp_path / "cache"))
+
+
+def test_a_read_only_folder_serves_if_it_was_filled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = a_cache(tmp_path / "cache")
+    assert jit._is_ours(cache)
+    monkeypatch.setattr(jit, "_can_be_written", lambda _: False)  # for root, all can be
+    assert not jit._is_ours(cache)
+    (cache / "gtid.kernels.words-0123456789abcdef").mkdir()
+    assert jit._is_ours(cache)
 
 
 def test_a_link_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ CALL_MIN = 256
 
 # How many boundaries Python looks at in the time that the kernels cost at first: 0.3 microseconds
 # each, against 0.6 s for importing NumPy and Numba and 0.4 s for loading machine code that was
-# compiled before. The very first process of a user compiles for some 14 s, once; see gtid/jit.py.
+# compiled before. The very first process of a user compiles for some 8 s, once; see gtid/jit.py.
 PRICE = 3_000_000
 
 # The same where compiled code cannot be kept, and every process must compile.

@@ -21,46 +21,14 @@ from numpy.typing import NDArray
 from gtid.arrow_text import flat_text, text_buffers, validity
 from gtid.errors import GtidError, MalformedGtidSet
 from gtid.gtid_set import GtidSet
-from gtid.kernels import combining, measuring, reading, writing
-from gtid.kernels.folding import fold_row
+from gtid.kernels import combining, folding, measuring, reading, writing
 from gtid.kernels.keys import KEY_WORDS
 from gtid.kernels.words import Bytes, Flags, Numbers, Words
+from gtid.layout import Arrays, Limits, read_texts
 from gtid.text import INTERVALS_MAX, TEXT_BYTES_MAX
 
 _STRING_BYTES_MAX: Final = 2**31 - 1  # what the 32-bit offsets of Arrow's `string` reach
 _COUNT: Final = pa.decimal128(38, 0)
-
-
-class _Arrays(NamedTuple):
-    """The layout that gtid/kernels describes; never written to once a column has it."""
-
-    rows: Numbers
-    keys: Words
-    run_bounds: Numbers
-    bounds: Numbers
-
-    @classmethod
-    def with_room(cls, *, rows: int, runs: int, bounds: int) -> _Arrays:
-        """Make room; memory that stays untouched costs nothing."""
-        return cls(
-            np.empty(rows + 1, np.int64),
-            np.empty((runs + 1, KEY_WORDS), np.uint64),
-            np.empty(runs + 1, np.int64),
-            np.empty(bounds, np.int64),
-        )
-
-    def trimmed(self) -> _Arrays:
-        """Return the part that was filled, for reading only."""
-        runs = int(self.rows[-1])
-        filled = (
-            self.rows,
-            self.keys[:runs],
-            self.run_bounds[: runs + 1],
-            self.bounds[: self.run_bounds[runs]],
-        )
-        for each in filled:
-            each.flags.writeable = False
-        return _Arrays(*filled)
 
 
 class _Faults(NamedTuple):
@@ -69,7 +37,7 @@ class _Faults(NamedTuple):
     texts: pa.Array
     codes: Bytes
     places: Numbers
-    limits: tuple[int, int]
+    limits: Limits
 
 
 @final
@@ -88,7 +56,7 @@ class GtidSetColumn:
 
     def __init__(
         self,
-        arrays: _Arrays,
+        arrays: Arrays,
         valid: Flags,
         *,
         exact: Flags | None = None,
@@ -120,17 +88,10 @@ class GtidSetColumn:
         array = flat_text(texts)
         data, offsets = text_buffers(array)
         valid = np.array(array.is_valid(), dtype=np.bool_)
-        address = data.ctypes.data
-        colons = reading.count_colons(address + offsets[0], address + offsets[-1])
-        made = _Arrays.with_room(rows=len(array), runs=colons, bounds=2 * colons)
-        truths, faults = np.empty(len(array), np.uint8), np.empty(len(array), np.uint8)
-        places = np.empty(len(array), np.int64)
-        limits = (text_bytes_max, intervals_max)
-        reading.read_rows(
-            address, offsets, text_bytes_max, intervals_max, valid, *made, truths, faults, places
-        )
-        kept = _Faults(array, faults, places, limits) if faults.any() else None
-        return cls(made, valid, exact=truths & reading.EXACT != 0, faults=kept)
+        limits = Limits(text_bytes_max, intervals_max)
+        read = read_texts(data.ctypes.data, offsets, valid, limits)
+        kept = _Faults(array, read.faults, read.places, limits) if read.faults.any() else None
+        return cls(read.arrays, valid, exact=read.truths & reading.EXACT != 0, faults=kept)
 
     @classmethod
     def from_sets(cls, sets: Iterable[GtidSet | None]) -> GtidSetColumn:
@@ -280,7 +241,7 @@ class GtidSetColumn:
             arrays.run_bounds[arrays.rows[of_chosen + 1]]
             - arrays.run_bounds[arrays.rows[of_chosen]]
         )
-        made = _Arrays.with_room(rows=len(chosen), runs=int(runs.sum()), bounds=int(bounds.sum()))
+        made = Arrays.with_room(rows=len(chosen), runs=int(runs.sum()), bounds=int(bounds.sum()))
         measuring.take_rows(chosen, *arrays, *made)
         return GtidSetColumn(made, valid)
 
@@ -305,13 +266,13 @@ class GtidSetColumn:
     def union_all(self) -> GtidSet:
         """Unite all rows, passing over nulls."""
         arrays = self._arrays
-        made = _Arrays(
+        made = Arrays(
             np.array([0, len(arrays.keys)]),
             np.vstack([arrays.keys, np.zeros((1, KEY_WORDS), np.uint64)]),
             arrays.run_bounds.copy(),
             arrays.bounds.copy(),
         )
-        run, bound = fold_row(0, len(arrays.keys), len(arrays.bounds), *made[1:])
+        run, bound = folding.fold_row(0, len(arrays.keys), len(arrays.bounds), *made[1:])
         made.rows[1], made.run_bounds[run] = run, bound
         united = GtidSetColumn(made, np.ones(1, np.bool_)).row(0)
         assert united is not None, "the one row is valid"
@@ -322,7 +283,7 @@ class GtidSetColumn:
     def _combined(self, other: GtidSetColumn, table: int) -> GtidSetColumn:
         valid = self._both_valid(other)
         ours, theirs = self._arrays, other._arrays
-        made = _Arrays.with_room(
+        made = Arrays.with_room(
             rows=len(self),
             runs=len(ours.keys) + len(theirs.keys),
             bounds=len(ours.bounds) + len(theirs.bounds),
@@ -351,13 +312,13 @@ class GtidSetColumn:
         measuring.keep_uuid(high, low, kept, *self._arrays, *made)
         return GtidSetColumn(made, self._valid)
 
-    def _room_for(self, arrays: _Arrays) -> _Arrays:
-        return _Arrays.with_room(rows=len(self), runs=len(arrays.keys), bounds=len(arrays.bounds))
+    def _room_for(self, arrays: Arrays) -> Arrays:
+        return Arrays.with_room(rows=len(self), runs=len(arrays.keys), bounds=len(arrays.bounds))
 
 
-def _refusal(text: str, limits: tuple[int, int]) -> GtidError:
+def _refusal(text: str, limits: Limits) -> GtidError:
     try:
-        GtidSet.parse(text, text_bytes_max=limits[0], intervals_max=limits[1])
+        GtidSet.parse(text, text_bytes_max=limits.text_bytes, intervals_max=limits.intervals)
     except GtidError as error:
         return error
     raise AssertionError("the kernel and the parser have the same limits")

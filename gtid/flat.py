@@ -16,8 +16,8 @@ from gtid.boundaries import Boundaries, settled
 from gtid.errors import GtidSetTooLarge, MalformedGtidSet
 from gtid.jit import cache_directory
 from gtid.kernels import combining, folding, reading, writing
-from gtid.kernels.keys import KEY_WORDS
 from gtid.kernels.words import Numbers
+from gtid.layout import Limits, read_texts
 from gtid.tsid import uuid_key
 
 _FIRST_TAG_WORD = 2
@@ -87,22 +87,13 @@ def read(text: str, *, colon_count: int, tsids_max: int) -> dict[str, Boundaries
 
     Raises MalformedGtidSet, or GtidSetTooLarge for more than `tsids_max` TSIDs.
     """
-    rows = np.empty(2, np.int64)
-    keys = np.empty((colon_count + 1, KEY_WORDS), np.uint64)
-    run_bounds = np.empty(colon_count + 1, np.int64)
-    bounds = np.empty(2 * colon_count, np.int64)
-    valid = np.ones(1, np.bool_)
-    truths, faults = np.empty(1, np.uint8), np.empty(1, np.uint8)
-    places = np.empty(1, np.int64)
-    offsets = np.array([0, len(text)])
-    limits = (len(text), colon_count)  # kept by the caller
-    written = (truths, faults)
-    made = (run_bounds, bounds)
-    reading.read_rows(_address(text), offsets, *limits, valid, rows, keys, *made, *written, places)
-    if faults[0]:
-        raise MalformedGtidSet.at(
-            text, position=int(places[0]), expected=reading.EXPECTED[faults[0]]
-        )
+    offsets, valid = np.array([0, len(text)]), np.ones(1, np.bool_)
+    # The caller has kept to its limits.
+    read = read_texts(_address(text), offsets, valid, Limits(len(text), colon_count))
+    if read.faults[0]:
+        expected = reading.EXPECTED[read.faults[0]]
+        raise MalformedGtidSet.at(text, position=int(read.places[0]), expected=expected)
+    rows, keys, run_bounds, bounds = read.arrays
     run_count = int(rows[1])
     if run_count > tsids_max:
         raise GtidSetTooLarge("TSIDs", tsids_max + 1, tsids_max)

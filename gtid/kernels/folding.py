@@ -1,6 +1,7 @@
 """Brings the runs of one row into order: keys ascending, each once, boundaries canonical.
 
-What is folded never takes more room than what was written, so it is put back in its place.
+What is folded never takes more room than what was written. What servers print is in order already,
+and this file is not even compiled for it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import numpy as np
 
 from gtid.jit import kernel
 from gtid.kernels.keys import copy_key, key_order
-from gtid.kernels.words import Numbers, Words
+from gtid.kernels.words import Flags, Numbers, Words
 
 
 @kernel
@@ -111,3 +112,33 @@ def fold_row(
         to_bound += len(folded)
         place = same
     return to_run, to_bound
+
+
+@kernel
+def fold_rows(
+    is_orderly: Flags,
+    rows: Numbers,
+    keys: Words,
+    run_bounds: Numbers,
+    bounds: Numbers,
+    out_rows: Numbers,
+    out_keys: Words,
+    out_run_bounds: Numbers,
+    out_bounds: Numbers,
+) -> None:
+    """Copy rows, and fold those that are not in order."""
+    run, bound = 0, 0
+    for row in range(len(is_orderly)):
+        out_rows[row] = run
+        first_run = run
+        for index in range(rows[row], rows[row + 1]):
+            begin, end = run_bounds[index], run_bounds[index + 1]
+            copy_key(out_keys, run, keys, index)
+            out_run_bounds[run] = bound
+            out_bounds[bound : bound + end - begin] = bounds[begin:end]
+            bound += end - begin
+            run += 1
+        if not is_orderly[row]:
+            run, bound = fold_row(first_run, run, bound, out_keys, out_run_bounds, out_bounds)
+    out_rows[len(is_orderly)] = run
+    out_run_bounds[run] = bound

@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 
 from gtid.jit import inlined, kernel
-from gtid.kernels.folding import fold_row
 from gtid.kernels.keys import KEY_WORDS, key_order
 from gtid.kernels.tokens import (
     COLON,
@@ -199,7 +198,8 @@ def read_rows(
 ) -> None:
     """Read every valid row of the text at `address`.
 
-    A row with a fault becomes invalid and leaves nothing but its fault.
+    A row with a fault becomes invalid and leaves nothing but its fault. One that is not ORDERLY
+    stands as it was written: see folding.fold_rows.
     """
     run, bound = 0, 0
     for row in range(len(valid)):
@@ -219,8 +219,6 @@ def read_rows(
         if fault != FINE:
             faults[row], places[row], valid[row] = fault, place - begin, False
             continue
-        if not truth & ORDERLY:
-            next_run, next_bound = fold_row(run, next_run, next_bound, keys, run_bounds, bounds)
         truths[row] = truth
         run, bound = next_run, next_bound
     rows[len(valid)] = run

@@ -1,0 +1,81 @@
+"""The arrays that kernels work on, and text read into them: for whole columns, and for one set.
+
+gtid/kernels/__init__.py describes the layout. Nothing here knows where the text came from; whoever
+gives an address keeps what is there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gtid.kernels import folding, reading
+from gtid.kernels.keys import KEY_WORDS
+from gtid.kernels.words import Bytes, Flags, Numbers, Words
+
+
+class Arrays(NamedTuple):
+    """The layout that gtid/kernels describes; never written to once a column has it."""
+
+    rows: Numbers
+    keys: Words
+    run_bounds: Numbers
+    bounds: Numbers
+
+    @classmethod
+    def with_room(cls, *, rows: int, runs: int, bounds: int) -> Arrays:
+        """Make room; memory that stays untouched costs nothing."""
+        return cls(
+            np.empty(rows + 1, np.int64),
+            np.empty((runs + 1, KEY_WORDS), np.uint64),
+            np.empty(runs + 1, np.int64),
+            np.empty(bounds, np.int64),
+        )
+
+    def trimmed(self) -> Arrays:
+        """Return the part that was filled, for reading only."""
+        runs = int(self.rows[-1])
+        filled = (
+            self.rows,
+            self.keys[:runs],
+            self.run_bounds[: runs + 1],
+            self.bounds[: self.run_bounds[runs]],
+        )
+        for each in filled:
+            each.flags.writeable = False
+        return Arrays(*filled)
+
+
+class Limits(NamedTuple):
+    """What is read of one row at most."""
+
+    text_bytes: int
+    intervals: int  # and tags, as written
+
+
+class Read(NamedTuple):
+    """Rows as read: canonical, or with a fault and empty."""
+
+    arrays: Arrays
+    truths: Bytes  # reading.ORDERLY, reading.EXACT
+    faults: Bytes  # codes of tokens.EXPECTED
+    places: Numbers  # of the faults, in bytes from where the row begins
+
+
+def read_texts(address: int, offsets: Numbers, valid: Flags, limits: Limits) -> Read:
+    """Read a GTID set from each valid row of the text; one with a fault becomes invalid."""
+    rows = len(valid)
+    colons = int(reading.count_colons(address + offsets[0], address + offsets[-1]))
+    made = Arrays.with_room(rows=rows, runs=colons, bounds=2 * colons)
+    truths, faults = np.empty(rows, np.uint8), np.empty(rows, np.uint8)
+    places = np.empty(rows, np.int64)
+    text_bytes_max, intervals_max = limits
+    reading.read_rows(
+        address, offsets, text_bytes_max, intervals_max, valid, *made, truths, faults, places
+    )
+    is_orderly = (truths & reading.ORDERLY != 0) | ~valid
+    if not is_orderly.all():
+        written, made = made, Arrays.with_room(rows=rows, runs=colons, bounds=2 * colons)
+        folding.fold_rows(is_orderly, *written, *made)
+    return Read(made, truths, faults, places)

@@ -50,7 +50,12 @@ _HOW = (
 )
 _CHECKED = "Every run is checked: as many findings of each code as clusters were broken that way."
 _ROOT = Path(__file__).resolve().parents[1]
-_GENERATOR = ("benchmarks/fleet.py", "benchmarks/generate/*.py", "topology/adapters/parquet.py")
+_GENERATOR = (
+    "benchmarks/fleet.py",
+    "benchmarks/generate/*.py",
+    "topology/adapters/columns.py",
+    "topology/adapters/parquet.py",
+)
 
 # What is in the command line of whom. Workers are forked from the daemon.
 _PROCESSES = {"pyspark.daemon": "worker", "pyspark/daemon": "worker", "java": "jvm"}

@@ -110,12 +110,7 @@ def count_stored(directory: Path) -> int:
     require_parquet()
     from pyarrow.parquet import read_metadata
 
-    from topology.adapters.parquet import (
-        NoSnapshots,
-        UnreadableSnapshots,
-        files_of_run,
-        latest_run,
-    )
+    from topology.adapters.parquet import NoSnapshots, UnreadableSnapshots, files_of_run, latest_run
 
     try:
         files = files_of_run(latest_run(directory))

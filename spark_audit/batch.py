@@ -17,7 +17,7 @@ from gtid.kernels.words import Flags, Numbers
 from spark_audit.clean import COLUMNS, Batch, clean_clusters, quotes_other_columns
 from spark_audit.judge import judge_records
 from spark_audit.schema import AUDIT_SCHEMA, JUDGED_SCHEMA
-from topology.adapters.parquet import SNAPSHOT_SCHEMA, records_of_table, table_of_records
+from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
 from topology.findings import Severity, Verdict
 from topology.policy import Policy
 from topology.records import Record, audit_to_record

@@ -27,7 +27,7 @@ from topology.rules import RULES, differences, identity, threads
 from topology.snapshot import ThreadState
 from topology.version import Vendor
 
-# The columns that rules decide by; topology.adapters.parquet.SNAPSHOT_SCHEMA has them all.
+# The columns that rules decide by; topology.adapters.columns.SNAPSHOT_SCHEMA has them all.
 COLUMNS: Final = (
     "cluster",
     "name",

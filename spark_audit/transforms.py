@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from spark_audit.batch import judge_batch, whole_clusters
 from spark_audit.schema import AUDITS
-from topology.adapters.parquet import SNAPSHOT_SCHEMA
+from topology.adapters.columns import SNAPSHOT_SCHEMA
 from topology.policy import Policy
 
 

@@ -1,7 +1,7 @@
 """Snapshots, findings and audits as plain records, and back: the one place that names the fields.
 
 A record is made of dict, list, str, int, bool and None only, so that it is JSON as it stands, and
-one row of a Parquet file after the columns are typed (topology/adapters/parquet.py).
+one row of a Parquet file after the columns are typed (topology/adapters/columns.py).
 
 1. A table per dataclass says how each field is written and read. Nothing is written that cannot be
    read back, and reading gives an equal value or MalformedRecord, which names the field.

@@ -25,13 +25,8 @@ from spark_audit.adapters.storage import storage_of
 from spark_audit.adapters.stored import Piece, audits_of_pieces, pieces_of
 from spark_audit.schema import AUDIT_SCHEMA, AUDITS, SNAPSHOTS
 from spark_audit.transforms import audits_of
-from topology.adapters.parquet import (
-    NoSnapshots,
-    UnreadableSnapshots,
-    files_of_run,
-    latest_run,
-    table_of_records,
-)
+from topology.adapters.columns import table_of_records
+from topology.adapters.parquet import NoSnapshots, UnreadableSnapshots, files_of_run, latest_run
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.records import audit_to_record

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from spark_audit.adapters.stored import Piece, judge_piece, tasks_of
 from spark_audit.batch import judged_rows
 from spark_audit.schema import AUDIT_SCHEMA, JUDGED_SCHEMA
-from topology.adapters.parquet import table_of_records
+from topology.adapters.columns import table_of_records
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.records import audit_to_record

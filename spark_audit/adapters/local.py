@@ -11,7 +11,8 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from spark_audit.judge import judge_records
-from topology.adapters.parquet import files_of_run, latest_run, read_records, records_of_table
+from topology.adapters.columns import records_of_table
+from topology.adapters.parquet import files_of_run, latest_run, read_records
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.records import Record, audit_from_record

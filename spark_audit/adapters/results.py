@@ -36,7 +36,7 @@ from spark_audit.adapters.tables import RunTables, summarise
 from spark_audit.history import carried_over, with_first_seen
 from spark_audit.schema import FINDINGS
 from spark_audit.summary import FleetSummary, MalformedSummary, policy_digest
-from topology.adapters.parquet import records_of_table
+from topology.adapters.columns import records_of_table
 from topology.findings import Finding, Unknown
 from topology.policy import Policy
 from topology.records import finding_from_record, time_to_text, unknown_from_record

@@ -36,12 +36,12 @@ from topology.adapters.collect_fleet import (
     collect_fleet,
     unread_by_defect,
 )
+from topology.adapters.columns import SNAPSHOT_SCHEMA, table_of_records
 from topology.adapters.inventory.accounts import ServerEntry
 from topology.adapters.inventory.fleet import Cluster, ClusterEntry, Fleet, Roster
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.adapters.inventory.secrets import WarnOnce, environment
 from topology.adapters.memory import MemoryReader, Prepared
-from topology.adapters.parquet import SNAPSHOT_SCHEMA, table_of_records
 from topology.records import snapshot_to_record
 from topology.snapshot import ClusterSnapshot, UnreadFact, UnreadReason
 from topology.target import Secret, ServerTarget

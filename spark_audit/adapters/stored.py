@@ -21,7 +21,8 @@ from gtid.kernels.words import Numbers
 from spark_audit.batch import judge_batch
 from spark_audit.clean import COLUMNS
 from spark_audit.schema import AUDITS
-from topology.adapters.parquet import SNAPSHOT_SCHEMA, UnreadableSnapshots
+from topology.adapters.columns import SNAPSHOT_SCHEMA
+from topology.adapters.parquet import UnreadableSnapshots
 from topology.policy import Policy
 
 # Rows whose clusters cannot be told apart by the row groups are held in memory together: 2 KB each.

@@ -60,8 +60,10 @@ def test_version() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["", "sets", "sets diff", "pair", "audit", "snapshot", "explain", "repair plan", "serve"]
-    + ["spark", "spark trends"],
+    [
+        *["", "sets", "sets diff", "pair", "audit", "snapshot", "explain", "repair plan", "serve"],
+        *["spark", "spark trends", "spark package", "spark command", "spark submit"],
+    ],
 )
 def test_help(command: str) -> None:
     done = CliRunner().invoke(app, [*command.split(), "--help"])

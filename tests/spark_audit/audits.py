@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from gtid import GtidSet
 from spark_audit.adapters.runs import RunName
 from spark_audit.schema import AUDIT_SCHEMA, AUDITS
-from topology.adapters.parquet import table_of_records
+from topology.adapters.columns import table_of_records
 from topology.findings import (
     ClusterAudit,
     Evidence,

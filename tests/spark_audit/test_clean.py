@@ -13,7 +13,7 @@ from spark_audit.clean import CLEAN_WHEN_SILENT, Batch, clean_clusters
 from spark_audit.judge import judge_records
 from spark_audit.schema import AUDIT_SCHEMA
 from tests.topology.world import SHAPES, World
-from topology.adapters.parquet import SNAPSHOT_SCHEMA, records_of_table, table_of_records
+from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
 from topology.policy import Policy
 from topology.records import Record, audit_to_record, snapshot_to_record
 from topology.rules import RULES

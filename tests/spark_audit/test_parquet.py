@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from topology.adapters import parquet
+from topology.adapters.columns import SNAPSHOT_SCHEMA
 from topology.adapters.parquet import (
     COMPLETE,
     PART,
@@ -217,11 +218,9 @@ def test_a_run_without_a_file_is_no_run(stored: Path) -> None:
 def test_what_repeats_is_kept_as_a_dictionary_and_what_does_not_is_not(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     with parquet.parquet_writer(path) as writer:
-        writer.write_table(parquet.SNAPSHOT_SCHEMA.empty_table())
+        writer.write_table(SNAPSHOT_SCHEMA.empty_table())
         writer.write_table(
-            pa.table(
-                {name: [None] for name in parquet.SNAPSHOT_SCHEMA.names}, parquet.SNAPSHOT_SCHEMA
-            )
+            pa.table({name: [None] for name in SNAPSHOT_SCHEMA.names}, SNAPSHOT_SCHEMA)
         )
     metadata = pq.read_metadata(path)
     group = metadata.row_group(metadata.num_row_groups - 1)

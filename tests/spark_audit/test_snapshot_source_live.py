@@ -14,8 +14,8 @@ from spark_audit.adapters.sources import register_sources
 from spark_audit.schema import SNAPSHOTS
 from spark_audit.transforms import audits_of
 from topology.adapters.collect_fleet import collect_fleet, sorted_snapshots
+from topology.adapters.columns import records_of_table
 from topology.adapters.inventory.fleet_file import load_fleet
-from topology.adapters.parquet import records_of_table
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Verdict
 from topology.policy import Policy

@@ -16,15 +16,8 @@ from spark_audit.adapters.job import audit_stored, audits_of_run, latest_snapsho
 from spark_audit.adapters.local import audit_snapshots_locally
 from spark_audit.schema import AUDITS, SNAPSHOTS
 from spark_audit.transforms import audits_of
-from topology.adapters.parquet import (
-    SNAPSHOT_SCHEMA,
-    UnreadableSnapshots,
-    files_of_run,
-    latest_run,
-    read_records,
-    records_of_table,
-    table_of_records,
-)
+from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
+from topology.adapters.parquet import UnreadableSnapshots, files_of_run, latest_run, read_records
 from topology.findings import ClusterAudit, Unknown, Verdict
 from topology.policy import Policy
 from topology.records import audit_from_record, audit_to_record, finding_to_record

@@ -31,7 +31,7 @@ from spark_audit.trends import (
 )
 from tests.spark_audit.audits import UUID_A, a_finding, night, run_of
 from tests.spark_audit.conftest import A, B, a_channel, a_cluster, a_server
-from topology.adapters.parquet import SNAPSHOT_SCHEMA, table_of_records
+from topology.adapters.columns import SNAPSHOT_SCHEMA, table_of_records
 from topology.findings import Finding
 from topology.records import finding_to_record, snapshot_to_record
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason

@@ -3,13 +3,11 @@
     directory/day=2026-01-02/run=20260102T030405.000006Z/part-00000.parquet
                                                          _SUCCESS
 
-1. One row per server and phase, with the columns of SNAPSHOT_SCHEMA: the fields of a snapshot's
-   record, typed. Times are UTC microseconds, GTID sets MySQL's text.
-2. A run is named for the moment its last reading ended, so names sort as time does, and writing the
-   same snapshots twice gives the same run. `day=`/`run=` are what Spark takes for partitions.
-3. A run is written under a hidden name (`_writing-…`, which Spark and Arrow pass over too), made
-   durable, and renamed; a writer that dies leaves nothing that looks like a run. `_SUCCESS` is its
-   last file: a run without it, half copied from elsewhere perhaps, is not complete and is not read.
+1. One row per server and phase, with the columns of SNAPSHOT_SCHEMA (columns.py).
+2. A run is named for the moment its last reading ended: names sort as time does, and the same
+   snapshots give the same run. `day=`/`run=` are what Spark takes for partitions.
+3. A run is written under a hidden name (`_writing-…`), made durable, and renamed; a writer that
+   dies leaves nothing that looks like a run. `_SUCCESS` comes last: without it a run is not read.
 4. Nothing here judges. A file or row that cannot be read is an error with its name.
 """
 
@@ -19,28 +17,23 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import Final, TypeAlias, cast
+from typing import Final
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from topology.adapters.columns import SNAPSHOT_SCHEMA, leaves_of, records_of_table, table_of_records
 from topology.records import (
     MalformedRecord,
-    Plain,
     Record,
     cluster_from_servers,
     snapshot_from_record,
     snapshot_to_record,
-    time_from_text,
-    time_to_text,
 )
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
-
-Cell: TypeAlias = "bool | int | str | datetime | Decimal | list[Cell] | dict[str, Cell] | None"
 
 PART: Final = "part-00000.parquet"
 COMPLETE: Final = "_SUCCESS"
@@ -72,142 +65,6 @@ class NoSnapshots(Exception):
 
 class UnreadableSnapshots(Exception):
     """A file that is no snapshot file, or a row of it that is no snapshot."""
-
-
-# -- the columns ----------------------------------------------------------------------------------
-
-
-def list_of(item: pa.DataType) -> pa.DataType:
-    """Return the type of a list, with its item named as Parquet and Spark name it."""
-    return pa.list_(pa.field("element", item))
-
-
-TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
-_POSITION = pa.struct({"file": pa.string(), "position": pa.int64()})
-_WORKER = pa.struct(
-    {
-        "worker_id": pa.int64(),
-        "applying": pa.string(),
-        "errno": pa.int32(),
-        "error": pa.string(),
-    }
-)
-_CHANNEL = pa.struct(
-    {
-        "name": pa.string(),
-        "source_host": pa.string(),
-        "source_port": pa.int32(),
-        "source_uuid": pa.string(),
-        "auto_position": pa.bool_(),
-        "gtid_retrieved": pa.string(),
-        "receiver": pa.string(),
-        "receiver_errno": pa.int32(),
-        "receiver_error": pa.string(),
-        "receiver_error_at": pa.string(),
-        "applier": pa.string(),
-        "applier_errno": pa.int32(),
-        "applier_error": pa.string(),
-        "applier_error_at": pa.string(),
-        "received_to": _POSITION,
-        "applied_to": _POSITION,
-        "lag_seconds": pa.int64(),
-        "filters": list_of(pa.string()),
-        "workers": list_of(_WORKER),
-    }
-)
-_BINARY_LOG = pa.struct({"name": pa.string(), "size_bytes": pa.int64(), "encrypted": pa.bool_()})
-_SETTING = pa.struct({"name": pa.string(), "value": pa.string()})
-_UNREAD = pa.struct({"fact": pa.string(), "reason": pa.string(), "detail": pa.string()})
-
-SNAPSHOT_SCHEMA: Final = pa.schema(
-    {
-        "cluster": pa.string(),
-        "name": pa.string(),
-        "host": pa.string(),
-        "port": pa.int32(),
-        "phase": pa.int32(),
-        "read_started": TIMESTAMP,
-        "read_ended": TIMESTAMP,
-        "server_clock": TIMESTAMP,
-        "server_uuid": pa.string(),
-        "server_id": pa.int64(),
-        "version": pa.string(),
-        "version_text": pa.string(),
-        "vendor": pa.string(),
-        "uptime_seconds": pa.int64(),
-        "gtid_executed": pa.string(),
-        "gtid_purged": pa.string(),
-        "gtid_owned": pa.string(),
-        "log_end": _POSITION,
-        "channels": list_of(_CHANNEL),
-        "binary_logs": list_of(_BINARY_LOG),
-        "settings": list_of(_SETTING),
-        "unread": list_of(_UNREAD),
-    }
-)
-
-
-# -- records and columns --------------------------------------------------------------------------
-
-
-def table_of_records(records: Iterable[Record], schema: pa.Schema) -> pa.Table:
-    """Type the fields of records as columns: times and exact counts leave their text."""
-    rows = list(records)
-    columns = [
-        pa.array([_to_cell(row[column.name], column.type) for row in rows], type=column.type)
-        for column in schema
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def records_of_table(table: pa.Table | pa.RecordBatch) -> list[Record]:
-    """Turn columns back into records."""
-    records: list[Record] = table.to_pylist()
-    typed = {column.name: column.type for column in table.schema if _has_own_cells(column.type)}
-    for record in records:
-        for name, kind in typed.items():
-            record[name] = _from_cell(cast("Cell", record[name]), kind)
-    return records
-
-
-def _has_own_cells(kind: pa.DataType) -> bool:
-    """Tell whether cells of this type, or within it, are not what a record holds."""
-    if pa.types.is_list(kind):
-        return _has_own_cells(kind.value_type)
-    if pa.types.is_struct(kind):
-        return any(_has_own_cells(part.type) for part in kind.fields)
-    return bool(pa.types.is_timestamp(kind) or pa.types.is_decimal(kind))
-
-
-def _to_cell(value: Plain, kind: pa.DataType) -> Cell:
-    if value is None:
-        return None
-    if pa.types.is_timestamp(kind):
-        assert isinstance(value, str)
-        return time_from_text(value)
-    if pa.types.is_decimal(kind):
-        assert isinstance(value, int)
-        return Decimal(value)
-    if pa.types.is_list(kind):
-        assert isinstance(value, list)
-        return [_to_cell(item, kind.value_type) for item in value]
-    if pa.types.is_struct(kind):
-        assert isinstance(value, dict)
-        return {part.name: _to_cell(value[part.name], part.type) for part in kind.fields}
-    assert isinstance(value, bool | int | str)
-    return value
-
-
-def _from_cell(cell: Cell, kind: pa.DataType) -> Plain:
-    if isinstance(cell, datetime):
-        return time_to_text(cell)
-    if isinstance(cell, Decimal):
-        return int(cell)
-    if isinstance(cell, list):
-        return [_from_cell(item, kind.value_type) for item in cell]
-    if isinstance(cell, dict):
-        return {part.name: _from_cell(cell[part.name], part.type) for part in kind.fields}
-    return cell
 
 
 # -- writing --------------------------------------------------------------------------------------
@@ -274,24 +131,13 @@ def _write_part(path: Path, snapshots: Iterable[ClusterSnapshot]) -> datetime:
 
 def parquet_writer(path: Path) -> pq.ParquetWriter:
     """Open a file of SNAPSHOT_SCHEMA for writing, a row group at a time."""
-    leaves = [leaf for column in SNAPSHOT_SCHEMA for leaf in _leaves(column.name, column.type)]
+    leaves = [leaf for column in SNAPSHOT_SCHEMA for leaf in leaves_of(column.name, column.type)]
     return pq.ParquetWriter(
         path,
         SNAPSHOT_SCHEMA,
         compression="zstd",
         use_dictionary=[leaf for leaf in leaves if leaf not in _DISTINCT],
     )
-
-
-def _leaves(path: str, kind: pa.DataType) -> Iterator[str]:
-    """Name the columns as Parquet does, down to the values."""
-    if pa.types.is_list(kind):
-        yield from _leaves(f"{path}.list.element", kind.value_type)
-    elif pa.types.is_struct(kind):
-        for part in kind.fields:
-            yield from _leaves(f"{path}.{part.name}", part.type)
-    else:
-        yield path
 
 
 def _write_group(writer: pq.ParquetWriter, tables: list[pa.Table]) -> None:

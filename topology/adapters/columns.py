@@ -1,0 +1,163 @@
+"""The columns of a stored snapshot, and records as columns and back.
+
+1. SNAPSHOT_SCHEMA has the fields of a snapshot's record, typed. Times are UTC microseconds, GTID
+   sets MySQL's text.
+2. Typing loses nothing: records_of_table(table_of_records(x)) is x, for any schema.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from decimal import Decimal
+from typing import Final, TypeAlias, cast
+
+import pyarrow as pa
+
+from topology.records import Plain, Record, time_from_text, time_to_text
+
+Cell: TypeAlias = "bool | int | str | datetime | Decimal | list[Cell] | dict[str, Cell] | None"
+
+# -- the columns ----------------------------------------------------------------------------------
+
+
+def list_of(item: pa.DataType) -> pa.DataType:
+    """Return the type of a list, with its item named as Parquet and Spark name it."""
+    return pa.list_(pa.field("element", item))
+
+
+TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+_POSITION = pa.struct({"file": pa.string(), "position": pa.int64()})
+_WORKER = pa.struct(
+    {
+        "worker_id": pa.int64(),
+        "applying": pa.string(),
+        "errno": pa.int32(),
+        "error": pa.string(),
+    }
+)
+_CHANNEL = pa.struct(
+    {
+        "name": pa.string(),
+        "source_host": pa.string(),
+        "source_port": pa.int32(),
+        "source_uuid": pa.string(),
+        "auto_position": pa.bool_(),
+        "gtid_retrieved": pa.string(),
+        "receiver": pa.string(),
+        "receiver_errno": pa.int32(),
+        "receiver_error": pa.string(),
+        "receiver_error_at": pa.string(),
+        "applier": pa.string(),
+        "applier_errno": pa.int32(),
+        "applier_error": pa.string(),
+        "applier_error_at": pa.string(),
+        "received_to": _POSITION,
+        "applied_to": _POSITION,
+        "lag_seconds": pa.int64(),
+        "filters": list_of(pa.string()),
+        "workers": list_of(_WORKER),
+    }
+)
+_BINARY_LOG = pa.struct({"name": pa.string(), "size_bytes": pa.int64(), "encrypted": pa.bool_()})
+_SETTING = pa.struct({"name": pa.string(), "value": pa.string()})
+_UNREAD = pa.struct({"fact": pa.string(), "reason": pa.string(), "detail": pa.string()})
+
+SNAPSHOT_SCHEMA: Final = pa.schema(
+    {
+        "cluster": pa.string(),
+        "name": pa.string(),
+        "host": pa.string(),
+        "port": pa.int32(),
+        "phase": pa.int32(),
+        "read_started": TIMESTAMP,
+        "read_ended": TIMESTAMP,
+        "server_clock": TIMESTAMP,
+        "server_uuid": pa.string(),
+        "server_id": pa.int64(),
+        "version": pa.string(),
+        "version_text": pa.string(),
+        "vendor": pa.string(),
+        "uptime_seconds": pa.int64(),
+        "gtid_executed": pa.string(),
+        "gtid_purged": pa.string(),
+        "gtid_owned": pa.string(),
+        "log_end": _POSITION,
+        "channels": list_of(_CHANNEL),
+        "binary_logs": list_of(_BINARY_LOG),
+        "settings": list_of(_SETTING),
+        "unread": list_of(_UNREAD),
+    }
+)
+
+
+# -- records and columns --------------------------------------------------------------------------
+
+
+def table_of_records(records: Iterable[Record], schema: pa.Schema) -> pa.Table:
+    """Type the fields of records as columns: times and exact counts leave their text."""
+    rows = list(records)
+    columns = [
+        pa.array([_to_cell(row[column.name], column.type) for row in rows], type=column.type)
+        for column in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def records_of_table(table: pa.Table | pa.RecordBatch) -> list[Record]:
+    """Turn columns back into records."""
+    records: list[Record] = table.to_pylist()
+    typed = {column.name: column.type for column in table.schema if _has_own_cells(column.type)}
+    for record in records:
+        for name, kind in typed.items():
+            record[name] = _from_cell(cast("Cell", record[name]), kind)
+    return records
+
+
+def _has_own_cells(kind: pa.DataType) -> bool:
+    """Tell whether cells of this type, or within it, are not what a record holds."""
+    if pa.types.is_list(kind):
+        return _has_own_cells(kind.value_type)
+    if pa.types.is_struct(kind):
+        return any(_has_own_cells(part.type) for part in kind.fields)
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_decimal(kind))
+
+
+def _to_cell(value: Plain, kind: pa.DataType) -> Cell:
+    if value is None:
+        return None
+    if pa.types.is_timestamp(kind):
+        assert isinstance(value, str)
+        return time_from_text(value)
+    if pa.types.is_decimal(kind):
+        assert isinstance(value, int)
+        return Decimal(value)
+    if pa.types.is_list(kind):
+        assert isinstance(value, list)
+        return [_to_cell(item, kind.value_type) for item in value]
+    if pa.types.is_struct(kind):
+        assert isinstance(value, dict)
+        return {part.name: _to_cell(value[part.name], part.type) for part in kind.fields}
+    assert isinstance(value, bool | int | str)
+    return value
+
+
+def _from_cell(cell: Cell, kind: pa.DataType) -> Plain:
+    if isinstance(cell, datetime):
+        return time_to_text(cell)
+    if isinstance(cell, Decimal):
+        return int(cell)
+    if isinstance(cell, list):
+        return [_from_cell(item, kind.value_type) for item in cell]
+    if isinstance(cell, dict):
+        return {part.name: _from_cell(cell[part.name], part.type) for part in kind.fields}
+    return cell
+
+
+def leaves_of(path: str, kind: pa.DataType) -> Iterator[str]:
+    """Name the columns as Parquet does, down to the values."""
+    if pa.types.is_list(kind):
+        yield from leaves_of(f"{path}.list.element", kind.value_type)
+    elif pa.types.is_struct(kind):
+        for part in kind.fields:
+            yield from leaves_of(f"{path}.{part.name}", part.type)
+    else:
+        yield path

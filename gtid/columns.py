@@ -25,10 +25,11 @@ from gtid.kernels import combining, folding, measuring, reading, writing
 from gtid.kernels.keys import KEY_WORDS
 from gtid.kernels.words import Bytes, Flags, Numbers, Words
 from gtid.layout import Arrays, Limits, read_texts
-from gtid.text import INTERVALS_MAX, TEXT_BYTES_MAX
+from gtid.text import INTERVALS_MAX, TEXT_BYTES_MAX, TSIDS_MAX
 
 _STRING_BYTES_MAX: Final = 2**31 - 1  # what the 32-bit offsets of Arrow's `string` reach
 _COUNT: Final = pa.decimal128(38, 0)
+_NO_LIMITS: Final = {"text_bytes_max": 2**62, "intervals_max": 2**62, "tsids_max": 2**62}
 
 
 class _Faults(NamedTuple):
@@ -79,6 +80,7 @@ class GtidSetColumn:
         *,
         text_bytes_max: int = TEXT_BYTES_MAX,
         intervals_max: int = INTERVALS_MAX,
+        tsids_max: int = TSIDS_MAX,
     ) -> GtidSetColumn:
         """Read a column of text: `string` or `large_string`, or what casts to it.
 
@@ -88,7 +90,7 @@ class GtidSetColumn:
         array = flat_text(texts)
         data, offsets = text_buffers(array)
         valid = np.array(array.is_valid(), dtype=np.bool_)
-        limits = Limits(text_bytes_max, intervals_max)
+        limits = Limits(text_bytes_max, intervals_max, tsids_max)
         read = read_texts(data.ctypes.data, offsets, valid, limits)
         kept = _Faults(array, read.faults, read.places, limits) if read.faults.any() else None
         return cls(read.arrays, valid, exact=read.truths & reading.EXACT != 0, faults=kept)
@@ -97,9 +99,7 @@ class GtidSetColumn:
     def from_sets(cls, sets: Iterable[GtidSet | None]) -> GtidSetColumn:
         """Hold these sets; None is a null row."""
         texts = [None if each is None else str(each) for each in sets]
-        return cls.parse(
-            pa.array(texts, pa.large_string()), text_bytes_max=2**62, intervals_max=2**62
-        )
+        return cls.parse(pa.array(texts, pa.large_string()), **_NO_LIMITS)
 
     # -- looking at it ----------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class GtidSetColumn:
         text = self.take(np.array([range(len(self))[row]])).to_arrow()[0].as_py()
         if text is None:
             return None
-        return GtidSet.parse(text, text_bytes_max=2**62, intervals_max=2**62)
+        return GtidSet.parse(text, **_NO_LIMITS)
 
     def is_null(self) -> pa.BooleanArray:
         """Tell of each row whether it is null."""
@@ -318,7 +318,12 @@ class GtidSetColumn:
 
 def _refusal(text: str, limits: Limits) -> GtidError:
     try:
-        GtidSet.parse(text, text_bytes_max=limits.text_bytes, intervals_max=limits.intervals)
+        GtidSet.parse(
+            text,
+            text_bytes_max=limits.text_bytes,
+            intervals_max=limits.intervals,
+            tsids_max=limits.tsids,
+        )
     except GtidError as error:
         return error
     raise AssertionError("the kernel and the parser have the same limits")

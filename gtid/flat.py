@@ -89,14 +89,15 @@ def read(text: str, *, colon_count: int, tsids_max: int) -> dict[str, Boundaries
     """
     offsets, valid = np.array([0, len(text)]), np.ones(1, np.bool_)
     # The caller has kept to its limits.
-    read = read_texts(_address(text), offsets, valid, Limits(len(text), colon_count))
+    limits = Limits(len(text), colon_count, tsids_max)
+    read = read_texts(_address(text), offsets, valid, limits)
+    if read.faults[0] == reading.TOO_LARGE:
+        raise GtidSetTooLarge("TSIDs", tsids_max + 1, tsids_max)
     if read.faults[0]:
         expected = reading.EXPECTED[read.faults[0]]
         raise MalformedGtidSet.at(text, position=int(read.places[0]), expected=expected)
     rows, keys, run_bounds, bounds = read.arrays
     run_count = int(rows[1])
-    if run_count > tsids_max:
-        raise GtidSetTooLarge("TSIDs", tsids_max + 1, tsids_max)
     edges = run_bounds[: run_count + 1].tolist()
     return {
         _key(words): settled(_taken(bounds[begin:end]))

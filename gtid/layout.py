@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gtid.kernels import folding, reading
+from gtid.kernels import folding, measuring, reading
 from gtid.kernels.keys import KEY_WORDS
 from gtid.kernels.words import Bytes, Flags, Numbers, Words
 
@@ -52,6 +52,7 @@ class Limits(NamedTuple):
 
     text_bytes: int
     intervals: int  # and tags, as written
+    tsids: int
 
 
 class Read(NamedTuple):
@@ -70,12 +71,26 @@ def read_texts(address: int, offsets: Numbers, valid: Flags, limits: Limits) -> 
     made = Arrays.with_room(rows=rows, runs=colons, bounds=2 * colons)
     truths, faults = np.empty(rows, np.uint8), np.empty(rows, np.uint8)
     places = np.empty(rows, np.int64)
-    text_bytes_max, intervals_max = limits
     reading.read_rows(
-        address, offsets, text_bytes_max, intervals_max, valid, *made, truths, faults, places
+        address,
+        offsets,
+        limits.text_bytes,
+        limits.intervals,
+        valid,
+        *made,
+        truths,
+        faults,
+        places,
     )
     is_orderly = (truths & reading.ORDERLY != 0) | ~valid
     if not is_orderly.all():
         written, made = made, Arrays.with_room(rows=rows, runs=colons, bounds=2 * colons)
         folding.fold_rows(is_orderly, *written, *made)
+    is_too_large = np.diff(made.rows) > limits.tsids
+    if is_too_large.any():
+        faults[is_too_large], valid[is_too_large] = reading.TOO_LARGE, False
+        read = made
+        made = Arrays.with_room(rows=rows, runs=colons, bounds=2 * colons)
+        chosen = np.where(is_too_large, -1, np.arange(rows))
+        measuring.take_rows(chosen, *read, *made)
     return Read(made, truths, faults, places)

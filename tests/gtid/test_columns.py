@@ -128,9 +128,19 @@ def test_no_text_at_all_stops_a_batch(texts: list[str | None]) -> None:
 
 
 def test_limits_are_per_row() -> None:
-    rows = [f"{UUID}:1:3:5", f"{UUID}:1", f"{UUID}:1" + " " * 60]
-    made = GtidSetColumn.parse(pa.array(rows), text_bytes_max=60, intervals_max=2)
+    rows = [
+        f"{UUID}:1:3:5",
+        f"{UUID}:1",
+        f"{UUID}:1" + " " * 60,
+        f"{UUID}:1,{OTHER}:1",
+        f"{UUID}:2",
+    ]
+    made = GtidSetColumn.parse(pa.array(rows[:3]), text_bytes_max=60, intervals_max=2)
     assert written(made) == [None, f"{UUID}:1", None]
+    many = GtidSetColumn.parse(pa.array(rows[2:]), tsids_max=1)
+    assert written(many) == [f"{UUID}:1", None, f"{UUID}:2"]
+    assert many.union_all() == GtidSet.parse(f"{UUID}:1-2")
+    assert str(many.error(1)) == str(GtidSetTooLarge("TSIDs", 2, 1))
     for row, what in ((0, "intervals and tags"), (2, "bytes of text")):
         error = made.error(row)
         assert isinstance(error, GtidSetTooLarge)

@@ -35,7 +35,8 @@ def make_class_archive() -> Path:
     archive = class_archive(require_java(os.environ), os.environ)
     if archive.exists():
         return archive
-    archive.parent.mkdir(parents=True, exist_ok=True)
+    # Compiled kernels lie beside it, and are trusted only where nobody else can write.
+    archive.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Beside its place, so that it appears there whole or not at all.
     with TemporaryDirectory(prefix=".archive-", dir=archive.parent) as scratch:
         stored, written = Path(scratch) / "snapshots", Path(scratch) / archive.name

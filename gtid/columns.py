@@ -19,12 +19,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gtid.arrow_text import flat_text, text_buffers, validity
+from gtid.boundaries import Boundaries, settled
 from gtid.errors import GtidError, MalformedGtidSet
-from gtid.gtid_set import GtidSet
+from gtid.gtid_set import GtidSet, set_of_ranges
 from gtid.kernels import combining, folding, measuring, reading, writing
 from gtid.kernels.keys import KEY_WORDS
 from gtid.kernels.words import Bytes, Flags, Numbers, Words
-from gtid.layout import Arrays, Limits, read_texts
+from gtid.layout import Arrays, Limits, key_text, read_texts
 from gtid.text import INTERVALS_MAX, TEXT_BYTES_MAX, TSIDS_MAX
 
 _STRING_BYTES_MAX: Final = 2**31 - 1  # what the 32-bit offsets of Arrow's `string` reach
@@ -116,6 +117,23 @@ class GtidSetColumn:
         if text is None:
             return None
         return GtidSet.parse(text, **_NO_LIMITS)
+
+    def exact_sets(self, rows: Numbers) -> list[GtidSet | None]:
+        """Return these rows as sets; None for those that are not `is_exact`."""
+        taken = self.take(rows)._arrays  # noqa: SLF001 - a column of our own
+        places, keys, run_bounds, bounds = (each.tolist() for each in taken)
+        texts: dict[tuple[int, ...], str] = {}
+        sets: list[GtidSet | None] = []
+        for row, exact in enumerate(self._exact[rows].tolist()):
+            ranges: dict[str, Boundaries] = {}
+            for run in range(places[row], places[row + 1]):
+                words = tuple(keys[run])
+                text = texts.get(words)
+                if text is None:
+                    text = texts[words] = key_text(words)
+                ranges[text] = settled(bounds[run_bounds[run] : run_bounds[run + 1]])
+            sets.append(set_of_ranges(ranges) if exact else None)
+        return sets
 
     def is_null(self) -> pa.BooleanArray:
         """Tell of each row whether it is null."""

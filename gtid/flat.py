@@ -17,8 +17,7 @@ from gtid.errors import GtidSetTooLarge, MalformedGtidSet
 from gtid.jit import cache_directory
 from gtid.kernels import combining, folding, reading, writing
 from gtid.kernels.words import Numbers
-from gtid.layout import Limits, read_texts
-from gtid.tsid import uuid_key
+from gtid.layout import Limits, key_text, read_texts
 
 _FIRST_TAG_WORD = 2
 _COLON = ord(":")
@@ -100,7 +99,7 @@ def read(text: str, *, colon_count: int, tsids_max: int) -> dict[str, Boundaries
     run_count = int(rows[1])
     edges = run_bounds[: run_count + 1].tolist()
     return {
-        _key(words): settled(_taken(bounds[begin:end]))
+        key_text(words): settled(_taken(bounds[begin:end]))
         for words, begin, end in zip(keys[:run_count].tolist(), edges[:-1], edges[1:], strict=True)
     }
 
@@ -110,14 +109,6 @@ def write(boundaries: array[int]) -> str:
     room = np.empty(len(boundaries) // 2 * writing.INTERVAL_CHARS_MAX, np.uint8)
     length = writing.write_run_bounds(room, 0, _seen(boundaries))
     return str(room[1:length].data, "ascii")  # behind the first colon
-
-
-def _key(words: list[int]) -> str:
-    key = uuid_key(f"{words[0]:016x}{words[1]:016x}")
-    if not words[_FIRST_TAG_WORD]:
-        return key
-    tag = b"".join(word.to_bytes(8, "big") for word in words[_FIRST_TAG_WORD:])
-    return f"{key}:{tag.decode().rstrip(chr(0))}"
 
 
 def _address(text: str) -> int:

@@ -6,13 +6,17 @@ gives an address keeps what is there.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from gtid.kernels import folding, measuring, reading
 from gtid.kernels.keys import KEY_WORDS
 from gtid.kernels.words import Bytes, Flags, Numbers, Words
+from gtid.tsid import uuid_key
+
+_FIRST_TAG_WORD: Final = 2
 
 
 class Arrays(NamedTuple):
@@ -94,3 +98,12 @@ def read_texts(address: int, offsets: Numbers, valid: Flags, limits: Limits) -> 
         chosen = np.where(is_too_large, -1, np.arange(rows))
         measuring.take_rows(chosen, *read, *made)
     return Read(made, truths, faults, places)
+
+
+def key_text(words: Sequence[int]) -> str:
+    """Return the key of a TSID, as GtidSet has it, of the six words of a run."""
+    key = uuid_key(f"{words[0]:016x}{words[1]:016x}")
+    if not words[_FIRST_TAG_WORD]:
+        return key
+    tag = b"".join(word.to_bytes(8, "big") for word in words[_FIRST_TAG_WORD:])
+    return f"{key}:{tag.decode().rstrip(chr(0))}"

@@ -6,19 +6,20 @@
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from gtid import GtidSet
 from gtid.kernels.words import Flags, Numbers
-from spark_audit.clean import COLUMNS, Batch, clean_clusters, quotes_other_columns
+from spark_audit.clean import COLUMNS, Batch, Sets, clean_clusters, quotes_other_columns
 from spark_audit.judge import judge_records
 from spark_audit.schema import AUDIT_SCHEMA, JUDGED_SCHEMA
-from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
-from topology.findings import Severity, Verdict
+from topology.adapters.columns import SNAPSHOT_SCHEMA, readings_of_table, table_of_records
+from topology.findings import ClusterAudit, Severity, Verdict
 from topology.policy import Policy
 from topology.records import Record, audit_to_record
 
@@ -41,41 +42,66 @@ def judge_batch(rows: pa.Table, *, policy: Policy, whole_rows: WholeRows | None 
     if not rows.num_rows:
         return AUDIT_SCHEMA.empty_table()
     batch, order = _in_batch(rows)
-    clean = clean_clusters(batch)
-    dirty = [
-        order[first:end]
+    clean, sets = clean_clusters(batch)
+    spans = [
+        range(first, end)
         for first, end, is_clean in zip(batch.starts, batch.starts[1:], clean, strict=False)
         if not is_clean
     ]
-    judged = list(_judge_singly(dirty, rows, policy=policy, whole_rows=whole_rows or rows.take))
+    fetch = whole_rows or rows.take
+    judged = [
+        audit_to_record(_judge_singly(span, own, lambda span: fetch(order[span]), policy=policy))
+        for span, own in zip(spans, _readings(batch, sets, spans), strict=True)
+    ]
     audits = pa.concat_tables([_clean_audits(batch, clean), table_of_records(judged, AUDIT_SCHEMA)])
     return audits.sort_by("cluster").combine_chunks()
 
 
 def _judge_singly(
-    clusters: Sequence[Numbers], rows: pa.Table, *, policy: Policy, whole_rows: WholeRows
-) -> Iterator[Record]:
-    """Ask the rules about each cluster, whose rows have these numbers.
+    span: range, own: list[Record], whole_rows: Callable[[range], pa.Table], *, policy: Policy
+) -> ClusterAudit:
+    """Ask the rules about one cluster.
 
     Columns that only evidence quotes are left out, as if they had not been stored, until there is a
     finding with such evidence.
     """
-    if not clusters:
+    # A row without its cluster's name must not become OK by that.
+    name = own[0]["cluster"]
+    cluster = name if isinstance(name, str) else ""
+    audit = judge_records(cluster, own, policy=policy)
+    if quotes_other_columns(audit.findings):
+        audit = judge_records(cluster, readings_of_table(whole_rows(span)), policy=policy)
+    return audit
+
+
+def _readings(batch: Batch, sets: Sets, spans: Sequence[range]) -> Iterator[list[Record]]:
+    """Give the rows of each cluster as readings, with the sets that are well as sets."""
+    if not spans:
         return
     unread = dict.fromkeys(name for name in SNAPSHOT_SCHEMA.names if name not in COLUMNS)
-    records = records_of_table(rows.select(list(COLUMNS)).take(np.concatenate(clusters)))
+    rows = np.concatenate([np.arange(span.start, span.stop) for span in spans])
+    readings = readings_of_table(batch.table.select(list(COLUMNS)).take(rows))
+    starts = sets.channel_starts
+    channels = np.concatenate([np.arange(starts[row], starts[row + 1]) for row in rows])
+    executed = sets.executed.exact_sets(rows)
+    purged = sets.purged.exact_sets(sets.purged_at[rows])
+    retrieved = iter(sets.retrieved.exact_sets(channels))
+    for reading, has, had in zip(readings, executed, purged, strict=True):
+        reading.update(unread)
+        _put(reading, "gtid_executed", has)
+        _put(reading, "gtid_purged", had)
+        for channel in reading["channels"] or ():  # type: ignore[union-attr]
+            _put(channel, "gtid_retrieved", next(retrieved))
     place = 0
-    for numbers in clusters:
-        own: list[Record] = [{**each, **unread} for each in records[place : place + len(numbers)]]
-        place += len(numbers)
-        # A row without its cluster's name must not become OK by that.
-        name = own[0]["cluster"]
-        cluster = name if isinstance(name, str) else ""
-        audit = judge_records(cluster, own, policy=policy)
-        if quotes_other_columns(audit.findings):
-            own = records_of_table(whole_rows(numbers))
-            audit = judge_records(cluster, own, policy=policy)
-        yield audit_to_record(audit)
+    for span in spans:
+        yield readings[place : place + len(span)]
+        place += len(span)
+
+
+def _put(reading: Any, name: str, known: GtidSet | None) -> None:  # noqa: ANN401
+    """Put a set where its text was; a text that is not well stays, to be complained of."""
+    if known is not None and reading is not None:
+        reading[name] = known
 
 
 def judged_rows(audits: pa.Table) -> pa.Table:

@@ -122,16 +122,33 @@ def quotes_other_columns(findings: Iterable[Finding]) -> bool:
     return not _every_rule_is_known() or any(finding.code in QUOTING for finding in findings)
 
 
-def clean_clusters(batch: Batch) -> Flags:
-    """Tell of each cluster of a batch whether every rule is silent about it."""
+class Sets(NamedTuple):
+    """The sets of a batch, as they were read."""
+
+    executed: GtidSetColumn
+    purged: GtidSetColumn
+    purged_at: Numbers  # the row of `purged` for each row of the batch
+    channel_starts: Numbers
+    retrieved: GtidSetColumn  # of the channels, one after the other
+
+
+def clean_clusters(batch: Batch) -> tuple[Flags, Sets]:
+    """Tell of each cluster of a batch whether every rule is silent about it; give what was read."""
     clean = np.full(len(batch.starts) - 1, _every_rule_is_known())
     table = batch.table
     row_ok = _whole_rows(table)
     uuid = uuid_words(table["server_uuid"])
     row_ok &= uuid.exact
-    sets = [GtidSetColumn.parse(table[f"gtid_{name}"]) for name in ("executed", "purged", "owned")]
-    for each in sets:
-        row_ok &= each.is_exact()
+    executed = GtidSetColumn.parse(table["gtid_executed"])
+    row_ok &= executed.is_exact() & GtidSetColumn.parse(table["gtid_owned"]).is_exact()
+    # Hardly ever is anything purged between two readings: what is the same is read once.
+    purged_text = flat_text(table["gtid_purged"])
+    is_new = np.empty(len(purged_text), np.bool_)
+    data, offsets = text_buffers(purged_text)
+    kernels.differing(batch.starts, data.ctypes.data, offsets, is_new)
+    purged_rows = np.flatnonzero(is_new)
+    purged = GtidSetColumn.parse(purged_text.filter(pa.array(is_new)))
+    row_ok[purged_rows] &= purged.is_exact()
     channels = _channels(table, row_ok)
     data, name_offsets = text_buffers(flat_text(table["name"]))
     kernels.arranged(
@@ -146,9 +163,13 @@ def clean_clusters(batch: Batch) -> Flags:
     )
     kernels.linked(batch.starts, uuid.high, uuid.low, channels.starts, *channels.source[:2], clean)
     uptime = _numbers(table["uptime_seconds"])
-    _keep_uninterrupted(batch.starts, uptime, executed=sets[0], purged=sets[1], clean=clean)
-    _keep_equal(batch.starts, executed=sets[0], channels=channels, clean=clean)
-    return clean
+    _keep_uninterrupted(batch.starts, uptime, executed=executed, clean=clean)
+    _keep_purged_within(batch.starts, purged, purged_rows, executed=executed, clean=clean)
+    _keep_equal(batch.starts, executed=executed, channels=channels, clean=clean)
+    halves = np.repeat(np.diff(batch.starts) // 2, np.diff(batch.starts))
+    rows = np.arange(len(is_new))
+    purged_at = (np.cumsum(is_new) - 1)[np.where(is_new, rows, rows - halves)]
+    return clean, Sets(executed, purged, purged_at, channels.starts, channels.retrieved)
 
 
 def _every_rule_is_known() -> bool:
@@ -160,7 +181,6 @@ def _keep_uninterrupted(
     uptime: Numbers,
     *,
     executed: GtidSetColumn,
-    purged: GtidSetColumn,
     clean: Flags,
 ) -> None:
     """Keep the clusters whose servers were neither reset nor restarted while they were read."""
@@ -169,11 +189,29 @@ def _keep_uninterrupted(
     halves = np.diff(starts) // 2
     firsts = rows[rows < (starts[:-1] + halves)[clusters[rows]]]
     lasts = firsts + halves[clusters[firsts]]
-    torn = rows[~purged.is_subset_at(rows, executed, rows)]
     shrunk = firsts[~executed.is_subset_at(firsts, executed, lasts)]
     restarted = firsts[uptime[lasts] < uptime[firsts]]
-    for each in (torn, shrunk, restarted):
+    for each in (shrunk, restarted):
         clean[clusters[each]] = False
+
+
+def _keep_purged_within(
+    starts: Numbers,
+    purged: GtidSetColumn,
+    purged_rows: Numbers,
+    *,
+    executed: GtidSetColumn,
+    clean: Flags,
+) -> None:
+    """Keep the clusters in which nobody has purged what it has not executed.
+
+    `purged` has the rows `purged_rows`. Where nothing was purged between the readings the first
+    says it for both, because what was executed has not shrunk.
+    """
+    clusters = _clusters_of_rows(starts)
+    chosen = np.flatnonzero(clean[clusters[purged_rows]])
+    within = purged.is_subset_at(chosen, executed, purged_rows[chosen])
+    clean[clusters[purged_rows[chosen[~within]]]] = False
 
 
 def _keep_equal(

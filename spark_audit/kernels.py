@@ -75,6 +75,23 @@ def arranged(
 
 
 @kernel
+def differing(starts: Numbers, address: int, offsets: Numbers, differs: Flags) -> None:
+    """Tell of each row whether its text is another than in the first reading of its server.
+
+    First readings differ, having none before them; so does every row of an odd cluster.
+    """
+    for cluster in range(len(starts) - 1):
+        first, end = starts[cluster], starts[cluster + 1]
+        half = (end - first) // 2
+        for row in range(first, end):
+            differs[row] = (
+                row < first + half
+                or 2 * half != end - first
+                or _compare(address, offsets, row - half, row) != 0
+            )
+
+
+@kernel
 def linked(
     starts: Numbers,
     high: Words,

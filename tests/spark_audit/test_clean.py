@@ -119,7 +119,7 @@ def test_what_is_at_rest_is_settled_without_asking_a_rule() -> None:
         for place in range(1, len(rows) + 1)
         if place == len(rows) or rows[place]["cluster"] != rows[place - 1]["cluster"]
     ]
-    clean = clean_clusters(Batch(table, _numbers(starts)))
+    clean, _ = clean_clusters(Batch(table, _numbers(starts)))
     assert clean.all()
 
 
@@ -155,7 +155,7 @@ def test_an_unknown_rule_settles_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     world.settle()
     rows = records_of(world.snapshot(restless=False), "one")
     table = table_of_records(rows, SNAPSHOT_SCHEMA).combine_chunks()
-    assert not clean_clusters(Batch(table, _numbers([0, len(rows)]))).any()
+    assert not clean_clusters(Batch(table, _numbers([0, len(rows)])))[0].any()
 
 
 # -- one field wrong ------------------------------------------------------------------------------

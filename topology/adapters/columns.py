@@ -112,6 +112,12 @@ def records_of_table(table: pa.Table | pa.RecordBatch) -> list[Record]:
     return records
 
 
+def readings_of_table(table: pa.Table) -> list[Record]:
+    """Turn rows of SNAPSHOT_SCHEMA into what `snapshot_from_record` reads, times as they are."""
+    readings: list[Record] = table.to_pylist()
+    return readings
+
+
 def _has_own_cells(kind: pa.DataType) -> bool:
     """Tell whether cells of this type, or within it, are not what a record holds."""
     if pa.types.is_list(kind):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # PySpark is imported only where it is used
     from spark_audit.adapters.results import Results
 
 # Below this many clusters Spark would take longer to start than the local engine to finish.
-SPARK_CLUSTERS_MIN: Final = 20_000
+SPARK_CLUSTERS_MIN: Final = 200_000
 _ROWS_OF_A_PAIR: Final = 4  # two servers, two readings
 INSTALL_SPARK: Final = "pip install 'gtid-audit[spark]'"
 

@@ -154,6 +154,24 @@ def test_sets_come_back_as_they_went(sets: list[GtidSet | None]) -> None:
     assert [made.row(row) for row in range(len(made))] == some
 
 
+def test_rows_whose_text_is_exact_come_as_sets(
+    texts: list[str], sets: list[GtidSet | None]
+) -> None:
+    long = GtidSet.parse(f"{UUID}:" + ":".join(str(number) for number in range(1, 2_000, 2)))
+    rows = [*texts[::7], str(long), None]
+    made = GtidSetColumn.parse(pa.array(rows))
+    expected = [
+        each if each is not None and str(each) == text else None
+        for each, text in zip(sets[::7], texts[::7], strict=True)
+    ]
+    chosen = np.arange(len(rows))[::-1]
+    found = made.exact_sets(chosen)
+    assert found == [*expected, long, None][::-1]
+    assert [hash(one) for one in found] == [hash(one) for one in [*expected, long, None][::-1]]
+    assert found[1] is not None
+    assert str(found[1]) == str(long)
+
+
 # -- algebra --------------------------------------------------------------------------------------
 
 OPERATIONS: list[Callable[[Any, Any], Any]] = [

@@ -91,6 +91,7 @@ def spark() -> Iterator[None]:
         pytest.skip(f"provider missing: {missing}")
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_spark_gives_the_same_findings(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,6 +63,7 @@ def skip_more(pair: Pair, *, count: int) -> GtidSet:
     return skipped
 
 
+@pytest.mark.slow
 def test_a_growing_hole_is_one_finding_since_the_first_night(
     spark: SparkSession, pair97: Pair, tmp_path: Path
 ) -> None:

@@ -170,6 +170,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_a_session_of_its_own_is_quiet_and_leaves_nothing_behind(
     stored: Path, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -34,11 +34,6 @@ def judged_of(audits: DataFrame) -> DataFrame:
     ).select(*JUDGED.names)
 
 
-def clusters_of(judged: DataFrame) -> DataFrame:
-    """Return one row per cluster."""
-    return judged.select(*CLUSTERS.names)
-
-
 def findings_of(judged: DataFrame) -> DataFrame:
     """Return one row per finding, as judged: nothing is known of earlier runs here."""
     found = judged.where(reduce(Column.__or__, (sf.col(name) > 0 for name in _COUNTS)))
@@ -67,11 +62,6 @@ _COUNTS: Final = tuple(f"{severity.value}_count" for severity in SEVERITIES)
 
 
 # -- order ----------------------------------------------------------------------------------------
-
-
-def in_order_of_cluster(clusters: DataFrame) -> DataFrame:
-    """Sort as a report lists its clusters."""
-    return clusters.orderBy("cluster")
 
 
 def findings_in_order(findings: DataFrame) -> DataFrame:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gtid.jit import kernel
-from gtid.kernels.keys import copy_key, key_order
+from gtid.kernels.keys import copy_key, copy_run, key_order
 from gtid.kernels.words import Flags, Numbers, Words
 
 
@@ -133,10 +133,9 @@ def fold_rows(
         first_run = run
         for index in range(rows[row], rows[row + 1]):
             begin, end = run_bounds[index], run_bounds[index + 1]
-            copy_key(out_keys, run, keys, index)
-            out_run_bounds[run] = bound
-            out_bounds[bound : bound + end - begin] = bounds[begin:end]
-            bound += end - begin
+            bound = copy_run(
+                keys, index, bounds, begin, end, out_keys, out_run_bounds, out_bounds, run, bound
+            )
             run += 1
         if not is_orderly[row]:
             run, bound = fold_row(first_run, run, bound, out_keys, out_run_bounds, out_bounds)

@@ -1,11 +1,11 @@
-"""The keys of runs: UUID in two words, tag in four, big-endian, so that comparing words will do."""
+"""Runs and their keys: UUID in two words, tag in four, big-endian; comparing words will do."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from gtid.jit import inlined
-from gtid.kernels.words import Words
+from gtid.kernels.words import Numbers, Words
 
 KEY_WORDS: Final = 6
 
@@ -24,3 +24,23 @@ def copy_key(target: Words, to: int, keys: Words, run: int) -> None:
     """Copy one key, word by word: a slice would cost more than the copying."""
     for word in range(KEY_WORDS):
         target[to, word] = keys[run, word]
+
+
+@inlined
+def copy_run(
+    keys: Words,
+    index: int,
+    bounds: Numbers,
+    begin: int,
+    end: int,
+    out_keys: Words,
+    out_run_bounds: Numbers,
+    out_bounds: Numbers,
+    run: int,
+    bound: int,
+) -> int:
+    """Append bounds[begin:end] as run `run`, with the key of `index`; give the next place."""
+    copy_key(out_keys, run, keys, index)
+    out_run_bounds[run] = bound
+    out_bounds[bound : bound + end - begin] = bounds[begin:end]
+    return bound + end - begin

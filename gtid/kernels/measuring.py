@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gtid.jit import kernel
-from gtid.kernels.keys import copy_key
+from gtid.kernels.keys import copy_run
 from gtid.kernels.words import Flags, Numbers, Words
 
 
@@ -27,10 +27,18 @@ def holes_of_rows(
         for index in range(rows[row], rows[row + 1]):
             begin, end = run_bounds[index] + 1, run_bounds[index + 1] - 1
             if begin < end:
-                copy_key(out_keys, run, keys, index)
-                out_run_bounds[run] = bound
-                out_bounds[bound : bound + end - begin] = bounds[begin:end]
-                bound += end - begin
+                bound = copy_run(
+                    keys,
+                    index,
+                    bounds,
+                    begin,
+                    end,
+                    out_keys,
+                    out_run_bounds,
+                    out_bounds,
+                    run,
+                    bound,
+                )
                 run += 1
     out_rows[len(rows) - 1] = run
     out_run_bounds[run] = bound
@@ -76,10 +84,9 @@ def take_rows(
             continue
         for index in range(rows[chosen[place]], rows[chosen[place] + 1]):
             begin, end = run_bounds[index], run_bounds[index + 1]
-            copy_key(out_keys, run, keys, index)
-            out_run_bounds[run] = bound
-            out_bounds[bound : bound + end - begin] = bounds[begin:end]
-            bound += end - begin
+            bound = copy_run(
+                keys, index, bounds, begin, end, out_keys, out_run_bounds, out_bounds, run, bound
+            )
             run += 1
     out_rows[len(chosen)] = run
     out_run_bounds[run] = bound
@@ -107,10 +114,18 @@ def keep_uuid(
             is_of_uuid = keys[index, 0] == high[row] and keys[index, 1] == low[row]
             if is_of_uuid == wanted[row]:
                 begin, end = run_bounds[index], run_bounds[index + 1]
-                copy_key(out_keys, run, keys, index)
-                out_run_bounds[run] = bound
-                out_bounds[bound : bound + end - begin] = bounds[begin:end]
-                bound += end - begin
+                bound = copy_run(
+                    keys,
+                    index,
+                    bounds,
+                    begin,
+                    end,
+                    out_keys,
+                    out_run_bounds,
+                    out_bounds,
+                    run,
+                    bound,
+                )
                 run += 1
     out_rows[len(rows) - 1] = run
     out_run_bounds[run] = bound

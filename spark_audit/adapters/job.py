@@ -18,7 +18,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_audit.adapters.judged_files import judged_files
+from spark_audit.adapters.judged_files import UnwritableTable, judged_files
 from spark_audit.adapters.results import Results, write_results
 from spark_audit.adapters.runs import RunName, runs_newest_first
 from spark_audit.adapters.storage import storage_of
@@ -35,6 +35,7 @@ from topology.records import audit_to_record
 _FILE_NOT_READ: Final = re.compile(
     r"(?:\[FAILED_READ_FILE[^]]*\]|\bUnreadableSnapshots:) (?P<said>.*)"
 )
+_NOT_WRITTEN: Final = re.compile(r"\bUnwritableTable: (?P<said>.*)")
 
 
 def audits_of_run(session: SparkSession, run: str, *, policy: Policy) -> DataFrame:
@@ -67,7 +68,7 @@ def audit_stored(
     """
     run = latest_snapshots(session, snapshots)
     pieces = _pieces_of_run(run) if _is_here(out) else None
-    audits: DataFrame | Callable[[str], None]
+    audits: DataFrame | Callable[[str], int]
     if pieces is not None:
         audits = judged_files(session, pieces, policy=policy, more=more)
     else:
@@ -118,10 +119,13 @@ def _is_here(place: str) -> bool:
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """Name the file that Spark could not read, as the local engine does."""
+    """Name the file that an executor could not read or write, as the local engine does."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:  # it comes as either
+        unwritten = _NOT_WRITTEN.search(str(error))
+        if unwritten is not None:
+            raise UnwritableTable(unwritten["said"]) from error
         unread = _FILE_NOT_READ.search(str(error))
         if unread is None:
             raise

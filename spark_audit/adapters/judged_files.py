@@ -25,7 +25,11 @@ from topology.policy import Policy
 from topology.records import audit_to_record
 
 _ATTEMPTS: Final = "_attempts"  # a name that readers of tables pass over
-_ANSWER: Final = "task long, file string"
+_ANSWER: Final = "task long, file string, rows long"
+
+
+class UnwritableTable(OSError):
+    """A task could not write where the driver told it to: it does not see the directory, say."""
 
 
 def judged_files(
@@ -34,61 +38,68 @@ def judged_files(
     *,
     policy: Policy,
     more: Sequence[ClusterAudit] = (),
-) -> Callable[[str], None]:
+) -> Callable[[str], int]:
     """Return what writes the table into a new directory, which every executor must reach by path.
 
-    `more` are judgements that come from elsewhere. Raises UnreadableSnapshots, from within Spark's
-    error, and OSError.
+    It gives the number of rows. `more` are judgements that come from elsewhere. Raises
+    UnreadableSnapshots and UnwritableTable, from within Spark's error, and OSError.
     """
 
-    def write(directory: str) -> None:
+    def write(directory: str) -> int:
         table = Path(directory.removeprefix("file://"))
         attempts = table.with_name(_ATTEMPTS)
         attempts.mkdir(parents=True)
-        files = _judge_on_executors(session, pieces, attempts, policy=policy)
+        written = _judge_on_executors(session, pieces, attempts, policy=policy)
         rows = table_of_records([audit_to_record(audit) for audit in more], AUDIT_SCHEMA)
-        files.append(_write(attempts, [rows]))
+        written.append(_write(attempts, [rows]))
         table.mkdir()
-        for number, file in enumerate(files):
+        for number, (file, _) in enumerate(written):
             (attempts / file).rename(table / f"part-{number:05}.parquet")
         shutil.rmtree(attempts)
+        return sum(count for _, count in written)
 
     return write
 
 
 def _judge_on_executors(
     session: SparkSession, pieces: Sequence[Piece], attempts: Path, *, policy: Policy
-) -> list[str]:
-    """Return the files of the tasks, in the order of the tasks."""
+) -> list[tuple[str, int]]:
+    """Return the file of each task and its number of rows, in the order of the tasks."""
     tasks = tasks_of(pieces)
 
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for task in batch.column(0).to_pylist():
                 judged = (judge_piece(piece, policy=policy) for piece in tasks[task])
-                answer = {"task": [task], "file": [_write(attempts, judged)]}
+                try:
+                    file, rows = _write(attempts, judged)
+                except OSError as error:
+                    raise UnwritableTable(f"{attempts}: {error.strerror or error}") from error
+                answer = {"task": [task], "file": [file], "rows": [rows]}
                 yield pa.RecordBatch.from_pydict(answer)
 
     if not tasks:
         return []
     numbers = session.range(0, len(tasks), 1, numPartitions=len(tasks))
     answers = numbers.mapInArrow(judge, schema=_ANSWER).toArrow().sort_by("task")
-    return list(answers["file"].to_pylist())
+    return list(zip(answers["file"].to_pylist(), answers["rows"].to_pylist(), strict=True))
 
 
-def _write(directory: Path, audits: Iterator[pa.Table] | Sequence[pa.Table]) -> str:
-    """Write one file and return its name.
+def _write(directory: Path, audits: Iterator[pa.Table] | Sequence[pa.Table]) -> tuple[str, int]:
+    """Write one file and return its name and its number of rows.
 
     What there is something to say about comes last, in row groups of its own: whoever looks for it
     need not read the others.
     """
     name = f"{uuid4().hex}.parquet"
     held: list[pa.Table] = []
+    count = 0
     with pq.ParquetWriter(directory / name, JUDGED_SCHEMA, compression="zstd") as writer:
         for each in audits:
             rows = judged_rows(each)
             is_silent = pc.and_(pc.is_null(rows["findings"]), pc.is_null(rows["unknown"]))
+            count += rows.num_rows
             writer.write_table(rows.filter(is_silent))
             held.append(rows.filter(pc.invert(is_silent)))
         writer.write_table(pa.concat_tables([JUDGED_SCHEMA.empty_table(), *held]))
-    return name
+    return name, count

@@ -52,7 +52,7 @@ _WRITE_OPTIONS: Final = {
 _FINDINGS_OF_RUNS: Final = StructType([*FINDINGS.fields, StructField("run", StringType())])
 
 
-Judgements: TypeAlias = DataFrame | Callable[[str], None]
+Judgements: TypeAlias = DataFrame | Callable[[str], int]
 
 
 class NoResults(Exception):
@@ -106,7 +106,7 @@ def write_results(
     """Judge and write one run below `directory`, with history, and return its results.
 
     `audits` has the columns of AUDITS, every cluster once; it is evaluated once. Or it is what
-    writes the table of judged clusters to an address itself. Raises
+    writes the table of judged clusters to an address itself and gives its rows. Raises
     ResultsDiffer, and OSError where the directory cannot be written.
     """
     storage, root = storage_of(directory, session)
@@ -152,7 +152,7 @@ def _write_tables(
     if isinstance(audits, DataFrame):
         write(steps.judged_of(audits), "clusters")
     else:
-        audits(f"{tables.address}/clusters")
+        rows["clusters"] = audits(f"{tables.address}/clusters")
     found = steps.findings_of(tables.judged)
     write(steps.unknown_of(tables.judged), "unknown")
     if known is None:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -12,8 +13,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from gtid_audit.report import Engine, report_of
+from spark_audit.adapters import judged_files
 from spark_audit.adapters.job import audit_stored, audits_of_run, latest_snapshots
 from spark_audit.adapters.local import audit_snapshots_locally
+from spark_audit.adapters.stored import Piece
 from spark_audit.schema import AUDITS, SNAPSHOTS
 from spark_audit.transforms import audits_of
 from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
@@ -148,6 +151,23 @@ def test_data_that_cannot_be_read_is_an_error_with_the_name_of_the_file(
     file.write_bytes(content[:4] + b"\xff" * 400 + content[404:])
     assert files_of_run(latest_run(stored)) == (file,)  # its foot is sound
     with pytest.raises(UnreadableSnapshots, match=file.name):
+        audit_stored(spark, snapshots=str(stored), out=str(stored), policy=POLICY)
+    assert list((stored / "audits").glob("**/*.parquet")) == []
+
+
+def test_an_executor_that_does_not_see_the_results_directory_says_so(
+    stored: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = judged_files._judge_on_executors
+
+    def judge_elsewhere(
+        session: SparkSession, pieces: Sequence[Piece], attempts: Path, *, policy: Policy
+    ) -> list[tuple[str, int]]:
+        attempts.rmdir()  # as if it were a disk of the driver's machine only
+        return judge(session, pieces, attempts, policy=policy)
+
+    monkeypatch.setattr(judged_files, "_judge_on_executors", judge_elsewhere)
+    with pytest.raises(judged_files.UnwritableTable, match=r"_attempts: .*No such file"):
         audit_stored(spark, snapshots=str(stored), out=str(stored), policy=POLICY)
     assert list((stored / "audits").glob("**/*.parquet")) == []
 

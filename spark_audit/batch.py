@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gtid import GtidSet
 from gtid.kernels.words import Flags, Numbers
-from spark_audit.clean import COLUMNS, Batch, Sets, clean_clusters, quotes_other_columns
+from spark_audit.clean import COLUMNS, Batch, Sets, clean_clusters, other_columns
 from spark_audit.judge import judge_records
 from spark_audit.schema import AUDIT_SCHEMA, JUDGED_SCHEMA
 from topology.adapters.columns import SNAPSHOT_SCHEMA, readings_of_table, table_of_records
@@ -23,21 +23,22 @@ from topology.findings import ClusterAudit, Severity, Verdict
 from topology.policy import Policy
 from topology.records import Record, audit_to_record
 
-WholeRows = Callable[[Numbers], pa.Table]  # the rows of these numbers, with all their columns
+# Gives the rows of these numbers, with these columns alone.
+FetchRows = Callable[[Numbers, Sequence[str]], pa.Table]
 _OK: Final = Verdict.OK.value
 
 # Enough that columns pay, and little to hold: some 20 MB.
 ROWS_MIN: Final = 10_000
 
 
-def judge_batch(rows: pa.Table, *, policy: Policy, whole_rows: WholeRows | None = None) -> pa.Table:
+def judge_batch(rows: pa.Table, *, policy: Policy, fetch: FetchRows | None = None) -> pa.Table:
     """Judge whole clusters: one row of AUDIT_SCHEMA for each, in order of name. Never raises.
 
     Args:
         rows: all rows of each cluster in it, in any order; clean.COLUMNS at least.
         policy: of all of them.
-        whole_rows: fetches rows with all columns of the snapshots, for the few clusters that need
-            them; without it, `rows` has them.
+        fetch: gives rows with other columns of the snapshots, for the few clusters that need them;
+            without it, `rows` has them.
     """
     if not rows.num_rows:
         return AUDIT_SCHEMA.empty_table()
@@ -48,9 +49,13 @@ def judge_batch(rows: pa.Table, *, policy: Policy, whole_rows: WholeRows | None 
         for first, end, is_clean in zip(batch.starts, batch.starts[1:], clean, strict=False)
         if not is_clean
     ]
-    fetch = whole_rows or rows.take
+
+    def more_of(span: range, names: Sequence[str]) -> pa.Table:
+        chosen = order[span]
+        return rows.select(names).take(chosen) if fetch is None else fetch(chosen, names)
+
     judged = [
-        audit_to_record(_judge_singly(span, own, lambda span: fetch(order[span]), policy=policy))
+        audit_to_record(_judge_singly(span, own, more_of, policy=policy))
         for span, own in zip(spans, _readings(batch, sets, spans), strict=True)
     ]
     audits = pa.concat_tables([_clean_audits(batch, clean), table_of_records(judged, AUDIT_SCHEMA)])
@@ -58,7 +63,11 @@ def judge_batch(rows: pa.Table, *, policy: Policy, whole_rows: WholeRows | None 
 
 
 def _judge_singly(
-    span: range, own: list[Record], whole_rows: Callable[[range], pa.Table], *, policy: Policy
+    span: range,
+    own: list[Record],
+    more_of: Callable[[range, Sequence[str]], pa.Table],
+    *,
+    policy: Policy,
 ) -> ClusterAudit:
     """Ask the rules about one cluster.
 
@@ -69,8 +78,11 @@ def _judge_singly(
     name = own[0]["cluster"]
     cluster = name if isinstance(name, str) else ""
     audit = judge_records(cluster, own, policy=policy)
-    if quotes_other_columns(audit.findings):
-        audit = judge_records(cluster, readings_of_table(whole_rows(span)), policy=policy)
+    names = other_columns(audit.findings)
+    if names:
+        more = readings_of_table(more_of(span, names))
+        whole = [record | rest for record, rest in zip(own, more, strict=True)]
+        audit = judge_records(cluster, whole, policy=policy)
     return audit
 
 

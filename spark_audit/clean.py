@@ -6,7 +6,7 @@
 2. CLEAN_WHEN_SILENT names the rules these conditions were held against. A rule that is not among
    them makes nothing clean any more, until somebody has looked at it here.
 3. What no rule looks at (settings, lists of binary logs, the workers and filters of a channel that
-   is well) is not looked at here either: see COLUMNS, QUOTING and _OF_A_CHANNEL.
+   is well) is not looked at here either: see COLUMNS, QUOTED and _OF_A_CHANNEL.
 4. The loops over clusters are in spark_audit/kernels.py, those over sets in gtid.
 """
 
@@ -21,6 +21,7 @@ from gtid.arrow_text import UuidWords, flat_text, text_buffers, uuid_words
 from gtid.columns import GtidSetColumn
 from gtid.kernels.words import Flags, Numbers
 from spark_audit import kernels
+from topology.adapters.columns import SNAPSHOT_SCHEMA
 from topology.findings import Finding
 from topology.record_codec import VERSION, Codec, MalformedRecord, word
 from topology.rules import RULES, differences, identity, threads
@@ -69,8 +70,9 @@ CLEAN_WHEN_SILENT: Final = (
     identity.torn_reading,
 )
 
-# Findings whose evidence quotes other columns than COLUMNS: the settings.
-QUOTING: Final = frozenset({"C1"})
+# What the evidence of a finding quotes that is not in COLUMNS.
+QUOTED: Final = {"C1": ("settings",)}
+_OTHERS: Final = tuple(name for name in SNAPSHOT_SCHEMA.names if name not in COLUMNS)
 
 _ALWAYS_THERE: Final = (
     "cluster",
@@ -117,9 +119,12 @@ class Batch(NamedTuple):
     starts: Numbers  # where the rows of each cluster begin; one more for the end
 
 
-def quotes_other_columns(findings: Iterable[Finding]) -> bool:
-    """Tell whether findings made from COLUMNS alone may have said less than there is to say."""
-    return not _every_rule_is_known() or any(finding.code in QUOTING for finding in findings)
+def other_columns(findings: Iterable[Finding]) -> tuple[str, ...]:
+    """Return what beyond COLUMNS must be read before the rules have said all there is to say."""
+    if not _every_rule_is_known():
+        return _OTHERS
+    quoted = {name for finding in findings for name in QUOTED.get(finding.code, ())}
+    return tuple(sorted(quoted))
 
 
 class Sets(NamedTuple):

@@ -162,26 +162,21 @@ def _edge_facts(
     purged = absent & _set(source.gtid_purged)
     bypassed, proved = _bypassed(absent - purged, edge=edge, source=source)
     extra, allowed = _extra(edge, first=first, last=last, policy=policy)
-    at_source = last[edge.source].gtid_retrieved | _applying(last[edge.source])
-    upstream = graph.upstream_of(edge.source, stopped_too=True)
-    # Of a server whose channels were not read nobody knows what is on its way to it.
-    ways_are_known = all(last[name].channels is not None for name in {edge.source, *upstream})
-    errant = extra - at_source - _held_by(graph.upstream_of(edge.source), last)
-    errant = errant if ways_are_known else GtidSet()
-    would_arrive = _held_by(upstream, last)
+    errant, way_back_is_stopped = _errant(extra, edge=edge, graph=graph, last=last)
+    reach = executed.filled()
     facts = EdgeFacts(
         edge=edge,
-        applying_below=applying & executed.filled(),
-        applying_above=applying - executed.filled(),
-        queued_below=queued & executed.filled(),
-        queued_above=queued - executed.filled(),
+        applying_below=applying & reach,
+        applying_above=applying - reach,
+        queued_below=queued & reach,
+        queued_above=queued - reach,
         purged=purged,
         bypassed=bypassed,
         bypass_is_proved=proved,
         expected=absent - purged - bypassed,
         errant=errant,
         allowed=allowed,
-        way_back_is_stopped=bool(errant) and errant <= would_arrive,
+        way_back_is_stopped=way_back_is_stopped,
     )
     assert not facts.errant & _set(last[edge.source].gtid_executed)
     assert not facts.bypassed & executed
@@ -240,6 +235,19 @@ def _extra(
     return extra - allowed, allowed
 
 
+def _errant(
+    extra: GtidSet, *, edge: Edge, graph: Graph, last: dict[str, ServerSnapshot]
+) -> tuple[GtidSet, bool]:
+    """Return what of `extra` is not on its way to the source, and whether only a halt keeps it."""
+    upstream = graph.upstream_of(edge.source, stopped_too=True) if extra else frozenset()
+    # Of a server whose channels were not read nobody knows what is on its way to it.
+    if not extra or any(last[name].channels is None for name in {edge.source, *upstream}):
+        return GtidSet(), False
+    at_source = last[edge.source].gtid_retrieved | _applying(last[edge.source])
+    errant = extra - at_source - _held_by(graph.upstream_of(edge.source), last)
+    return errant, bool(errant) and errant <= _held_by(upstream, last)
+
+
 def _held_by(upstream: frozenset[str], last: dict[str, ServerSnapshot]) -> GtidSet:
     """Return what the servers upstream have: it arrives, or is missing on an edge of its own.
 
@@ -284,11 +292,11 @@ def _sign_of_tearing(first: ServerSnapshot, last: ServerSnapshot) -> str | None:
     if first.server_uuid != last.server_uuid:
         return f"server_uuid was {first.server_uuid} and then {last.server_uuid}"
     for reading in (first, last):
-        beyond = _set(reading.gtid_purged) - _set(reading.gtid_executed)
-        if beyond:
+        if not _set(reading.gtid_purged) <= _set(reading.gtid_executed):
+            beyond = _set(reading.gtid_purged) - _set(reading.gtid_executed)
             return f"gtid_purged holds {beyond}, which gtid_executed does not"
-    shrunk = _set(first.gtid_executed) - _set(last.gtid_executed)
-    if shrunk:
+    if not _set(first.gtid_executed) <= _set(last.gtid_executed):
+        shrunk = _set(first.gtid_executed) - _set(last.gtid_executed)
         return f"gtid_executed lost {shrunk} between the readings"
     if None not in (first.uptime_seconds, last.uptime_seconds) and (
         (last.uptime_seconds or 0) < (first.uptime_seconds or 0)

@@ -43,6 +43,7 @@ COLON, COMMA, DASH, _ZERO, _BLANK, _OPEN, _CLOSE = (np.uint64(byte) for byte in 
 UUID_CHARS: Final = 36
 _BARE_CHARS: Final = 32
 _BRACED_CHARS: Final = 38
+_TENS = 10 ** np.arange(8)
 _ROUNDS_MAX: Final = 922337203685477580  # ten times this is within 2**63
 
 # What a byte is, in ASCII alone.
@@ -141,23 +142,42 @@ def any_uuid(at: int, end: int) -> tuple[int, int, int, int]:
 
 
 @inlined
-def _number(at: int, end: int) -> tuple[int, int]:
-    """Read digits as (place behind them, value); -1 if it is above GNO_MAX."""
-    count = np.int64(8)
+def _eight_at(at: int, end: int) -> int:
+    """Load eight bytes, those from `end` on as zeros; the text has eight before `end` in any case.
+
+    A number stands behind a UUID: so what is loaded instead is the row's own.
+    """
     word = np.uint64(0)
     if at + 8 <= end:
         word = load_eight(at)
-        count = digit_count(word)
+    elif at < end:
+        word = load_eight(end - 8) >> np.uint64(8 * (at + 8 - end))
+    return word
+
+
+@inlined
+def _number(at: int, end: int) -> tuple[int, int]:
+    """Read digits, one at least, as (place behind them, value); -1 if it is above GNO_MAX."""
+    word = _eight_at(at, end)
+    count = digit_count(word)
     if count < 8:
         behind, value = at + count, decimal_value(word, count)
     else:
-        behind, value = _long_number(at, end)
+        word_behind = _eight_at(at + 8, end)
+        count = digit_count(word_behind)
+        if count == 0:
+            behind, value = at + 8, decimal_value(word, 8)
+        elif count < 8:
+            behind = at + 8 + count
+            value = decimal_value(word, 8) * _TENS[count] + decimal_value(word_behind, count)
+        else:
+            behind, value = _long_number(at, end)
     return behind, value
 
 
 @kernel
 def _long_number(at: int, end: int) -> tuple[int, int]:
-    """Read likewise, however many digits there are, or however near the end."""
+    """Read likewise, however many digits there are."""
     value = np.int64(0)
     while at < end:
         digit = np.int64(load_byte(at)) - 48

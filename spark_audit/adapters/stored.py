@@ -21,7 +21,6 @@ from gtid.kernels.words import Numbers
 from spark_audit.batch import judge_batch
 from spark_audit.clean import COLUMNS
 from spark_audit.schema import AUDITS
-from topology.adapters.columns import SNAPSHOT_SCHEMA
 from topology.adapters.parquet import UnreadableSnapshots
 from topology.policy import Policy
 
@@ -90,17 +89,21 @@ def pieces_of(files: Sequence[Path]) -> tuple[Piece, ...] | None:
 
 def judge_piece(piece: Piece, *, policy: Policy) -> pa.Table:
     """Read and judge one piece: rows of AUDIT_SCHEMA. Raises UnreadableSnapshots."""
-    rows = pa.concat_tables(_read(*group, columns=list(COLUMNS)) for group in piece.groups)
-    others = [name for name in SNAPSHOT_SCHEMA.names if name not in COLUMNS]
+    rows = _rows(piece, COLUMNS)
 
-    def whole_rows(chosen: Numbers) -> pa.Table:
-        rest = pa.concat_tables(_read(*group, columns=others) for group in piece.groups)
-        chosen_rows, chosen_rest = rows.take(chosen), rest.take(chosen)
-        for name in others:
-            chosen_rows = chosen_rows.append_column(name, chosen_rest[name])
-        return chosen_rows.select(SNAPSHOT_SCHEMA.names).cast(SNAPSHOT_SCHEMA)
+    def fetch(chosen: Numbers, names: Sequence[str]) -> pa.Table:
+        read = other.get(tuple(names))
+        if read is None:
+            read = other[tuple(names)] = _rows(piece, names)
+        return read.take(chosen)
 
-    return judge_batch(rows, policy=policy, whole_rows=whole_rows)
+    other: dict[tuple[str, ...], pa.Table] = {}
+    return judge_batch(rows, policy=policy, fetch=fetch)
+
+
+def _rows(piece: Piece, names: Sequence[str]) -> pa.Table:
+    """Read these columns of all rows of a piece."""
+    return pa.concat_tables(_read(*group, columns=list(names)) for group in piece.groups)
 
 
 def audits_of_pieces(

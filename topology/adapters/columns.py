@@ -5,10 +5,11 @@
 2. Typing loses nothing: records_of_table(table_of_records(x)) is x, for any schema.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
-from typing import Final, TypeAlias, cast
+from functools import cache
+from typing import Any, Final, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -95,10 +96,12 @@ SNAPSHOT_SCHEMA: Final = pa.schema(
 def table_of_records(records: Iterable[Record], schema: pa.Schema) -> pa.Table:
     """Type the fields of records as columns: times and exact counts leave their text."""
     rows = list(records)
-    columns = [
-        pa.array([_to_cell(row[column.name], column.type) for row in rows], type=column.type)
-        for column in schema
-    ]
+    columns = []
+    for column in schema:
+        write = _cell_writer(column.type)
+        values: Iterable[object] = (row[column.name] for row in rows)
+        cells = list(values if write is None else map(write, values))
+        columns.append(pa.array(cells, type=column.type))
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -127,23 +130,37 @@ def _has_own_cells(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_decimal(kind))
 
 
-def _to_cell(value: Plain, kind: pa.DataType) -> Cell:
-    if value is None:
-        return None
+@cache
+def _cell_writer(kind: pa.DataType) -> Callable[[Any], Cell] | None:
+    """Return what makes a cell of this type of a record's value; None where it is that value."""
     if pa.types.is_timestamp(kind):
-        assert isinstance(value, str)
-        return time_from_text(value)
+        return _writing(str, time_from_text)
     if pa.types.is_decimal(kind):
-        assert isinstance(value, int)
-        return Decimal(value)
+        return _writing(int, Decimal)
     if pa.types.is_list(kind):
-        assert isinstance(value, list)
-        return [_to_cell(item, kind.value_type) for item in value]
+        item = _cell_writer(kind.value_type)
+        return None if item is None else _writing(list, lambda values: list(map(item, values)))
     if pa.types.is_struct(kind):
-        assert isinstance(value, dict)
-        return {part.name: _to_cell(value[part.name], part.type) for part in kind.fields}
-    assert isinstance(value, bool | int | str)
-    return value
+        parts = [(part.name, _cell_writer(part.type)) for part in kind.fields]
+        # Taken apart even where nothing changes: a field that is missing must not become a null.
+        return _writing(
+            dict,
+            lambda record: {
+                name: record[name] if write is None else write(record[name])
+                for name, write in parts
+            },
+        )
+    return None
+
+
+def _writing(expected: type, write: Callable[[Any], Cell]) -> Callable[[Any], Cell]:
+    def write_cell(value: object) -> Cell:
+        if value is None:
+            return None
+        assert isinstance(value, expected), "a record has the types of its columns"
+        return write(value)
+
+    return write_cell
 
 
 def _from_cell(cell: Cell, kind: pa.DataType) -> Plain:

@@ -135,7 +135,7 @@ def parquet_writer(path: Path) -> pq.ParquetWriter:
     return pq.ParquetWriter(
         path,
         SNAPSHOT_SCHEMA,
-        compression="zstd",
+        compression="lz4",  # read with a quarter less work than zstd, for 1.7 times the room
         use_dictionary=[leaf for leaf in leaves if leaf not in _DISTINCT],
     )
 

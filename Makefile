@@ -6,6 +6,8 @@ PY := .venv/bin/python
 # Spark's workers must run the same Python as its driver.
 export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
 FUZZ_SECONDS ?= 600
+# Tests wait for servers more than they compute; tests/conftest.py says which stay together.
+IN_PROCESSES := --numprocesses auto --maxprocesses 4 --dist loadgroup
 
 .PHONY: help demo test lint types contracts docs nightly fuzz bench servers up down lock clean
 
@@ -22,7 +24,7 @@ demo: .venv/.complete ## the main job: break three real pairs, find it, repair i
 	@$(PY) -m compose.demo
 
 test: .venv/.complete lint types contracts servers ## everything that must hold: lint, types, contracts, tests
-	@$(PY) -m pytest -m "not slow"
+	@$(PY) -m pytest $(IN_PROCESSES) -m "not slow"
 
 lint: .venv/.complete ## ruff, check and format
 	@.venv/bin/ruff check --no-cache .
@@ -39,7 +41,7 @@ docs: .venv/.complete ## write the generated pages
 	@$(PY) -m gtid_audit.catalogue_page > docs/catalogue.md
 
 nightly: .venv/.complete lint types contracts servers ## the whole suite, the slow tests with it
-	@$(PY) -m pytest
+	@$(PY) -m pytest $(IN_PROCESSES)
 
 fuzz: .venv/.complete ## look for inputs that break the readers of text and bytes, FUZZ_SECONDS long
 	@for target in text binary; do \

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from gtid_audit import __version__, exits
-from gtid_audit.commands import audit, explain, plan, serve, sets, spark
+from gtid_audit.commands import audit, binlog, explain, plan, serve, sets, spark
 from gtid_audit.commands.quick import QuickCommand, QuickGroup
 from gtid_audit.output import ReaderGone, speak_utf8, warn, without_credentials, write_line
 
@@ -73,6 +73,7 @@ app.command("pair", cls=QuickCommand)(audit.pair)
 app.command("audit")(audit.audit)
 app.command("snapshot")(audit.snapshot)
 app.command("explain", cls=QuickCommand)(explain.explain)
+app.add_typer(binlog.commands(PLAIN), name="binlog")
 app.add_typer(plan.commands(PLAIN), name="repair")
 app.command("serve")(serve.serve)
 app.add_typer(spark.commands(PLAIN), name="spark")

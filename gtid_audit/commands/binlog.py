@@ -1,0 +1,19 @@
+"""`gtid-audit binlog`: reads binary logs and relay logs, in files or of live servers.
+
+Which commands there are; each is a file of its own. What names a log is in log_operands.py.
+"""
+
+from typing import Any
+
+import typer
+
+
+def commands(settings: dict[str, Any]) -> typer.Typer:
+    """Make the family."""
+    family = typer.Typer(no_args_is_help=False, **settings)
+    family.callback()(_binlog)
+    return family
+
+
+def _binlog() -> None:
+    """Read binary logs and relay logs: files, directories, live servers."""

@@ -1,0 +1,142 @@
+"""What names logs on the command line, and what is said about names that name none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gtid_audit import log_operands
+from gtid_audit.exits import UsageProblem
+from gtid_audit.log_operands import (
+    LogFiles,
+    LogServer,
+    one_source,
+    paths_of,
+    read_log_operand,
+    read_log_operands,
+)
+from topology.adapters.inventory.problem import InventoryProblem
+
+
+def _folder(tmp_path: Path, *names: str) -> Path:
+    for name in names:
+        (tmp_path / name).write_bytes(b"\xfebin")
+    return tmp_path
+
+
+def _names(text: str | Path) -> list[str]:
+    found = read_log_operand(str(text))
+    assert isinstance(found, LogFiles)
+    return [path.name for path in found.paths]
+
+
+def _refusal(text: str | Path) -> str:
+    with pytest.raises(UsageProblem) as caught:
+        read_log_operand(str(text))
+    return str(caught.value)
+
+
+def test_a_file_is_itself_whatever_its_name(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, "saved", "binlog.[x]")
+    assert _names(folder / "saved") == ["saved"]
+    assert _names(folder / "binlog.[x]") == ["binlog.[x]"]
+
+
+def test_numbered_files_of_a_directory_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, "b.1000000", "b.999999", "b.000002", "ibdata1", "b.12")
+    assert _names(folder) == ["b.000002", "b.999999", "b.1000000"]
+
+
+def test_an_index_says_which_files_and_in_which_order(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, "b.000001", "b.000002", "b.000003")
+    (folder / "b.index").write_text("./b.000002\n\n/var/lib/elsewhere/b.000003\n")
+    assert _names(folder) == ["b.000002", "b.000003"]
+    assert _names(folder / "b.index") == ["b.000002", "b.000003"]
+
+
+def test_an_index_may_list_files_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    there = _folder(tmp_path / "logs", "b.000007") / "b.000007"
+    (tmp_path / "b.index").write_text(f"{there}\n")
+    assert _names(tmp_path) == ["b.000007"]
+    (tmp_path / "b.index").write_text("logs/b.000007\n")
+    assert read_log_operand(str(tmp_path)) == LogFiles(str(tmp_path), (there,))
+
+
+def test_a_glob_takes_what_matches_but_no_index(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, "b.000010", "b.000009", "b.index", "relay.000001")
+    (folder / "b.000011").mkdir()
+    assert _names(folder / "b.*") == ["b.000009", "b.000010"]
+
+
+def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+    assert _refusal(tmp_path / "none") == f"{tmp_path / 'none'}: no such file or directory"
+    assert _refusal(tmp_path / "b.*").endswith("no file matches")
+    assert "neither an index nor files like binlog.000001" in _refusal(tmp_path)
+    assert "empty text" in _refusal("")
+    with pytest.raises(UsageProblem, match="expected a file"):
+        read_log_operands(())
+
+
+def test_an_index_that_lists_what_is_not_there_is_refused(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, "b.000001")
+    (folder / "b.index").write_text("./b.000001\n./b.000002\n./b.000003\n")
+    assert "lists b.000002 and 1 more, not there" in _refusal(folder)
+    (folder / "b.index").write_text("\n")
+    assert "lists no file" in _refusal(folder)
+
+
+def test_what_is_ambiguous_is_asked_back(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, "b.000001", "relay-bin.000001")
+    assert "logs of more than one name" in _refusal(folder)
+    _folder(tmp_path, "b.index", "relay-bin.index")
+    said = _refusal(folder)
+    assert "more than one index" in said
+    assert str(folder / "relay-bin.index") in said
+
+
+def test_limits_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = _folder(tmp_path, "b.000001", "b.000002")
+    monkeypatch.setattr(log_operands, "FILES_MAX", 1)
+    assert "2 files, more than the limit of 1" in _refusal(folder)
+    monkeypatch.setattr(log_operands, "INDEX_BYTES_MAX", 3)
+    (folder / "b.index").write_text("./b.000001\n")
+    assert "an index of more than 3 bytes" in _refusal(folder)
+
+
+def test_a_server_is_looked_up_as_for_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GTID_AUDIT_PASSWORD", "s3cret")
+    found = read_log_operand("mysql://dba@db1:3307/")
+    assert isinstance(found, LogServer)
+    assert found.name == "db1:3307"
+    assert found.target.user == "dba"
+    assert found.target.password.reveal() == "s3cret"
+    assert "s3cret" not in repr(found)
+
+
+def test_a_password_in_the_address_is_refused_and_not_repeated() -> None:
+    with pytest.raises(InventoryProblem) as caught:
+        read_log_operand("mysql://dba:s3cret@db1/")
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_password_is_asked_for_only_if_there_is_a_server(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, "b.000001")
+    with pytest.raises(UsageProblem, match="none of the logs is on a server"):
+        read_log_operands((str(folder),), ask=True)
+    with pytest.raises(UsageProblem, match="needs a terminal"):
+        read_log_operands(("mysql://dba@db1/",), ask=True)
+
+
+def test_files_are_read_once_and_not_beside_a_server(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, "b.000001", "b.000002")
+    both = read_log_operands((str(folder / "b.000002"), str(folder)))
+    assert [path.name for path in paths_of(both)] == ["b.000002", "b.000001"]
+    server = read_log_operand("mysql://dba@db1/")
+    assert one_source((server,)) == server
+    assert one_source(both) == paths_of(both)
+    with pytest.raises(UsageProblem, match="cannot be read together with files"):
+        one_source((*both, server))
+    with pytest.raises(UsageProblem, match="more than one server"):
+        one_source((server, server))

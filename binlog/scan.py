@@ -4,8 +4,10 @@
 2. A file's positions are counted; a dump's come from the headers: a dump may leave events out.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Protocol
 
 from binlog.decode import (
@@ -15,6 +17,7 @@ from binlog.decode import (
     EventDecoder,
     check_event_bytes,
     decode_event,
+    events_in_payload,
 )
 from binlog.errors import BinlogMisuse, CorruptBinlog, LimitExceeded
 from binlog.event_types import EventType
@@ -22,12 +25,19 @@ from binlog.events import (
     ChecksumAlgorithm,
     Event,
     FormatDescription,
+    GtidLog,
     Heartbeat,
     PreviousGtids,
     Rotate,
+    TransactionPayload,
 )
 from binlog.header import HEADER_BYTES, EventHeader, parse_header
-from binlog.transactions import Transaction, fold_transactions
+from binlog.transactions import (
+    BETWEEN_GROUPS,
+    Transaction,
+    TransactionFolder,
+    fold_transactions,
+)
 from gtid import GtidSet
 
 # Default bounds of an answer: far above what a repair looks at, far below a machine's memory.
@@ -39,6 +49,22 @@ _IN_NO_FILE = frozenset({EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
 
 # Gives a log's bytes from a position on, in chunks of any size.
 ReadFrom = Callable[[int], Iterable[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class EventGroup:
+    """A transaction, its events in order, and the description they were written under.
+
+    A compressed payload stands opened: what is inside it, in its place. Where this machine cannot
+    open it, the payload itself is among the events, and the transaction's kind is OTHER.
+    """
+
+    transaction: Transaction
+    events: tuple[Event, ...]
+    description: FormatDescription
+
+    def __post_init__(self) -> None:
+        assert self.events, "a transaction has events"
 
 
 class TransactionSource(Protocol):
@@ -59,6 +85,13 @@ class TransactionSource(Protocol):
 
         What the logs do not hold any more is not in the answer (a server refuses instead); nor is
         what comes after the first `transactions_max`. Raises BinlogError.
+        """
+
+    def events_of(self, wanted: GtidSet, *, bytes_max: int = ...) -> Iterator[EventGroup]:
+        """Give the transactions in `wanted` with their events, one by one, in the logs' order.
+
+        Only one is held at a time; `bytes_max` bounds each, its payload opened (LimitExceeded).
+        What the logs do not hold is not given. Raises BinlogError.
         """
 
 
@@ -122,15 +155,113 @@ def scan_transactions(
     decompress: Decompress | None = None,
 ) -> Iterator[Transaction]:
     """Give the transactions of one file, from `position` (the start of an event) on."""
+    description, events = _events_from(read_from, file=file, position=position)
+    return fold_transactions(events, description=description, decompress=decompress)
+
+
+def _events_from(
+    read_from: ReadFrom, *, file: str, position: int
+) -> tuple[FormatDescription, Iterator[Event]]:
+    """Give the description that holds at `position`, and the events from there on."""
     if position < FIRST_POSITION:
         raise BinlogMisuse(f"expected a position of {FIRST_POSITION} or more, not {position}")
     head = read_head(read_from, file=file, position=max(position, FIRST_POSITION + 1))
     if position < head.first_position:
-        events = scan_events(read_from(0), file=file)
-    else:
-        chunks = read_from(position)
-        events = scan_events(chunks, file=file, position=position, description=head.description)
-    return fold_transactions(events, description=head.description, decompress=decompress)
+        return head.description, scan_events(read_from(0), file=file)
+    events = scan_events(
+        read_from(position), file=file, position=position, description=head.description
+    )
+    return head.description, events
+
+
+def scan_groups(
+    read_from: ReadFrom,
+    wanted: GtidSet,
+    *,
+    file: str,
+    decompress: Decompress | None,
+    bytes_max: int,
+) -> Iterator[EventGroup]:
+    """Give the wanted transactions of one file with their events."""
+    events = scan_events(read_from(0), file=file)
+    return group_events(events, wanted, decompress=decompress, bytes_max=bytes_max)
+
+
+def first_groups(
+    of_each_file: Iterable[Iterable[EventGroup]], wanted: GtidSet
+) -> Iterator[EventGroup]:
+    """Give the groups of file after file, and read no further than the last that is wanted."""
+    return islice(chain.from_iterable(of_each_file), min(wanted.gtid_count, sys.maxsize))
+
+
+def group_events(
+    events: Iterable[Event], wanted: GtidSet, *, decompress: Decompress | None, bytes_max: int
+) -> Iterator[EventGroup]:
+    """Give the wanted transactions of a sequence of events, which begins with a description.
+
+    The last may be incomplete. Raises LimitExceeded at a transaction of more than `bytes_max`.
+    """
+    description = None
+    group: _Gathered | None = None
+    for event in events:
+        if isinstance(event.body, FormatDescription):
+            description = event.body
+        if isinstance(event.body, GtidLog):
+            if group:  # it never ended: the next one begins
+                yield from group.finish()
+            group = None
+            if event.body.gtid is not None and event.body.gtid in wanted:
+                assert description is not None, "decode_event lets no GTID stand before it"
+                group = _Gathered(description, decompress, bytes_max)
+        if group and (whole := group.add(event)):
+            yield whole
+            group = None
+    if group:
+        yield from group.finish()
+
+
+class _Gathered:
+    """The events of one wanted transaction, as far as they have come."""
+
+    def __init__(
+        self, description: FormatDescription, decompress: Decompress | None, bytes_max: int
+    ) -> None:
+        self._description = description
+        self._decompress = decompress
+        self._folder = TransactionFolder(description=description, decompress=decompress)
+        self._events: list[Event] = []
+        self._bytes_left = bytes_max
+        self._bytes_max = bytes_max
+
+    def add(self, event: Event) -> EventGroup | None:
+        """Take one event; give the group if this one ended it."""
+        if event.header.is_artificial or isinstance(event.body, BETWEEN_GROUPS):
+            return None
+        self._spend(event.header.event_bytes)
+        if isinstance(event.body, TransactionPayload):
+            self._events += self._opened(event, event.body)
+        else:
+            self._events.append(event)
+        closed = self._folder.fold(event)
+        return self._group(closed[0]) if closed else None
+
+    def finish(self) -> Iterator[EventGroup]:
+        """Give what there is of a transaction whose end does not come."""
+        for transaction in self._folder.finish():
+            yield self._group(transaction)
+
+    def _group(self, transaction: Transaction) -> EventGroup:
+        return EventGroup(transaction, tuple(self._events), self._description)
+
+    def _opened(self, event: Event, payload: TransactionPayload) -> list[Event]:
+        self._spend(payload.uncompressed_bytes or 0)
+        inner = events_in_payload(event, description=self._description, decompress=self._decompress)
+        return [event] if inner is None else list(inner)
+
+    def _spend(self, count: int) -> None:
+        self._bytes_left -= count
+        if self._bytes_left < 0:
+            raise LimitExceeded(name="bytes_max", limit=self._bytes_max)
 
 
 def select_transactions(

@@ -127,7 +127,7 @@ _WORDS: tuple[tuple[re.Pattern[bytes], _Word], ...] = (
 )
 _ROW_COUNTER = {RowKind.WRITE: 0, RowKind.UPDATE: 1, RowKind.DELETE: 2}
 # They belong to the file or to the connection, not to a group, even where they interrupt one.
-_BETWEEN_GROUPS = (FormatDescription, PreviousGtids, Rotate, Stop, Heartbeat)
+BETWEEN_GROUPS = (FormatDescription, PreviousGtids, Rotate, Stop, Heartbeat)
 # Only VIEW_CHANGE makes a group that is neither empty nor a change of data.
 _GROUP_REPLICATION_EVENTS = frozenset({EventType.VIEW_CHANGE})
 # Written before the statement they belong to, also outside BEGIN (log_event.cc).
@@ -251,7 +251,7 @@ class TransactionFolder:
         """Take one event. Two transactions come back only if the first never ended."""
         if isinstance(event.body, FormatDescription):
             self._description = event.body
-        if event.header.is_artificial or isinstance(event.body, _BETWEEN_GROUPS):
+        if event.header.is_artificial or isinstance(event.body, BETWEEN_GROUPS):
             return ()
         if isinstance(event.body, GtidLog):
             cut_off = self.finish()

@@ -18,10 +18,13 @@ from binlog.events import Event
 from binlog.scan import (
     BYTES_MAX,
     TRANSACTIONS_MAX,
+    EventGroup,
     LogHead,
     ReadFrom,
+    first_groups,
     read_head,
     scan_events,
+    scan_groups,
     scan_transactions,
     select_transactions,
 )
@@ -87,6 +90,17 @@ class FileLogs:
             transactions_max=transactions_max,
             bytes_max=bytes_max,
         )
+
+    def events_of(self, wanted: GtidSet, *, bytes_max: int = BYTES_MAX) -> Iterator[EventGroup]:
+        """See `TransactionSource`."""
+        decompress = find_decompressor()
+        of_each_file = (
+            scan_groups(
+                _chunks(path), wanted, file=name, decompress=decompress, bytes_max=bytes_max
+            )
+            for name, path in self._paths.items()
+        )
+        return first_groups(of_each_file, wanted)
 
 
 def _chunks(path: Path) -> ReadFrom:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 
@@ -11,7 +11,10 @@ from binlog.errors import BinlogMisuse
 from binlog.scan import (
     BYTES_MAX,
     TRANSACTIONS_MAX,
+    EventGroup,
     ReadFrom,
+    first_groups,
+    scan_groups,
     scan_transactions,
     select_transactions,
 )
@@ -47,6 +50,20 @@ class MemoryLogs:
             transactions_max=transactions_max,
             bytes_max=bytes_max,
         )
+
+    def events_of(self, wanted: GtidSet, *, bytes_max: int = BYTES_MAX) -> Iterator[EventGroup]:
+        """See `TransactionSource`."""
+        of_each_file = (
+            scan_groups(
+                self._reader(file),
+                wanted,
+                file=file,
+                decompress=self.decompress,
+                bytes_max=bytes_max,
+            )
+            for file in self.files
+        )
+        return first_groups(of_each_file, wanted)
 
     def _scan(self, file: str, position: int) -> Iterable[Transaction]:
         if file not in self.files:

@@ -16,8 +16,9 @@ Privilege needed: REPLICATION SLAVE.
 from __future__ import annotations
 
 import struct
+import sys
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -37,7 +38,15 @@ from binlog.errors import (
     LimitExceeded,
 )
 from binlog.events import ChecksumAlgorithm, Event
-from binlog.scan import BYTES_MAX, TRANSACTIONS_MAX, DumpDecoder, select_transactions
+from binlog.scan import (
+    BYTES_MAX,
+    TRANSACTIONS_MAX,
+    DumpDecoder,
+    EventGroup,
+    first_groups,
+    group_events,
+    select_transactions,
+)
 from binlog.transactions import Transaction, fold_transactions
 from gtid import GtidSet
 from gtid import binary as gtid_binary
@@ -133,15 +142,8 @@ def fetch_transactions(
     wanted &= executed
     if not wanted or transactions_max <= 0:
         return ()
-    already_have = gtid_binary.encode(executed - wanted)
-
-    def request(server_id: int) -> tuple[int, bytes]:
-        flags = _DUMP_NON_BLOCK | _DUMP_THROUGH_GTID
-        head = struct.pack("<HIIQI", flags, server_id, 0, FIRST_POSITION, len(already_have))
-        return COMMAND.COM_BINLOG_DUMP_GTID, head + already_have
-
     bounds = _Bounds.start(timeout_seconds_max=timeout_seconds_max, bytes_max=bytes_max)
-    with closing(_dump(connect, request, bounds)) as events:
+    with closing(_dump(connect, _request_all_but(executed - wanted), bounds)) as events:
         return select_transactions(
             fold_transactions(events, decompress=find_decompressor()),
             wanted,
@@ -151,7 +153,7 @@ def fetch_transactions(
 
 
 @dataclass(frozen=True)
-class StreamLogs:
+class ServerLogs:
     """A `TransactionSource` over a live server. Each question takes its own connection."""
 
     connect: Connect
@@ -187,6 +189,29 @@ class StreamLogs:
             bytes_max=bytes_max,
             timeout_seconds_max=self.timeout_seconds_max,
         )
+
+    def events_of(self, wanted: GtidSet, *, bytes_max: int = BYTES_MAX) -> Iterator[EventGroup]:
+        """See `TransactionSource` and `fetch_transactions`."""
+        wanted &= self.executed
+        if not wanted:
+            return
+        bounds = _Bounds.start(timeout_seconds_max=self.timeout_seconds_max, bytes_max=sys.maxsize)
+        request = _request_all_but(self.executed - wanted)
+        with closing(_dump(self.connect, request, bounds)) as events:
+            decompress = find_decompressor()
+            groups = group_events(events, wanted, decompress=decompress, bytes_max=bytes_max)
+            yield from first_groups([groups], wanted)
+
+
+def _request_all_but(already: GtidSet) -> Callable[[int], tuple[int, bytes]]:
+    encoded = gtid_binary.encode(already)
+
+    def request(server_id: int) -> tuple[int, bytes]:
+        flags = _DUMP_NON_BLOCK | _DUMP_THROUGH_GTID
+        head = struct.pack("<HIIQI", flags, server_id, 0, FIRST_POSITION, len(encoded))
+        return COMMAND.COM_BINLOG_DUMP_GTID, head + encoded
+
+    return request
 
 
 @dataclass(slots=True)

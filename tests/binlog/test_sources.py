@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pymysql
 import pytest
 
 from binlog.adapters.compression import find_decompressor
-from binlog.adapters.files import FileLogs, read_transactions
+from binlog.adapters.files import FileLogs, read_events, read_file_head, read_transactions
 from binlog.adapters.memory import MemoryLogs
-from binlog.adapters.stream import StreamLogs
+from binlog.adapters.stream import ServerLogs
 from binlog.errors import BinlogError, LimitExceeded
-from binlog.scan import TransactionSource
+from binlog.events import (
+    Event,
+    FormatDescription,
+    GtidLog,
+    PreviousGtids,
+    Query,
+    Rotate,
+    Rows,
+    Stop,
+    TableMap,
+    TransactionPayload,
+    Xid,
+)
+from binlog.scan import EventGroup, TransactionSource
 from binlog.transactions import Transaction
 from gtid import GtidSet
 from tests.binlog.material import FOREIGN, Written, connect_arguments
@@ -28,12 +42,12 @@ def _files(written: Written) -> TransactionSource:
 
 
 def _stream(written: Written) -> TransactionSource:
-    return StreamLogs(connect_arguments(written.server), written.executed, timeout_seconds_max=30)
+    return ServerLogs(connect_arguments(written.server), written.executed, timeout_seconds_max=30)
 
 
 def _stream_by_function(written: Written) -> TransactionSource:
     arguments = connect_arguments(written.server)
-    return StreamLogs(
+    return ServerLogs(
         lambda: pymysql.connect(**arguments), written.executed, timeout_seconds_max=30
     )
 
@@ -95,6 +109,89 @@ def test_what_was_never_executed_is_not_there(source: TransactionSource) -> None
 def test_bytes_are_bounded(source: TransactionSource, written: Written) -> None:
     with pytest.raises(LimitExceeded, match="bytes_max = 100"):
         source.transactions_of(written.executed, bytes_max=100)
+
+
+# ---- transactions with their events
+
+
+def _bare(event: Event) -> tuple[object, ...]:
+    """What an event says, wherever it came from."""
+    return event.file, event.start, event.end, event.header, event.body
+
+
+def test_the_events_of_everything(source: TransactionSource, written: Written) -> None:
+    groups = list(source.events_of(written.executed))
+    assert [each.transaction for each in groups] == _all(written)
+    for path in written.files:
+        here = [each for each in groups if each.transaction.file == path.name]
+        for group in here:
+            assert isinstance(group.events[0].body, GtidLog)
+            assert group.events[0].start == group.transaction.start
+            assert group.events[-1].end == group.transaction.end
+            assert group.description == replace(
+                read_file_head(path).description, is_in_use=group.description.is_in_use
+            )
+        outside = [
+            _bare(event)
+            for group in here
+            for event in group.events
+            if event.header.end_log_pos  # what was in a payload has none
+        ]
+        in_groups = [
+            _bare(event)
+            for event in read_events(path)
+            if not isinstance(
+                event.body,
+                FormatDescription | PreviousGtids | Rotate | Stop | TransactionPayload,
+            )
+        ]
+        assert outside == in_groups
+
+
+def test_payloads_stand_opened(source: TransactionSource, written: Written) -> None:
+    compressed = [
+        event.start
+        for path in written.files
+        for event in read_events(path)
+        if isinstance(event.body, TransactionPayload)
+    ]
+    assert bool(compressed) == (written.server.version >= (8, 0))
+    opened = 0
+    for group in source.events_of(written.executed):
+        inside = [each for each in group.events if each.start in compressed]
+        if inside:
+            opened += 1
+            assert not any(isinstance(each.body, TransactionPayload) for each in group.events)
+            assert [type(each.body) for each in inside] == [Query, TableMap, Rows, Xid]
+    assert opened == len(compressed)
+
+
+def test_the_events_of_each_transaction(source: TransactionSource, written: Written) -> None:
+    everything = {
+        each.transaction.gtid: each for each in _memory(written).events_of(written.executed)
+    }
+    for gtid, expected in everything.items():
+        assert gtid is not None
+        assert [_same(each) for each in source.events_of(GtidSet.of(gtid))] == [_same(expected)]
+
+
+def _same(group: EventGroup) -> tuple[object, ...]:
+    return group.transaction, [_bare(each) for each in group.events]
+
+
+def test_no_events_of_what_is_not_there(source: TransactionSource) -> None:
+    assert list(source.events_of(GtidSet())) == []
+    assert list(source.events_of(GtidSet.parse(f"{FOREIGN}:999"))) == []
+
+
+def test_each_transactions_events_are_bounded(source: TransactionSource, written: Written) -> None:
+    largest = max(each.end - each.start for each in _all(written))
+    with pytest.raises(LimitExceeded, match="bytes_max = 100"):
+        list(source.events_of(written.executed, bytes_max=100))
+    assert len(list(source.events_of(written.executed, bytes_max=largest))) == len(_all(written))
+
+
+# ---- places that are not there
 
 
 @pytest.mark.parametrize(("file", "offset"), [("nowhere.000001", 0), (None, 1), (None, 10**8)])

@@ -1,0 +1,154 @@
+"""The ledger: one row per transaction of a log, as Arrow.
+
+1. Here are the columns, what a file's ledger is, and rows made of transactions that the decoder
+   has read. The fast way to the same rows is `ledger_window`; where that does not know what it
+   sees, it comes here.
+2. Positions count bytes of the file; `end` is exclusive, and `bytes` is `end - start`.
+3. What no server knows is null: no GTID, no clock before 5.7.6, no commit times before 8.0.1 or
+   where the origin was older (0 in the event), no version before 8.0.14 or where it was unknown
+   (UNKNOWN_SERVER_VERSION, 999999: the reference manual on original_server_version).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from binlog.errors import BinlogError
+from binlog.scan import LogHead
+from binlog.transactions import Transaction, TransactionKind
+
+KINDS: Final = tuple(kind.value for kind in TransactionKind)
+MICROSECONDS: Final = 1_000_000
+UNKNOWN_SERVER_VERSION: Final = 999_999
+
+_WORD: Final = pa.dictionary(pa.int32(), pa.string())
+_MOMENT: Final = pa.timestamp("us", tz="UTC")
+
+LEDGER_SCHEMA: Final = pa.schema(
+    [
+        pa.field("file", _WORD, nullable=False),
+        pa.field("uuid", _WORD),
+        pa.field("tag", _WORD),  # null where there is none
+        pa.field("gno", pa.int64()),
+        pa.field("kind", _WORD, nullable=False),  # TransactionKind's words
+        pa.field("start", pa.int64(), nullable=False),
+        pa.field("end", pa.int64(), nullable=False),
+        pa.field("bytes", pa.int64(), nullable=False),
+        # Of the server it was first committed on: replicas keep the origin's in their logs.
+        pa.field("server_id", pa.int64(), nullable=False),
+        # When the first event was logged, by the origin's clock, to the second.
+        pa.field("logged_at", _MOMENT, nullable=False),
+        pa.field("original_commit_at", _MOMENT),
+        pa.field("immediate_commit_at", _MOMENT),
+        pa.field("original_server_version", pa.int32()),  # 80036 is 8.0.36
+        pa.field("last_committed", pa.int64()),
+        pa.field("sequence_number", pa.int64()),
+        # The first error a statement ended with on the source; 0 if none did.
+        pa.field("error_code", pa.int32(), nullable=False),
+        # False: its end was not there yet, or never will be.
+        pa.field("is_complete", pa.bool_(), nullable=False),
+    ]
+)
+
+# On request. What a transaction did, made by binlog.digest; null where it cannot be made.
+DIGEST_FIELD: Final = pa.field("digest", pa.uint64())
+
+_TABLE: Final = pa.struct(
+    [
+        pa.field("schema", pa.string(), nullable=False),
+        pa.field("table", pa.string(), nullable=False),
+        pa.field("rows_written", pa.int64(), nullable=False),
+        pa.field("rows_updated", pa.int64(), nullable=False),
+        pa.field("rows_deleted", pa.int64(), nullable=False),
+    ]
+)
+# On request. `tables` is null where the content could not be read, and empty where no rows were
+# changed; `ddl` is the statement of a transaction of kind ddl, cut at STATEMENT_CHARACTERS_MAX.
+DETAIL_FIELDS: Final = (pa.field("tables", pa.list_(_TABLE)), pa.field("ddl", pa.string()))
+
+
+@dataclass(frozen=True, slots=True)
+class FileLedger:
+    """What one file holds. What was sound before an error is never lost.
+
+    `head` is None only where not even that could be read. `end` is the first byte not read: the
+    file's size, or where the event starts that was not whole or not sound.
+    """
+
+    file: str
+    head: LogHead | None
+    rows: pa.Table
+    end: int
+    error: BinlogError | None = None
+
+
+def ledger_schema(*, digests: bool = False, details: bool = False) -> pa.Schema:
+    """Return the columns of a ledger with what was asked for."""
+    schema = LEDGER_SCHEMA
+    for field in ((DIGEST_FIELD,) if digests else ()) + (DETAIL_FIELDS if details else ()):
+        schema = schema.append(field)
+    return schema
+
+
+def rows_of_transactions(transactions: Iterable[Transaction], *, details: bool = False) -> pa.Table:
+    """Make the rows of transactions that have been read: some 100,000 rows a second."""
+    schema = ledger_schema(details=details)
+    read = tuple(transactions)
+    columns = {field.name: _READERS[field.name] for field in schema}
+    arrays = [
+        pa.array([reader(each) for each in read], schema.field(name).type)
+        for name, reader in columns.items()
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _original_version(each: Transaction) -> int | None:
+    version = each.original_server_version
+    return None if version == UNKNOWN_SERVER_VERSION else version
+
+
+def _tables(each: Transaction) -> list[dict[str, Any]] | None:
+    if each.kind is TransactionKind.OTHER:
+        return None
+    return [
+        {
+            "schema": table.schema,
+            "table": table.table,
+            "rows_written": table.rows_written,
+            "rows_updated": table.rows_updated,
+            "rows_deleted": table.rows_deleted,
+        }
+        for table in each.tables
+    ]
+
+
+def _ddl(each: Transaction) -> str | None:
+    is_ddl = each.kind is TransactionKind.DDL and each.statements
+    return each.statements[0].sql if is_ddl else None
+
+
+_READERS: Final[Mapping[str, Callable[[Transaction], Any]]] = {
+    "file": lambda each: each.file,
+    "uuid": lambda each: str(each.gtid.tsid.uuid) if each.gtid else None,
+    "tag": lambda each: (each.gtid.tsid.tag or None) if each.gtid else None,
+    "gno": lambda each: each.gtid.gno if each.gtid else None,
+    "kind": lambda each: each.kind.value,
+    "start": lambda each: each.start,
+    "end": lambda each: each.end,
+    "bytes": lambda each: each.end - each.start,
+    "server_id": lambda each: each.server_id,
+    "logged_at": lambda each: each.timestamp_seconds * MICROSECONDS,
+    "original_commit_at": lambda each: each.original_commit_timestamp or None,
+    "immediate_commit_at": lambda each: each.immediate_commit_timestamp or None,
+    "original_server_version": _original_version,
+    "last_committed": lambda each: each.logical_last_committed,
+    "sequence_number": lambda each: each.logical_sequence_number,
+    "error_code": lambda each: each.error_code,
+    "is_complete": lambda each: each.is_complete,
+    "tables": _tables,
+    "ddl": _ddl,
+}

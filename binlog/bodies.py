@@ -189,7 +189,7 @@ def _xa_prepare(cursor: Cursor, _header: EventHeader, _format: FormatDescription
 
 
 def _table_map(cursor: Cursor, _header: EventHeader, _format: FormatDescription) -> TableMap:
-    """Table_map_event::Table_map_event, rows_event.cpp. The optional metadata stays unread."""
+    """Table_map_event::Table_map_event, rows_event.cpp. The optional metadata is kept unread."""
     table_id = cursor.integer(6, "the table id")
     cursor.integer(2, "the flags")
     schema = cursor.text(cursor.integer(1, "a length"), "the schema")
@@ -198,7 +198,15 @@ def _table_map(cursor: Cursor, _header: EventHeader, _format: FormatDescription)
     cursor.take(1, "the zero after the table")
     types = cursor.take(cursor.net_integer("the number of columns"), "the column types")
     metadata = cursor.take(cursor.net_integer("the metadata length"), "the column metadata")
-    return TableMap(table_id, schema, table, types, read_column_metadata(types, Cursor(metadata)))
+    return TableMap(
+        table_id=table_id,
+        schema=schema,
+        table=table,
+        column_types=types,
+        column_metadata=read_column_metadata(types, Cursor(metadata)),
+        nullable=cursor.take((len(types) + 7) // 8, "the bitmap of nullable columns"),
+        optional_metadata=cursor.rest(),
+    )
 
 
 def _rows(cursor: Cursor, header: EventHeader, _format: FormatDescription) -> Rows:

@@ -115,6 +115,10 @@ class TableMap:
     column_types: bytes
     # One entry per column: the metadata its type carries (rows_event.h), 0 if it carries none.
     column_metadata: tuple[int, ...]
+    # One bit per column, lowest first: may it be NULL? As the table was on its server.
+    nullable: bytes = b""
+    # From 8.0.1 on, not read yet: `table_metadata` reads it for those who need it.
+    optional_metadata: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ calc_field_size and max_display_length_for_field, libs/mysql/binlog/event/binary
 This file knows lengths only; what a value means is somebody else's business.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Literal
 
@@ -57,6 +57,19 @@ def count_rows(rows: Rows, table: TableMap) -> int:
 
     Raises `MalformedBody` (offset within `rows.images`) if the images do not fit the columns.
     """
+    count = sum(1 for _ in row_spans(rows, table))
+    before, after = rows.columns_before, rows.columns_after
+    is_logged = _present(before, table) or (after and _present(after, table))
+    return count if is_logged else 1
+
+
+def row_spans(rows: Rows, table: TableMap) -> Iterator[tuple[int, int]]:
+    """Give where each row's bytes begin and end in `rows.images`: an update's two images are one.
+
+    Rows of which no column was logged take no bytes, and are not given.
+
+    Raises `MalformedBody` (offset within `rows.images`) if the images do not fit the columns.
+    """
     assert rows.table_id == table.table_id
     cursor = Cursor(rows.images)
     if rows.column_count != len(table.column_types):
@@ -67,7 +80,6 @@ def count_rows(rows: Rows, table: TableMap) -> int:
     before = _present(rows.columns_before, table)
     after = _present(rows.columns_after, table) if rows.columns_after else None
     json_columns = table.column_types.count(JSON)
-    count = 0 if before or after else 1
     while cursor.remaining:
         start = cursor.at
         _skip_image(cursor, before)
@@ -77,8 +89,7 @@ def count_rows(rows: Rows, table: TableMap) -> int:
             _skip_image(cursor, after)
         if cursor.at == start:
             raise cursor.fail("a row image of no bytes")
-        count += 1
-    return count
+        yield start, cursor.at
 
 
 def _present(bitmap: bytes, table: TableMap) -> tuple[tuple[int, int], ...]:
@@ -90,14 +101,18 @@ def _skip_image(cursor: Cursor, columns: Iterable[tuple[int, int]]) -> None:
     columns = tuple(columns)
     nulls = cursor.take((len(columns) + 7) // 8, "the bitmap of NULLs")
     for at, (kind, metadata) in enumerate(columns):
-        if nulls[at >> 3] >> (at & 7) & 1:
-            continue
-        if kind in _FIXED_BYTES:
-            cursor.take(_FIXED_BYTES[kind], "a value")
-        elif kind in _SKIPS:
-            _SKIPS[kind](cursor, metadata)
-        else:
-            raise cursor.fail(f"expected a column type, found {kind}")
+        if not nulls[at >> 3] >> (at & 7) & 1:
+            skip_value(cursor, kind, metadata)
+
+
+def skip_value(cursor: Cursor, kind: int, metadata: int) -> None:
+    """Step over one value, its length included where it carries one. Raises `MalformedBody`."""
+    if kind in _FIXED_BYTES:
+        cursor.take(_FIXED_BYTES[kind], "a value")
+    elif kind in _SKIPS:
+        _SKIPS[kind](cursor, metadata)
+    else:
+        raise cursor.fail(f"expected a column type, found {kind}")
 
 
 def _skip_sized(cursor: Cursor, metadata: int) -> None:

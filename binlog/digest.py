@@ -1,0 +1,301 @@
+"""What of a transaction counts as its content, and a 64-bit digest of that.
+
+The digest is the same for the same transaction in the binary logs of its source and its replicas.
+
+1. What counts: of rows the schema, the table, what was done, the types of the columns with their
+   metadata, the bitmaps of logged columns, and the row images; of statements the text, the schema,
+   the error code, sql_mode, the client's character set, and the insert ids, random seeds, user
+   variables and file contents logged for it.
+2. What does not, because a replica writes its own: positions, lengths, checksums, table ids,
+   thread ids, times, XIDs, XA PREPARE events (the statements say it all), ROWS_QUERY, compression,
+   optional table metadata, BEGIN and COMMIT, and how rows are cut into events.
+3. Rows of one run (one table, one kind, one form, one after another) count in any order: a
+   replica that finds rows of a table without a key by a hash of them changes them in the order of
+   its own table (Rows_log_event::do_hash_scan_and_update, sql/log_event.cc).
+4. Two digests that differ are a question, not yet an answer: the two servers may have logged the
+   same work in different forms. binlog/compare.py looks closer.
+5. Plain Python; kernels/digest.py is its compiled twin, and tests hold the two together.
+"""
+
+import re
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from binlog.cursor import MalformedBody
+from binlog.event_types import EventType, RowKind
+from binlog.events import (
+    Event,
+    Incident,
+    Opaque,
+    Query,
+    Rows,
+    TableMap,
+    TransactionPayload,
+)
+from binlog.header import FLAG_IGNORABLE
+from binlog.row_images import row_spans
+
+# Parts of one transaction kept for a closer look; the digest covers all of them.
+PARTS_MAX: Final = 1_000
+
+_BITS = (1 << 64) - 1
+SEED: Final = 0x9E3779B97F4A7C15  # the golden ratio, an odd number without a pattern
+MULTIPLIER: Final = 0xD6E8FEB86659FD93
+FINISH_1: Final = 0xBF58476D1CE4E5B9  # of splitmix64
+FINISH_2: Final = 0x94D049BB133111EB
+NOTHING: Final = _BITS  # stands for a status variable that was not logged
+
+# What a part begins with. A row event's is ROWS plus its kind.
+STATEMENT, CONTEXT, INCIDENT, FILE, ROWS = 1, 2, 3, 4, 16
+KINDS: Final = {RowKind.WRITE: 0, RowKind.UPDATE: 1, RowKind.DELETE: 2}
+
+# The server writes these itself, and exactly so. A group that one server ends with COMMIT another
+# ends with an XID, if its table has another engine there.
+GROUP_WORDS: Final = frozenset({b"BEGIN", b"COMMIT", b"ROLLBACK"})
+_CONTEXT = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
+_FILE_BLOCKS = frozenset({EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK})
+_FILE_ID_BYTES = 4
+# LOAD DATA from a file names another temporary file on each server (EXECUTE_LOAD_QUERY).
+_FILE_NAME = re.compile(rb"(INFILE\s+)'(?:[^'\\]|\\.|'')*'", re.IGNORECASE | re.DOTALL)
+# Made anew on every member of a group (group replication): they say nothing about the content.
+_OF_EACH_MEMBER = frozenset({EventType.VIEW_CHANGE, EventType.TRANSACTION_CONTEXT})
+_WITHOUT_CONTENT = frozenset(
+    {EventType.XID, EventType.XA_PREPARE, EventType.ROWS_QUERY, EventType.IGNORABLE}
+)
+_HEADS = frozenset({EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED})
+
+
+def mix(state: int, word: int) -> int:
+    """Put one 64-bit word into a state. For a given word no two states give the same one."""
+    state = ((state ^ word) * MULTIPLIER) & _BITS
+    return state ^ state >> 32
+
+
+def mix_bytes(state: int, data: bytes) -> int:
+    """Put a length and the bytes behind it into a state, eight at a time, the last padded."""
+    state = mix(state, len(data))
+    whole = len(data) & ~7
+    for (word,) in struct.iter_unpack("<Q", data[:whole]):
+        state = mix(state, word)
+    if whole < len(data):
+        state = mix(state, int.from_bytes(data[whole:], "little"))
+    return state
+
+
+def finish(state: int) -> int:
+    """Spread what went in over all bits, so that sums of states keep them apart."""
+    state = ((state ^ state >> 30) * FINISH_1) & _BITS
+    state = ((state ^ state >> 27) * FINISH_2) & _BITS
+    return state ^ state >> 31
+
+
+@dataclass(frozen=True, slots=True)
+class StatementPart:
+    """One statement and what was logged for it: INTVAR, RAND, USER_VAR bodies, in order."""
+
+    schema: str
+    sql: bytes
+    error_code: int
+    sql_mode: int | None
+    charset_client: int | None
+    context: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowsPart:
+    """One run of rows: all of one kind, in one form, of one table.
+
+    `row_count` leaves out rows of which no column was logged: they take no bytes.
+    """
+
+    schema: str
+    table: str
+    kind: RowKind
+    form: int  # a hash of types, metadata, bitmaps and partiality: rows compare only within one
+    row_count: int
+    rows: int  # the sum of the rows' hashes
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentPart:
+    """The source's own word that its log has a hole here."""
+
+    number: int
+    message: str
+
+
+Part = StatementPart | RowsPart | IncidentPart
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The content of one transaction. `parts` are the first PARTS_MAX; `digest` covers all."""
+
+    # None if the content cannot be told; `unreadable` then says why.
+    digest: int | None
+    parts: tuple[Part, ...] = ()
+    is_cut: bool = False
+    unreadable: str = ""
+
+    def __post_init__(self) -> None:
+        assert (self.digest is None) == bool(self.unreadable)
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether nothing was done: injected, or filtered away."""
+        return self.digest is not None and not self.parts
+
+
+def content_of(events: Iterable[Event]) -> Content:
+    """Read the content of one whole transaction, given its events, with its payload opened."""
+    folder = _Folder()
+    for event in events:
+        if (reason := folder.add(event)) is not None:
+            return Content(None, unreadable=reason)
+    return folder.close()
+
+
+def digest_of(events: Iterable[Event]) -> int | None:
+    """Return the digest of one whole transaction; None if its content cannot be told."""
+    return content_of(events).digest
+
+
+@dataclass(slots=True)
+class _Run:
+    table: TableMap
+    kind: RowKind
+    form: int
+    row_count: int = 0
+    rows: int = 0
+
+
+class _Folder:
+    """Takes a transaction's events in order."""
+
+    def __init__(self) -> None:
+        self._state = SEED
+        self._parts: list[Part] = []
+        self._part_count = 0
+        self._maps: dict[int, TableMap] = {}
+        self._run: _Run | None = None
+        self._context: list[bytes] = []
+        self._file = bytearray()
+
+    def add(self, event: Event) -> str | None:
+        """Take one event; if the content cannot be told, say why."""
+        body, kind = event.body, event.header.type_code
+        match body:
+            case TableMap():
+                self._maps[body.table_id] = body
+            case Rows():
+                return self._add_rows(body)
+            case Query():
+                self._add_query(body)
+            case Incident():
+                self._end_run()
+                state = mix(mix(self._state, INCIDENT), body.number)
+                self._state = mix_bytes(state, body.message.encode())
+                self._keep(IncidentPart(body.number, body.message))
+            case Opaque() if kind in _CONTEXT:
+                self._end_run()
+                self._state = mix_bytes(mix(self._state, CONTEXT + (kind << 8)), body.body)
+                self._context.append(body.body)
+            case Opaque() if kind in _FILE_BLOCKS:
+                self._file += body.body[_FILE_ID_BYTES:]
+            case TransactionPayload():
+                return "compressed in a way that cannot be opened here"
+            case _ if kind in _HEADS or kind in _WITHOUT_CONTENT:
+                return None
+            case _ if kind in _OF_EACH_MEMBER:
+                return "a view change, which every member of a group writes for itself"
+            case Opaque() if not event.header.flags & FLAG_IGNORABLE:
+                return f"an event of type {kind}, whose content is not read"
+        return None
+
+    def close(self) -> Content:
+        """Say that this was the last event."""
+        self._end_run()
+        is_cut = self._part_count > len(self._parts)
+        return Content(finish(self._state), tuple(self._parts), is_cut=is_cut)
+
+    def _add_query(self, query: Query) -> None:
+        if query.sql in GROUP_WORDS:
+            return
+        self._end_run()
+        sql = query.sql
+        if self._file:
+            sql = _FILE_NAME.sub(rb"\1'a file'", sql)
+            self._state = mix_bytes(mix(self._state, FILE), bytes(self._file))
+            self._context.append(bytes(self._file))
+            self._file.clear()
+        state = mix(mix(self._state, STATEMENT), query.error_code)
+        state = mix(state, NOTHING if query.sql_mode is None else query.sql_mode)
+        state = mix(state, NOTHING if query.charset_client is None else query.charset_client)
+        self._state = mix_bytes(mix_bytes(state, query.schema.encode()), sql)
+        self._keep(
+            StatementPart(
+                schema=query.schema,
+                sql=sql,
+                error_code=query.error_code,
+                sql_mode=query.sql_mode,
+                charset_client=query.charset_client,
+                context=tuple(self._context),
+            )
+        )
+        self._context.clear()
+
+    def _add_rows(self, rows: Rows) -> str | None:
+        table = self._maps.get(rows.table_id)
+        if table is None:
+            # An event without rows only ends a statement (sql/log_event.cc).
+            return f"rows of table id {rows.table_id}, which has no name" if rows.images else None
+        form = form_of(rows, table)
+        run = self._run
+        if run is None or (run.kind, run.form) != (rows.kind, form):
+            self._end_run()
+            self._run = run = _Run(table, rows.kind, form)
+        try:
+            for start, end in row_spans(rows, table):
+                run.rows += finish(mix_bytes(SEED, rows.images[start:end]))
+                run.row_count += 1
+        except MalformedBody as error:
+            return f"rows of {table.schema}.{table.table}: {error.what}"
+        return None
+
+    def _end_run(self) -> None:
+        run, self._run = self._run, None
+        if run is None:
+            return
+        total = run.rows & _BITS
+        state = mix(mix(self._state, ROWS + KINDS[run.kind]), run.form)
+        self._state = mix(mix(state, run.row_count), total)
+        name = (run.table.schema, run.table.table)
+        self._keep(RowsPart(*name, run.kind, run.form, run.row_count, total))
+
+    def _keep(self, part: Part) -> None:
+        self._part_count += 1
+        if len(self._parts) < PARTS_MAX:
+            self._parts.append(part)
+
+
+def form_of(rows: Rows, table: TableMap) -> int:
+    """Hash what must be equal for row images to compare: the table, its columns, which are logged.
+
+    The bits of a bitmap beyond the last column are not looked at.
+    """
+    state = mix_bytes(mix_bytes(SEED, table.schema.encode()), table.table.encode())
+    state = mix_bytes(state, table.column_types)
+    for number in table.column_metadata:
+        state = mix(state, number)
+    for bitmap in (rows.columns_before, rows.columns_after):
+        state = mix_bytes(state, _masked(bitmap, rows.column_count))
+    return mix(state, int(rows.is_partial))
+
+
+def _masked(bitmap: bytes, columns: int) -> bytes:
+    used = columns & 7
+    if not bitmap or not used:
+        return bitmap
+    return bitmap[:-1] + bytes([bitmap[-1] & ((1 << used) - 1)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binlog.index import Search, Span, search_heads
@@ -123,6 +123,7 @@ _SETS = st.lists(st.integers(1, 12), max_size=3).map(
 )
 
 
+@settings(deadline=None)
 @given(
     contents=st.lists(_SETS, max_size=9),
     purged=_SETS,

@@ -9,7 +9,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from binlog.adapters.stream import Connect, fetch_transactions, read_transactions_at
+from binlog.adapters.stream import ServerLogs
 from binlog.errors import BinlogError
 from gtid import GtidSet, GtidSetTooLarge
 from repair.evidence import FailingEvent, NoSuchEvent, event_of, find_failing_event
@@ -67,8 +67,7 @@ def read_events(
                     finding,
                     source,
                     servers[finding.replica or ""],
-                    _way_to(targets[source.name], timeout_seconds_max),
-                    timeout_seconds_max,
+                    _logs_of(targets[source.name], timeout_seconds_max),
                 )
             except (BinlogError, GtidSetTooLarge) as error:
                 unread[finding.id] = f"{source.name}: {error}"
@@ -84,19 +83,16 @@ def _stopping(
     finding: Finding,
     source: ServerSnapshot,
     replica: ServerSnapshot,
-    way: Connect,
-    timeout_seconds_max: float,
+    logs: ServerLogs,
 ) -> FailingEvent | NoSuchEvent:
     channel = _channel(replica, finding)
     if channel is None or channel.applied_to is None:
         return NoSuchEvent(f"{replica.name} does not say where its applier stands")
     assert source.server_uuid is not None, "the caller has checked"
-    transactions = read_transactions_at(
-        way,
+    transactions = logs.transactions_from(
         file=channel.applied_to.file,
         position=channel.applied_to.position,
         transactions_max=LOOKED_AT_MAX,
-        timeout_seconds_max=timeout_seconds_max,
     )
     return find_failing_event(
         transactions,
@@ -112,19 +108,12 @@ def _in_hole(
     finding: Finding,
     source: ServerSnapshot,
     _replica: ServerSnapshot,
-    way: Connect,
-    timeout_seconds_max: float,
+    logs: ServerLogs,
 ) -> FailingEvent | NoSuchEvent | None:
     if finding.gtid_set.gtid_count > HOLE_READ_MAX:
         return NoSuchEvent(f"more than {HOLE_READ_MAX} transactions: not read")
     assert source.server_uuid is not None, "the caller has checked"
-    transactions = fetch_transactions(
-        way,
-        wanted=finding.gtid_set,
-        executed=source.gtid_executed or GtidSet(),
-        timeout_seconds_max=timeout_seconds_max,
-    )
-    for transaction in transactions:
+    for transaction in logs.transactions_of(finding.gtid_set):
         if transaction.error_code:
             return event_of(
                 transaction,
@@ -142,5 +131,8 @@ def _channel(replica: ServerSnapshot, finding: Finding) -> ChannelSnapshot | Non
     )
 
 
-def _way_to(target: ServerTarget, timeout_seconds_max: float) -> Connect:
-    return lambda: connect(target, timeout_seconds_max=timeout_seconds_max)
+def _logs_of(target: ServerTarget, timeout_seconds_max: float) -> ServerLogs:
+    return ServerLogs(
+        lambda: connect(target, timeout_seconds_max=timeout_seconds_max),
+        timeout_seconds_max=timeout_seconds_max,
+    )

@@ -42,14 +42,12 @@ def _files(written: Written) -> TransactionSource:
 
 
 def _stream(written: Written) -> TransactionSource:
-    return ServerLogs(connect_arguments(written.server), written.executed, timeout_seconds_max=30)
+    return ServerLogs(connect_arguments(written.server), timeout_seconds_max=30)
 
 
 def _stream_by_function(written: Written) -> TransactionSource:
     arguments = connect_arguments(written.server)
-    return ServerLogs(
-        lambda: pymysql.connect(**arguments), written.executed, timeout_seconds_max=30
-    )
+    return ServerLogs(lambda: pymysql.connect(**arguments), timeout_seconds_max=30)
 
 
 @pytest.fixture(params=[_memory, _files, _stream, _stream_by_function])

@@ -9,13 +9,11 @@ from typing import Any
 
 import pymysql
 import pytest
+from pymysql.constants import COMMAND
 
 from binlog.adapters.files import read_transactions
-from binlog.adapters.stream import (
-    SERVER_ID_BASE,
-    fetch_transactions,
-    read_transactions_at,
-)
+from binlog.adapters.stream import ServerLogs
+from binlog.adapters.stream_session import SERVER_ID_BASE
 from binlog.errors import (
     BinlogMisuse,
     CorruptBinlog,
@@ -29,7 +27,7 @@ from compose.native.command import Settings
 from compose.native.installation import Installation
 from compose.native.server import Server
 from gtid import GtidSet
-from tests.binlog.material import Written
+from tests.binlog.material import FOREIGN, Written
 from tests.binlog.material import connect_arguments as arguments
 
 
@@ -48,6 +46,10 @@ def lone_server(request: pytest.FixtureRequest) -> Iterator[Server]:
         yield server
 
 
+def _logs(server: Server, *, timeout_seconds_max: float = 30) -> ServerLogs:
+    return ServerLogs(arguments(server), timeout_seconds_max=timeout_seconds_max)
+
+
 def _executed(server: Server) -> GtidSet:
     return GtidSet.parse(server.value("@@GLOBAL.gtid_executed"))
 
@@ -62,12 +64,10 @@ def test_the_failing_view_is_found_where_the_replica_stopped(pair56: shapes.Pair
     assert failed.value.args[0] == 1050
     pair56.a.execute("INSERT INTO d.t VALUES (1)")
     status = _await_applier_error(pair56.b)
-    [failing] = read_transactions_at(
-        arguments(pair56.a),
+    [failing] = _logs(pair56.a).transactions_from(
         file=status["Relay_Source_Log_File"],
         position=int(status["Exec_Source_Log_Pos"]),
         transactions_max=1,
-        timeout_seconds_max=30,
     )
     assert failing.error_code == 1050
     assert failing.start == int(status["Exec_Source_Log_Pos"])
@@ -127,16 +127,9 @@ def test_a_server_without_gtids(request: pytest.FixtureRequest, fixture: str) ->
         )
         file, position = server.binary_log_position()
         from_file = tuple(read_transactions(server.datadir / file))
-        streamed = read_transactions_at(
-            arguments(server), file=file, position=4, transactions_max=99, timeout_seconds_max=30
-        )
+        streamed = _logs(server).transactions_at(file=file, position=4, transactions_max=99)
         with pytest.raises(DumpRefused) as refused:
-            fetch_transactions(
-                arguments(server),
-                wanted=GtidSet.parse("aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaff:1"),
-                executed=GtidSet.parse("aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaff:1-9"),
-                timeout_seconds_max=30,
-            )
+            _logs(server).transactions_of(GtidSet.parse(f"{FOREIGN}:1"))
     assert streamed == from_file
     assert [each.kind.value for each in from_file] == ["ddl", "ddl", "dml", "dml"]
     assert {each.gtid for each in from_file} == {None}
@@ -163,25 +156,31 @@ def test_purged_transactions_are_refused_in_the_servers_words(lone_server: Serve
     file, _ = lone_server.binary_log_position()
     lone_server.execute(f"PURGE BINARY LOGS TO '{file}'")
     with pytest.raises(DumpRefused) as refused:
-        fetch_transactions(
-            arguments(lone_server),
-            wanted=wanted,
-            executed=_executed(lone_server),
-            timeout_seconds_max=30,
-        )
+        _logs(lone_server).transactions_of(wanted)
     assert refused.value.code == 1236
     assert "purged" in refused.value.text
 
 
-def test_what_was_committed_since_is_left_out(lone_server: Server) -> None:
+def test_what_is_committed_meanwhile_is_left_out(lone_server: Server) -> None:
     before = _executed(lone_server)
     lone_server.execute("REPLACE INTO d.t VALUES (1, '')")
     executed = _executed(lone_server)
-    lone_server.execute("REPLACE INTO d.t VALUES (1, '')")
-    given = fetch_transactions(
-        arguments(lone_server), wanted=executed - before, executed=executed, timeout_seconds_max=30
-    )
-    assert [each.gtid for each in given] == list((executed - before).gtids())
+    wanted = executed - before
+    # The server has it not yet when it is asked what it has, and has it when it begins to send.
+    connection = pymysql.connect(**arguments(lone_server))
+    ask = connection._execute_command  # type: ignore[attr-defined]
+
+    def commit_first(command: int, sql: bytes | str) -> None:
+        if command == COMMAND.COM_BINLOG_DUMP_GTID:
+            lone_server.execute("REPLACE INTO d.t VALUES (1, '')")
+        ask(command, sql)
+
+    connection._execute_command = commit_first  # type: ignore[attr-defined]
+    logs = ServerLogs(lambda: connection, timeout_seconds_max=30)
+    unbounded = wanted | GtidSet.parse(f"{FOREIGN}:1")  # so that it does not stop at the last
+    given = logs.transactions_of(unbounded)
+    assert [each.gtid for each in given] == list(wanted.gtids())
+    assert _executed(lone_server) - executed
 
 
 def test_the_server_sends_only_what_is_wanted(lone_server: Server) -> None:
@@ -192,13 +191,7 @@ def test_the_server_sends_only_what_is_wanted(lone_server: Server) -> None:
     lone_server.execute("REPLACE INTO d.t VALUES (2, 'small')")
     wanted = _executed(lone_server) - before
     lone_server.execute(megabyte.format(3))
-    given = fetch_transactions(
-        arguments(lone_server),
-        wanted=wanted,
-        executed=_executed(lone_server),
-        bytes_max=100_000,
-        timeout_seconds_max=30,
-    )
+    given = _logs(lone_server).transactions_of(wanted, bytes_max=100_000)
     assert [each.gtid for each in given] == list(wanted.gtids())
 
 
@@ -206,39 +199,25 @@ def test_an_event_of_more_than_one_packet(lone_server: Server) -> None:
     """Packets hold 16 MiB - 1 bytes; the server sends a larger event in several."""
     before = _executed(lone_server)
     lone_server.execute("REPLACE INTO d.t VALUES (4, REPEAT('x', 33554432))")
-    executed = _executed(lone_server)
-    [large] = fetch_transactions(
-        arguments(lone_server), wanted=executed - before, executed=executed, timeout_seconds_max=30
-    )
+    wanted = _executed(lone_server) - before
+    [large] = _logs(lone_server).transactions_of(wanted)
     assert large.end - large.start > 33_554_432
     assert large.tables[0].rows_written == 1
     with pytest.raises(LimitExceeded):
-        fetch_transactions(
-            arguments(lone_server),
-            wanted=executed - before,
-            executed=executed,
-            bytes_max=20_000_000,
-            timeout_seconds_max=30,
-        )
+        _logs(lone_server).transactions_of(wanted, bytes_max=20_000_000)
 
 
 def test_nobody_takes_us_for_a_replica(lone_server: Server) -> None:
     """Two at once do not end each other; none of them is listed; all are gone afterwards."""
     before = _executed(lone_server)
     lone_server.execute(*["REPLACE INTO d.t VALUES (1, '')"] * 5)
-    executed = _executed(lone_server)
+    wanted = _executed(lone_server) - before
     listed: list[Any] = []
     given: list[int] = []
 
     def ask() -> None:
         for _ in range(10):
-            transactions = fetch_transactions(
-                arguments(lone_server),
-                wanted=executed - before,
-                executed=executed,
-                timeout_seconds_max=30,
-            )
-            given.append(len(transactions))
+            given.append(len(_logs(lone_server).transactions_of(wanted)))
 
     askers = [threading.Thread(target=ask) for _ in range(2)]
     for asker in askers:
@@ -256,9 +235,7 @@ def test_a_frozen_server_costs_its_timeout(lone_server: Server) -> None:
     lone_server.freeze()
     try:
         with pytest.raises(DumpTimedOut):
-            fetch_transactions(
-                arguments(lone_server), wanted=executed, executed=executed, timeout_seconds_max=0.3
-            )
+            _logs(lone_server, timeout_seconds_max=0.3).transactions_of(executed)
     finally:
         lone_server.thaw()
 
@@ -273,46 +250,39 @@ def test_a_server_that_freezes_in_the_middle_costs_the_timeout(lone_server: Serv
 
     try:
         with pytest.raises(DumpTimedOut, match=r"after 0\.3 s"):
-            fetch_transactions(
-                freeze_then_give, wanted=executed, executed=executed, timeout_seconds_max=0.3
-            )
+            ServerLogs(freeze_then_give, timeout_seconds_max=0.3).transactions_of(executed)
     finally:
         lone_server.thaw()
 
 
 def test_a_missing_privilege_is_named(lone_server: Server) -> None:
     with pytest.raises(DumpRefused) as refused:
-        read_transactions_at(
+        ServerLogs(
             {**arguments(lone_server), "user": "nobody", "password": "secret"},
-            file="binlog.000001",
-            position=4,
-            transactions_max=1,
             timeout_seconds_max=30,
-        )
+        ).transactions_at(file="binlog.000001", position=4, transactions_max=1)
     assert refused.value.code == 1227
     assert "secret" not in str(refused.value)
 
 
 def test_a_wrong_password_is_refused(lone_server: Server) -> None:
     with pytest.raises(DumpRefused) as refused:
-        read_transactions_at(
-            {**arguments(lone_server), "password": "wrong"},
-            file="binlog.000001",
-            position=4,
-            transactions_max=1,
-            timeout_seconds_max=30,
-        )
+        ServerLogs(
+            {**arguments(lone_server), "password": "wrong"}, timeout_seconds_max=30
+        ).transactions_at(file="binlog.000001", position=4, transactions_max=1)
     assert refused.value.code == 1045
 
 
 def test_positions_a_dump_cannot_name() -> None:
     for position in (3, 2**32):
         with pytest.raises(BinlogMisuse):
-            read_transactions_at(
-                {}, file="f", position=position, transactions_max=1, timeout_seconds_max=1
+            ServerLogs({}, timeout_seconds_max=1).transactions_at(
+                file="f", position=position, transactions_max=1
             )
     with pytest.raises(BinlogMisuse, match="timeout"):
-        read_transactions_at({}, file="f", position=4, transactions_max=1, timeout_seconds_max=0)
+        ServerLogs({}, timeout_seconds_max=0).transactions_at(
+            file="f", position=4, transactions_max=1
+        )
 
 
 def test_nobody_listens() -> None:
@@ -320,13 +290,9 @@ def test_nobody_listens() -> None:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     with pytest.raises(DumpBroken):
-        read_transactions_at(
-            {"host": "127.0.0.1", "port": port, "user": "root"},
-            file="f",
-            position=4,
-            transactions_max=1,
-            timeout_seconds_max=5,
-        )
+        ServerLogs(
+            {"host": "127.0.0.1", "port": port, "user": "root"}, timeout_seconds_max=5
+        ).transactions_at(file="f", position=4, transactions_max=1)
 
 
 class _FalseServer:
@@ -373,11 +339,6 @@ def test_answers_no_server_should_give(
     written97: Written, answer: bytes, error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error, match=text):
-        read_transactions_at(
-            _FalseServer(written97, answer),
-            file="binlog.000001",
-            position=4,
-            transactions_max=1,
-            timeout_seconds_max=5,
-            bytes_max=1_000_000,
+        ServerLogs(_FalseServer(written97, answer), timeout_seconds_max=5).transactions_from(
+            file="binlog.000001", position=4, transactions_max=1, bytes_max=1_000_000
         )

@@ -23,7 +23,7 @@ MAY_USE_OLD_WORDS = {
     "topology/rules/threads.py": "matches the texts of old servers",
     "compose/native/dialect.py": "options by which old servers are started",
     "compose/native/provision.py": "a privilege by its server's name",
-    "binlog/adapters/stream.py": "user variables and privileges by their server's names",
+    "binlog/adapters/stream_session.py": "user variables and privileges by their server's names",
     "repair/dialect.py": "the questions only the old status tables answer",
     "gtid_audit/commands/spark_submit.py": "an option of Spark's by Spark's name",
 }

@@ -1,0 +1,111 @@
+"""The packets of a dump, read one by one: each gives an event, the end, or the server's error.
+
+PyMySQL's own reader takes a packet of any size and waits the full timeout for each piece; this one
+looks at the length first and keeps to the bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from pymysql.connections import Connection
+
+from binlog.adapters.stream_session import Bounds, Connect, Dump, Wish, open_dump
+from binlog.errors import DumpBroken, DumpRefused
+from binlog.events import Event
+from binlog.scan import DumpDecoder
+
+# First byte of a packet: sql-common/client.cc.
+PACKET_OK, PACKET_EOF, PACKET_ERROR = 0x00, 0xFE, 0xFF
+EOF_BYTES_MAX = 8
+PACKET_BYTES_MAX = 0xFF_FFFF
+PACKET_HEAD_BYTES = 4
+
+
+def dump_events(
+    connect: Connect, wish: Wish, bounds: Bounds, *, renews: bool = False
+) -> Generator[Event, None, None]:
+    """Open, ask, and give the events until the server says that there are no more.
+
+    `renews` counts the time of `bounds` anew from each event.
+    """
+    with open_dump(connect, wish, bounds) as dump:
+        yield from _events(dump, bounds, renews=renews)
+
+
+def _events(dump: Dump, bounds: Bounds, *, renews: bool) -> Generator[Event, None, None]:
+    decoder = DumpDecoder(checksum=dump.checksum)
+    packets = _Packets(dump.connection, bounds)
+    while (raw := packets.next_event()) is not None:
+        yield decoder.decode(raw)
+        if renews:
+            bounds.renew()
+
+
+class _Packets:
+    """The answer to a dump, packet by packet."""
+
+    def __init__(self, connection: Connection[Any], bounds: Bounds) -> None:
+        self._socket = connection._sock  # type: ignore[attr-defined]  # noqa: SLF001
+        self._stream = connection._rfile  # type: ignore[attr-defined]  # noqa: SLF001
+        self._sequence = connection._next_seq_id  # type: ignore[attr-defined]  # noqa: SLF001
+        self._bounds = bounds
+
+    def next_event(self) -> bytes | None:
+        """Give the next event's bytes, or None at the end of the log. Raises DumpRefused."""
+        return event_in(self._next_packet())
+
+    def _next_packet(self) -> bytes:
+        """Read one packet; one of 16 MiB - 1 bytes goes on in the next."""
+        pieces: list[bytes] = []
+        while True:
+            head = self._receive(PACKET_HEAD_BYTES)
+            length = int.from_bytes(head[:3], "little")
+            if head[3] != self._sequence:
+                raise out_of_sequence(expected=self._sequence, found=head[3])
+            self._sequence = (self._sequence + 1) % 256
+            self._bounds.spend(PACKET_HEAD_BYTES + length)
+            pieces.append(self._receive(length))
+            if length < PACKET_BYTES_MAX:
+                return b"".join(pieces)
+
+    def _receive(self, count: int) -> bytes:
+        received = bytearray()
+        while len(received) < count:
+            self._socket.settimeout(self._bounds.seconds_left())
+            piece = self._stream.read1(count - len(received))
+            if not piece:
+                raise connection_closed()
+            received += piece
+        return bytes(received)
+
+
+def event_in(packet: bytes) -> bytes | None:
+    """Give the event in a packet, or None if it says that the log ends. Raises DumpRefused."""
+    if not packet:
+        raise DumpBroken("the server sent an empty packet")
+    if packet[0] == PACKET_OK:
+        return packet[1:]
+    if packet[0] == PACKET_EOF and len(packet) <= EOF_BYTES_MAX:
+        return None
+    if packet[0] == PACKET_ERROR:
+        raise _server_error(packet)
+    raise DumpBroken(f"the server sent a packet of unknown kind {packet[0]}")
+
+
+def out_of_sequence(*, expected: int, found: int) -> DumpBroken:
+    """Build (not raise) the error for a packet that is not the next."""
+    return DumpBroken(f"expected packet {expected}, found packet {found}")
+
+
+def connection_closed() -> DumpBroken:
+    """Build (not raise) the error for an answer that ends before its end."""
+    return DumpBroken("the server closed the connection before the answer was complete")
+
+
+def _server_error(packet: bytes) -> DumpRefused:
+    """Read an ERR packet: 0xff, the number, '#' and five letters of state, the text."""
+    code = int.from_bytes(packet[1:3], "little")
+    text = packet[9:] if packet[3:4] == b"#" else packet[3:]
+    return DumpRefused(code=code, text=text.decode("utf-8", errors="backslashreplace"))

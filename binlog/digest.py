@@ -54,15 +54,23 @@ KINDS: Final = {RowKind.WRITE: 0, RowKind.UPDATE: 1, RowKind.DELETE: 2}
 # The server writes these itself, and exactly so. A group that one server ends with COMMIT another
 # ends with an XID, if its table has another engine there.
 GROUP_WORDS: Final = frozenset({b"BEGIN", b"COMMIT", b"ROLLBACK"})
+# XA START, END, COMMIT, ROLLBACK, as the server writes them anew (5.7.7 and later).
+XA_WORD: Final = b"XA "
 _CONTEXT = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
 _FILE_BLOCKS = frozenset({EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK})
 _FILE_ID_BYTES = 4
 # LOAD DATA from a file names another temporary file on each server (EXECUTE_LOAD_QUERY).
 _FILE_NAME = re.compile(rb"(INFILE\s+)'(?:[^'\\]|\\.|'')*'", re.IGNORECASE | re.DOTALL)
-# Made anew on every member of a group (group replication): they say nothing about the content.
-_OF_EACH_MEMBER = frozenset({EventType.VIEW_CHANGE, EventType.TRANSACTION_CONTEXT})
+_OF_EACH_MEMBER = frozenset({EventType.VIEW_CHANGE})
 _WITHOUT_CONTENT = frozenset(
-    {EventType.XID, EventType.XA_PREPARE, EventType.ROWS_QUERY, EventType.IGNORABLE}
+    {
+        EventType.XID,
+        EventType.XA_PREPARE,
+        EventType.ROWS_QUERY,
+        EventType.IGNORABLE,
+        # What group replication certifies by, sent to the members.
+        EventType.TRANSACTION_CONTEXT,
+    }
 )
 _HEADS = frozenset({EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED})
 
@@ -138,6 +146,8 @@ class Content:
     parts: tuple[Part, ...] = ()
     is_cut: bool = False
     unreadable: str = ""
+    # A view change of group replication: every member writes its own under the same GTID.
+    is_of_each_member: bool = False
 
     def __post_init__(self) -> None:
         assert (self.digest is None) == bool(self.unreadable)
@@ -152,6 +162,8 @@ def content_of(events: Iterable[Event]) -> Content:
     """Read the content of one whole transaction, given its events, with its payload opened."""
     folder = _Folder()
     for event in events:
+        if event.header.type_code in _OF_EACH_MEMBER:
+            return Content(None, unreadable="a view change", is_of_each_member=True)
         if (reason := folder.add(event)) is not None:
             return Content(None, unreadable=reason)
     return folder.close()
@@ -208,8 +220,6 @@ class _Folder:
                 return "compressed in a way that cannot be opened here"
             case _ if kind in _HEADS or kind in _WITHOUT_CONTENT:
                 return None
-            case _ if kind in _OF_EACH_MEMBER:
-                return "a view change, which every member of a group writes for itself"
             case Opaque() if not event.header.flags & FLAG_IGNORABLE:
                 return f"an event of type {kind}, whose content is not read"
         return None
@@ -230,21 +240,22 @@ class _Folder:
             self._state = mix_bytes(mix(self._state, FILE), bytes(self._file))
             self._context.append(bytes(self._file))
             self._file.clear()
-        state = mix(mix(self._state, STATEMENT), query.error_code)
-        state = mix(state, NOTHING if query.sql_mode is None else query.sql_mode)
-        state = mix(state, NOTHING if query.charset_client is None else query.charset_client)
-        self._state = mix_bytes(mix_bytes(state, query.schema.encode()), sql)
-        self._keep(
-            StatementPart(
-                schema=query.schema,
-                sql=sql,
-                error_code=query.error_code,
-                sql_mode=query.sql_mode,
-                charset_client=query.charset_client,
-                context=tuple(self._context),
-            )
+        # A replica writes the frame of an XA transaction under settings of its own.
+        is_frame = sql.startswith(XA_WORD)
+        part = StatementPart(
+            schema="" if is_frame else query.schema,
+            sql=sql,
+            error_code=query.error_code,
+            sql_mode=None if is_frame else query.sql_mode,
+            charset_client=None if is_frame else query.charset_client,
+            context=tuple(self._context),
         )
         self._context.clear()
+        state = mix(mix(self._state, STATEMENT), part.error_code)
+        state = mix(state, NOTHING if part.sql_mode is None else part.sql_mode)
+        state = mix(state, NOTHING if part.charset_client is None else part.charset_client)
+        self._state = mix_bytes(mix_bytes(state, part.schema.encode()), sql)
+        self._keep(part)
 
     def _add_rows(self, rows: Rows) -> str | None:
         table = self._maps.get(rows.table_id)

@@ -8,7 +8,8 @@ from gtid_audit import engines
 from gtid_audit.cli import run
 from gtid_audit.exits import UsageProblem
 from gtid_audit.report import Engine
-from tests.gtid_audit.build import A, half_read, healthy, holed
+from tests.gtid_audit.build import half_read, healthy, holed
+from tests.snapshots import A
 from topology import audit as judging
 from topology.adapters.collect import CollectLimits
 from topology.adapters.collect_fleet import CollectionFailed

@@ -7,7 +7,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from gtid_audit.metrics import METRICS, AuditCollector
 from gtid_audit.report import Engine, report_of
 from gtid_audit.service import Finished
-from tests.gtid_audit.build import NOON, half_read, healthy, holed
+from tests.gtid_audit.build import half_read, healthy, holed
+from tests.snapshots import NOON
 from topology.audit import audit_cluster
 from topology.catalogue import CATALOGUE
 from topology.snapshot import ClusterSnapshot

@@ -3,7 +3,8 @@ from hypothesis import strategies as st
 
 from gtid import GtidSet, Tsid
 from gtid_audit.pictures import BAR_CELLS_MAX, Cell, arrows_of, bars_of
-from tests.gtid_audit.build import A, B, channel, cluster, half_read, healthy, holed, server
+from tests.gtid_audit.build import half_read, healthy, holed
+from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.snapshot import ThreadState
 
 
@@ -55,7 +56,7 @@ def test_arrows_say_what_is_not_as_it_should_be() -> None:
         ("a", "b", True, ()),
         ("b", "a", True, ()),
     ]
-    stopped = channel(
+    stopped = a_channel(
         "b",
         B,
         name="back",
@@ -66,7 +67,9 @@ def test_arrows_say_what_is_not_as_it_should_be() -> None:
         auto_position=False,
         lag_seconds=7,
     )
-    arrows = arrows_of(cluster(server("a", A, "", channels=(stopped,)), server("b", B, "")))
+    arrows = arrows_of(
+        a_cluster("pair", a_server("a", A, "", channels=(stopped,)), a_server("b", B, ""))
+    )
     assert [(arrow.flows, arrow.remarks) for arrow in arrows] == [
         (
             False,
@@ -83,6 +86,6 @@ def test_arrows_say_what_is_not_as_it_should_be() -> None:
 
 def test_sources_that_are_not_known() -> None:
     assert arrows_of(half_read())[0].remarks == ("source not read",)
-    outside = cluster(server("a", A, "", channels=(channel("elsewhere", B),)))
+    outside = a_cluster("pair", a_server("a", A, "", channels=(a_channel("elsewhere", B),)))
     assert arrows_of(outside)[0].source == "elsewhere.example:3306"
     assert arrows_of(outside)[0].remarks == ("outside this cluster",)

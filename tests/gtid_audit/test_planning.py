@@ -6,17 +6,21 @@ import pytest
 from gtid_audit.exits import UsageProblem
 from gtid_audit.plan_text import show_plan
 from gtid_audit.planning import Planned, ReadForPlan, make_plan
-from tests.gtid_audit.build import A, B, channel, cluster, half_read, healthy, holed, server
+from tests.gtid_audit.build import half_read, healthy, holed
+from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.audit import audit_cluster
 from topology.snapshot import ClusterSnapshot, ThreadState
 
 
 def failed() -> ClusterSnapshot:
     """An applier stopped on something that only a person can answer."""
-    stopped = channel("b", B, applier=ThreadState.STOPPED, applier_errno=1146, applier_error="no t")
-    return cluster(
-        server("a", A, f"{A}:1", channels=(stopped,)),
-        server("b", B, f"{A}:1", channels=(channel("a", A),)),
+    stopped = a_channel(
+        "b", B, applier=ThreadState.STOPPED, applier_errno=1146, applier_error="no t"
+    )
+    return a_cluster(
+        "pair",
+        a_server("a", A, f"{A}:1", channels=(stopped,)),
+        a_server("b", B, f"{A}:1", channels=(a_channel("a", A),)),
     )
 
 

@@ -5,7 +5,8 @@ import pytest
 from gtid_audit.output import printable, without_credentials, write_json
 from gtid_audit.report import Engine, report_of
 from gtid_audit.text import show_report
-from tests.gtid_audit.build import A, B, channel, cluster, half_read, healthy, holed, server
+from tests.gtid_audit.build import half_read, healthy, holed
+from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.audit import audit_cluster
 from topology.findings import Verdict
 from topology.snapshot import ClusterSnapshot, ThreadState
@@ -107,8 +108,10 @@ def test_a_server_cannot_steer_the_terminal_or_the_markup(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     evil = "\x1b]0;owned\x07 [bold]x[/bold] \u202egnp :smile:"
-    failed = channel("b", B, applier=ThreadState.STOPPED, applier_errno=1, applier_error=evil)
-    text = shown(capsys, cluster(server("a", A, "", channels=(failed,)), server("b", B, "")))
+    failed = a_channel("b", B, applier=ThreadState.STOPPED, applier_errno=1, applier_error=evil)
+    text = shown(
+        capsys, a_cluster("pair", a_server("a", A, "", channels=(failed,)), a_server("b", B, ""))
+    )
     assert "\\x1b]0;owned\\x07 [bold]x[/bold] \\u202egnp :smile:" in " ".join(text.split())
     assert "\x1b" not in text
 

@@ -12,7 +12,8 @@ from gtid import GtidSet
 from gtid_audit import engines
 from gtid_audit.cli import run
 from gtid_audit.trends_text import SPARKS_MAX, sparks
-from tests.gtid_audit.build import A, half_read, healthy, holed
+from tests.gtid_audit.build import half_read, healthy, holed
+from tests.snapshots import A
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
 pytestmark = pytest.mark.spark

@@ -11,7 +11,8 @@ from gtid_audit.metrics import METRICS
 from gtid_audit.report import AuditReport, Engine, report_of
 from gtid_audit.service import GRACE_SECONDS, AuditService
 from gtid_audit.web import Address, WebServer, parse_address
-from tests.gtid_audit.build import NOON, healthy
+from tests.gtid_audit.build import healthy
+from tests.snapshots import NOON
 from topology.audit import audit_cluster
 
 SOON = 30.0

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from gtid import GtidSet
 from repair.model import Model, ModelChannel, ModelServer
+from tests.snapshots import a_channel, a_server, an_unread
 from topology.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
@@ -92,35 +93,28 @@ def _reading(
 ) -> ServerSnapshot:
     at = _NOON + timedelta(seconds=phase)
     number = sorted(servers.servers).index(each.name)
-    bare = ServerSnapshot(
-        cluster="cluster",
-        name=each.name,
-        host="127.0.0.1",
-        port=3306 + number,
-        phase=phase,
-        read_started=at,
-        read_ended=at,
-    )
+    asked = {
+        "cluster": "cluster",
+        "host": "127.0.0.1",
+        "port": 3306 + number,
+        "phase": phase,
+        "read_started": at,
+        "read_ended": at,
+    }
     if each.name in quiet:
-        return bare
-    return ServerSnapshot(
-        cluster="cluster",
-        name=each.name,
-        host="127.0.0.1",
-        port=3306 + number,
-        phase=phase,
-        read_started=at,
-        read_ended=at,
+        return an_unread(each.name, **asked)
+    return a_server(
+        each.name,
+        each.server_uuid,
+        each.executed,
         server_clock=at,
-        server_uuid=each.server_uuid,
         server_id=1 + number,
         version=each.version,
-        gtid_executed=each.executed,
         gtid_purged=each.purged,
-        gtid_owned=GtidSet(),
         log_end=_END,
         channels=tuple(_channel(servers, one) for one in each.channels),
         uptime_seconds=1000 + phase,
+        **asked,
     )
 
 
@@ -128,24 +122,19 @@ def _channel(servers: Model, one: ModelChannel) -> ChannelSnapshot:
     source = servers[one.source] if one.source is not None else None
     names = sorted(servers.servers)
     stuck = one.is_stuck and one.running
-    return ChannelSnapshot(
+    return a_channel(
+        "elsewhere",
+        source.server_uuid if source else None,
         name=one.name,
         source_host="127.0.0.1" if source else "elsewhere",
         source_port=3306 + names.index(source.name) if source else 3306,
-        source_uuid=source.server_uuid if source else None,
         auto_position=one.auto_position,
         gtid_retrieved=one.retrieved | (source.executed if stuck and source else GtidSet()),
         receiver=ThreadState.RUNNING if one.running else ThreadState.STOPPED,
-        receiver_errno=0,
-        receiver_error="",
-        receiver_error_at="",
         applier=ThreadState.RUNNING if one.running and not stuck else ThreadState.STOPPED,
-        applier_errno=0,
         applier_error=STUCK_TEXT if stuck else "",
-        applier_error_at="",
         received_to=_END if one.running else _MIDDLE,
         applied_to=_MIDDLE,
-        lag_seconds=0,
     )
 
 

@@ -1,98 +1,23 @@
 """A small fleet with something of everything, and one Spark session for the whole run."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 from pyspark.sql import SparkSession
 
 from gtid import GtidSet
 from spark_audit.adapters.session import JavaMissing, local_session
+from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, an_unread
 from topology.adapters.parquet import write_snapshots
 from topology.snapshot import (
-    ChannelSnapshot,
     ClusterSnapshot,
-    LogPosition,
     ServerSnapshot,
     ThreadState,
     UnreadFact,
     UnreadReason,
 )
-from topology.version import ServerVersion, Vendor
-
-NOON = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
-A, B, C = (UUID(int=number << 120) for number in (0xAA, 0xBB, 0xCC))
-HERE = LogPosition.of(file="binlog.000003", position=4711)
-
-
-def a_server(name: str, uuid: UUID, executed: str, **facts: Any) -> ServerSnapshot:
-    server = ServerSnapshot(
-        cluster="to be said",
-        name=name,
-        host=f"{name}.example",
-        port=3306,
-        phase=1,
-        read_started=NOON,
-        read_ended=NOON + timedelta(milliseconds=40),
-        server_clock=NOON,
-        server_uuid=uuid,
-        server_id=uuid.bytes[0],
-        version=ServerVersion(9, 7, 4),
-        version_text="9.7.4",
-        vendor=Vendor.MYSQL,
-        uptime_seconds=86_400,
-        gtid_executed=GtidSet.parse(executed),
-        gtid_purged=GtidSet(),
-        gtid_owned=GtidSet(),
-        log_end=HERE,
-        channels=(),
-        binary_logs=(),
-        settings=(("gtid_mode", "ON"),),
-    )
-    return replace(server, **facts)
-
-
-def a_channel(source: str, uuid: UUID, **state: Any) -> ChannelSnapshot:
-    channel = ChannelSnapshot(
-        name="",
-        source_host=f"{source}.example",
-        source_port=3306,
-        source_uuid=uuid,
-        auto_position=True,
-        gtid_retrieved=GtidSet(),
-        receiver=ThreadState.RUNNING,
-        receiver_errno=0,
-        receiver_error="",
-        receiver_error_at="",
-        applier=ThreadState.RUNNING,
-        applier_errno=0,
-        applier_error="",
-        applier_error_at="",
-        received_to=HERE,
-        applied_to=HERE,
-        lag_seconds=0,
-    )
-    return replace(channel, **state)
-
-
-def a_cluster(cluster: str, *servers: ServerSnapshot) -> ClusterSnapshot:
-    """Read the same servers twice, seconds apart."""
-    first = tuple(replace(server, cluster=cluster) for server in servers)
-    later = timedelta(seconds=6)
-    last = tuple(
-        replace(
-            server,
-            phase=2,
-            read_started=server.read_started + later,
-            read_ended=server.read_ended + later,
-        )
-        for server in first
-    )
-    return ClusterSnapshot(cluster, first, last)
 
 
 def a_pair(
@@ -108,18 +33,10 @@ def a_pair(
 
 
 def unreadable(name: str) -> ServerSnapshot:
-    return ServerSnapshot(
-        cluster="to be said",
-        name=name,
-        host=f"{name}.example",
-        port=3306,
-        phase=1,
-        read_started=NOON,
-        read_ended=NOON + timedelta(seconds=5),
-        unread=(
-            UnreadFact("connection", UnreadReason.TIMEOUT, "no answer within 5 s: “hung”"),
-            UnreadFact("gtid_executed", UnreadReason.UNREACHABLE, ""),
-        ),
+    return an_unread(
+        name,
+        UnreadFact("connection", UnreadReason.TIMEOUT, "no answer within 5 s: “hung”"),
+        UnreadFact("gtid_executed", UnreadReason.UNREACHABLE, ""),
     )
 
 

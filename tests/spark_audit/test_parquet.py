@@ -33,7 +33,7 @@ def everything_under(directory: Path) -> list[str]:
 
 def test_what_is_written_is_read_back_in_order(tmp_path: Path, fleet: Fleet) -> None:
     run = write_snapshots(tmp_path, iter(fleet))
-    assert run == tmp_path / "day=2026-01-02" / "run=20260102T120011.000000Z"
+    assert run == tmp_path / "day=2026-01-02" / "run=20260102T120001.040000Z"
     assert everything_under(run) == [COMPLETE, PART]
     back = read_snapshots(tmp_path)
     assert back == tuple(sorted(fleet, key=lambda snapshot: snapshot.cluster))

@@ -25,7 +25,7 @@ from spark_audit.adapters.snapshot_source import (
 from spark_audit.adapters.source_options import Credentials, SourceOptions
 from spark_audit.judge import judge_records
 from spark_audit.schema import SNAPSHOTS
-from tests.spark_audit.conftest import A, a_cluster, a_server
+from tests.snapshots import A, a_cluster, a_server
 from topology.adapters.collect import CollectLimits
 from topology.adapters.collect_fleet import CollectionFailed
 from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table

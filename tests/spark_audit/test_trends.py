@@ -29,8 +29,8 @@ from spark_audit.trends import (
     interval_trend,
     retirements,
 )
+from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from tests.spark_audit.audits import UUID_A, a_finding, night, run_of
-from tests.spark_audit.conftest import A, B, a_channel, a_cluster, a_server
 from topology.adapters.columns import SNAPSHOT_SCHEMA, table_of_records
 from topology.findings import Finding
 from topology.records import finding_to_record, snapshot_to_record

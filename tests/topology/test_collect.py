@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from gtid import GtidSet
+from tests.snapshots import a_channel, a_server
 from topology.adapters.collect import CollectLimits, Reader, collect_cluster
 from topology.adapters.memory import MemoryReader, Prepared
 from topology.audit import audit_cluster
@@ -18,7 +19,6 @@ from topology.snapshot import (
     ChannelSnapshot,
     LogPosition,
     ServerSnapshot,
-    ThreadState,
     UnreadFact,
     UnreadReason,
 )
@@ -43,21 +43,11 @@ def place(position: int) -> LogPosition | None:
 
 
 def channel(source: str, *, retrieved: str = "", read_to: int = 1000) -> ChannelSnapshot:
-    return ChannelSnapshot(
-        name="",
+    return a_channel(
+        source,
+        UUIDS[source],
         source_host=source,
-        source_port=3306,
-        source_uuid=UUIDS[source],
-        auto_position=True,
         gtid_retrieved=gtids(retrieved),
-        receiver=ThreadState.RUNNING,
-        receiver_errno=0,
-        receiver_error="",
-        receiver_error_at="",
-        applier=ThreadState.RUNNING,
-        applier_errno=0,
-        applier_error="",
-        applier_error_at="",
         received_to=place(read_to),
         applied_to=None,
         lag_seconds=None,
@@ -65,21 +55,7 @@ def channel(source: str, *, retrieved: str = "", read_to: int = 1000) -> Channel
 
 
 def reading(name: str, executed: str, *channels: ChannelSnapshot) -> ServerSnapshot:
-    return ServerSnapshot(
-        cluster="",
-        name=name,
-        host="",
-        port=1,
-        phase=1,
-        read_started=NOON,
-        read_ended=NOON,
-        server_uuid=UUIDS[name],
-        gtid_executed=gtids(executed),
-        gtid_purged=GtidSet(),
-        gtid_owned=GtidSet(),
-        log_end=place(1000),
-        channels=channels,
-    )
+    return a_server(name, UUIDS[name], gtids(executed), log_end=place(1000), channels=channels)
 
 
 Answer = ServerSnapshot | UnreadFact | Exception | Prepared

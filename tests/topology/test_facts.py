@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gtid import GtidSet, Tsid
+from tests.snapshots import NOON, a_channel
 from topology.audit import EVERY_SERVER, audit_cluster, audit_or_unknown, unjudged
 from topology.facts import ClusterFacts, EdgeFacts, gather_facts, grave_differences
 from topology.findings import (
@@ -38,7 +39,6 @@ from topology.snapshot import (
 )
 
 LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=150)
-NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 NAMES = ("a", "b", "c")
 UUIDS = {name: UUID(int=ord(name)) for name in (*NAMES, "x")}
 
@@ -306,25 +306,7 @@ def test_an_empty_cluster_is_clean_and_has_no_time() -> None:
 def test_a_channel_that_points_at_its_own_server_is_no_edge_by_uuid() -> None:
     from topology.graph import build_graph
 
-    own = ChannelSnapshot(
-        name="",
-        source_host="elsewhere",
-        source_port=3306,
-        source_uuid=UUIDS["a"],
-        auto_position=True,
-        gtid_retrieved=GtidSet(),
-        receiver=ThreadState.STOPPED,
-        receiver_errno=0,
-        receiver_error="",
-        receiver_error_at="",
-        applier=ThreadState.STOPPED,
-        applier_errno=0,
-        applier_error="",
-        applier_error_at="",
-        received_to=None,
-        applied_to=None,
-        lag_seconds=None,
-    )
+    own = a_channel("elsewhere", UUIDS["a"])
     a = one(server_uuid=UUIDS["a"], channels=(own,))
     graph = build_graph(ClusterSnapshot("c", (a,), (a,)))
     assert (graph.edges, graph.outside) == ((), (("a", own),))

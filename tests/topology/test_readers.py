@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Protocol
-from uuid import UUID
 
 import pytest
 
@@ -14,20 +13,19 @@ from compose.native.installation import Installation
 from compose.native.server import Server
 from compose.native.shapes import Pair
 from gtid import Gtid, GtidSet
+from tests.snapshots import A, B, a_channel, a_server
 from topology.adapters.collect import Reader
 from topology.adapters.memory import MemoryReader, Prepared
 from topology.adapters.mysql import MysqlReader, parse_owned
 from topology.snapshot import (
     BinaryLog,
-    ChannelSnapshot,
-    LogPosition,
     ServerSnapshot,
     ThreadState,
     UnreadFact,
     UnreadReason,
 )
 from topology.target import Secret, ServerTarget
-from topology.version import ServerVersion, Vendor
+from topology.version import ServerVersion
 
 TIMEOUT_SECONDS_MAX = 5.0
 FACTS = (
@@ -57,50 +55,18 @@ class Case(Protocol):
 
 # -- in memory ------------------------------------------------------------------------------------
 
-A, B = UUID(int=0xA), UUID(int=0xB)
 TARGET = ServerTarget(name="a", host="127.0.0.1", port=3306, user="root")
-HERE = LogPosition.of(file="binlog.000002", position=157)
-CHANNEL = ChannelSnapshot(
-    name="",
-    source_host="127.0.0.1",
-    source_port=3307,
-    source_uuid=B,
-    auto_position=True,
-    gtid_retrieved=GtidSet.parse(f"{B}:1-9"),
-    receiver=ThreadState.RUNNING,
-    receiver_errno=0,
-    receiver_error="",
-    receiver_error_at="",
-    applier=ThreadState.RUNNING,
-    applier_errno=0,
-    applier_error="",
-    applier_error_at="",
-    received_to=HERE,
-    applied_to=HERE,
-    lag_seconds=0,
-)
 
 
 def answer() -> ServerSnapshot:
-    now = MemoryReader(TARGET, "c", {1: [Prepared(UnreadFact("x", UnreadReason.ERROR, ""))]})
-    return replace(
-        now.read(phase=1),
-        cluster="another",
-        name="another",
-        unread=(),
-        server_clock=now.read(phase=1).read_started,
-        server_uuid=A,
-        server_id=1,
-        version=ServerVersion(9, 7, 4),
-        version_text="9.7.4",
-        vendor=Vendor.MYSQL,
-        uptime_seconds=60,
-        gtid_executed=GtidSet.parse(f"{A}:1-20,{B}:1-9"),
+    retrieved = GtidSet.parse(f"{B}:1-9")
+    return a_server(
+        "another",
+        A,
+        f"{A}:1-20,{B}:1-9",
         gtid_purged=GtidSet.parse(f"{A}:1-10"),
-        gtid_owned=GtidSet(),
-        log_end=HERE,
-        channels=(CHANNEL,),
-        binary_logs=(BinaryLog("binlog.000002", 157, encrypted=False),),
+        channels=(a_channel("b", B, gtid_retrieved=retrieved),),
+        binary_logs=(BinaryLog("binlog.000003", 4711, encrypted=False),),
         settings=(("gtid_mode", "ON"), ("log_bin", "ON")),
     )
 

@@ -1,0 +1,248 @@
+"""A dump as windows: the events of many transactions, one behind the other, as they are in a file.
+
+1. Bytes go from the socket into one buffer and from there, without their packets, into another. No
+   Python object is made for a packet or an event, except for what opens or ends a file.
+2. A window holds events of one file. A dump may leave events out, so a place here is no place in
+   the file: `places` tells it.
+3. The buffers are as large as a window, or as the largest event if that is larger.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from binlog.adapters.stream_packets import (
+    PACKET_HEAD_BYTES,
+    connection_closed,
+    event_in,
+    out_of_sequence,
+)
+from binlog.adapters.stream_session import Bounds, Dump
+from binlog.errors import CorruptBinlog, LimitExceeded
+from binlog.events import FormatDescription
+from binlog.kernels.packets import (
+    CONTROL,
+    END,
+    EVENT,
+    EXPECTED,
+    FULL,
+    GOES_ON,
+    HERE,
+    LEFT,
+    MORE,
+    ODD,
+    POSITION,
+    READ,
+    RUNS,
+    SEQUENCE,
+    STATE_SIZE,
+    THERE,
+    unframe,
+)
+from binlog.scan import DumpDecoder
+
+WINDOW_BYTES: Final = 4 * 1024 * 1024
+RECEIVE_BYTES: Final = 512 * 1024
+_RUNS_MAX: Final = 65_536
+# Of a packet that is no event as much is read as is needed to say what it is.
+_WORDS_BYTES_MAX: Final = 4096
+# How long one wait may last before the caller is asked whether to go on, and how long events that
+# have come wait for others.
+_WAIT_SECONDS_MAX: Final = 0.2
+_SHORT_WAIT_SECONDS: Final = 0.02
+_NOWHERE: Final = -1
+
+
+class Pause(Enum):
+    """Why a window was not filled any further."""
+
+    FULL = "full"
+    FILE_ENDS = "the next event is in another file"
+    SILENCE = "nothing came for a while"
+    STOPPED = "the caller said so"
+    LOG_ENDS = "there are no more events"
+
+
+class Windows:
+    """The events of a dump that have come and were not yet taken."""
+
+    def __init__(
+        self,
+        dump: Dump,
+        bounds: Bounds,
+        *,
+        event_bytes_max: int,
+        stopped: Callable[[], bool],
+        window_bytes: int = WINDOW_BYTES,
+    ) -> None:
+        connection: Any = dump.connection
+        self.file = ""
+        self.description: FormatDescription | None = None
+        self._socket = connection._sock  # noqa: SLF001
+        self._bounds = bounds
+        self._stopped = stopped
+        self._event_bytes_max = event_bytes_max
+        self._decoder = DumpDecoder(checksum=dump.checksum)
+        self._described: FormatDescription | None = None
+        self._has_ended = False
+        self._received = np.empty(RECEIVE_BYTES, np.uint8)
+        self._view = self._received.data
+        self._received_end = self._drain(connection._rfile)  # noqa: SLF001
+        self._events = np.empty(window_bytes, np.uint8)
+        self._runs = np.empty((_RUNS_MAX, 2), np.int64)
+        self._state = np.zeros(STATE_SIZE, np.int64)
+        self._state[SEQUENCE] = connection._next_seq_id  # noqa: SLF001
+
+    @property
+    def events(self) -> NDArray[np.uint8]:
+        """The whole events here. The bytes stay where they are until the next `take`."""
+        return self._events[: self._whole()]
+
+    @property
+    def position(self) -> int:
+        """Where the dump stands in `file`."""
+        return int(self._state[POSITION])
+
+    def places(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Tell where in `file` the events stand that start at these offsets here."""
+        runs = self._runs[: self._state[RUNS]]
+        run = np.searchsorted(runs[:, HERE], offsets, side="right") - 1
+        found: NDArray[np.int64] = offsets - runs[run, HERE] + runs[run, THERE]
+        return found
+
+    def take(self, count: int) -> None:
+        """Drop the first `count` bytes, which end with an event."""
+        state = self._state
+        assert 0 <= count <= self._whole()
+        if not count:
+            return
+        runs = self._runs[: state[RUNS]]
+        kept = self._events[count : state[END]]
+        first = int(np.searchsorted(runs[:, HERE], count, side="right")) - 1
+        left = runs[first:].copy() if count < self._whole() else runs[:0]
+        left[:1, THERE] += count - left[:1, HERE]
+        left[:, HERE] = np.maximum(left[:, HERE] - count, 0)
+        self._runs[: len(left)] = left
+        self._events[: len(kept)] = kept.copy()
+        state[RUNS] = len(left)
+        state[END] -= count
+        state[EVENT] -= count
+
+    def fill(self) -> Pause:
+        """Receive until there is something to look at, or nothing more to come."""
+        self._open_file()
+        self._make_room()
+        state = self._state
+        while not self._has_ended:
+            answer = unframe(self._received, self._received_end, self._events, self._runs, state)
+            if answer == MORE:
+                if (pause := self._receive()) is not None:
+                    return pause
+            elif answer == FULL:
+                return Pause.FULL
+            elif answer in {CONTROL, ODD}:
+                self._look_at_event()
+                if answer == ODD:
+                    raise CorruptBinlog(
+                        file=self.file,
+                        position=self.position,
+                        what="an event that cannot be placed",
+                    )
+                if not state[END]:
+                    self._open_file()
+                elif (self.file, self.description) != (self._decoder.file, self._described):
+                    return Pause.FILE_ENDS
+            elif not self._look_at_packet():
+                self._has_ended = True
+        return Pause.LOG_ENDS
+
+    # ---- leaves
+
+    def _whole(self) -> int:
+        state = self._state
+        is_partial = state[LEFT] or state[GOES_ON]
+        return int(state[EVENT] if is_partial else state[END])
+
+    def _open_file(self) -> None:
+        """Go over to the file that the last events without a place here have named."""
+        if (self.file, self.description) != (self._decoder.file, self._described):
+            assert not self._whole(), "what is left of a file is taken before the next begins"
+            self.file, self.description = self._decoder.file, self._described
+
+    def _make_room(self) -> None:
+        """Have more room where the last window could not be taken, or not much of it."""
+        state = self._state
+        needed = int(state[END] + state[LEFT])
+        if 2 * needed > len(self._events):
+            if needed > self._event_bytes_max:
+                raise LimitExceeded(name="transaction_bytes_max", limit=self._event_bytes_max)
+            larger = np.empty(2 * max(needed, len(self._events)), np.uint8)
+            larger[: state[END]] = self._events[: state[END]]
+            self._events = larger
+        if 2 * state[RUNS] > len(self._runs):
+            self._runs = np.concatenate((self._runs, np.empty_like(self._runs)))
+
+    def _receive(self) -> Pause | None:
+        """Wait for more bytes; say why none came."""
+        if self._stopped():
+            return Pause.STOPPED
+        left = self._received[self._state[READ] : self._received_end]
+        self._received[: len(left)] = left.copy()
+        self._received_end = len(left)
+        self._state[READ] = 0
+        wait = _SHORT_WAIT_SECONDS if self._state[END] else _WAIT_SECONDS_MAX
+        self._socket.settimeout(min(self._bounds.seconds_left(), wait))
+        try:
+            count = self._socket.recv_into(self._view[self._received_end :])
+        except TimeoutError:
+            self._bounds.seconds_left()
+            return Pause.SILENCE
+        if not count:
+            raise connection_closed()
+        self._received_end += count
+        self._bounds.renew()
+        return None
+
+    def _look_at_event(self) -> None:
+        """Have the decoder read the last event, which is not kept."""
+        state = self._state
+        raw = self._events[state[EVENT] : state[END]].tobytes()
+        self._decoder.position = self.position
+        event = self._decoder.decode(raw)
+        if isinstance(event.body, FormatDescription):
+            self._described = event.body
+        state[END] = state[EVENT]
+        state[POSITION] = self._decoder.position
+        state[EXPECTED] = _NOWHERE
+
+    def _look_at_packet(self) -> bool:
+        """Read a packet that is no event; False if it says that the log ends."""
+        head = self._words(PACKET_HEAD_BYTES)
+        length = int.from_bytes(head[:3], "little")
+        if head[3] != self._state[SEQUENCE]:
+            raise out_of_sequence(expected=int(self._state[SEQUENCE]), found=head[3])
+        packet = self._words(PACKET_HEAD_BYTES + min(length, _WORDS_BYTES_MAX))
+        return event_in(packet[PACKET_HEAD_BYTES:]) is not None
+
+    def _words(self, count: int) -> bytes:
+        """Give the next bytes received, without going over them."""
+        while self._received_end - self._state[READ] < count:
+            self._receive()
+        start = self._state[READ]
+        return self._received[start : start + count].tobytes()
+
+    def _drain(self, stream: Any) -> int:  # noqa: ANN401 - PyMySQL's reader has no type
+        """Take what PyMySQL has read ahead of us, if anything; the rest we read past it."""
+        self._socket.settimeout(0)
+        with suppress(BlockingIOError, ssl.SSLWantReadError):
+            ahead = stream.read1(RECEIVE_BYTES) or b""
+            self._received[: len(ahead)] = np.frombuffer(ahead, np.uint8)
+            return len(ahead)
+        return 0

@@ -1,0 +1,133 @@
+"""Log files as they are compared with another server's: see `binlog.reuse.ComparedLogs`.
+
+1. Files do not say which server's they are; but what a server commits itself carries the server_id
+   of the file's own format description, and what it received that of its origin.
+2. Where a transaction lies is told by the ledger of its file; only those that are compared are
+   decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binlog.adapters.compression import find_decompressor
+from binlog.adapters.files import CHUNK_BYTES, read_events, read_file_head
+from binlog.adapters.ledger_files import ledger_of_file
+from binlog.compare import Version
+from binlog.errors import BinlogMisuse
+from binlog.events import Event
+from binlog.index import search_heads
+from binlog.ledger_sets import gtids_of, rows_in
+from binlog.reuse import Start, Unread
+from binlog.scan import BYTES_MAX, EventGroup, LogHead, group_events, scan_events
+from gtid import Gtid, GtidSet
+
+
+class FilesCompared:
+    """The files of one server, in the order of the logs."""
+
+    def __init__(self, name: str, paths: Iterable[Path]) -> None:
+        self._name = name
+        self._paths = tuple(paths)
+        if not self._paths:
+            raise BinlogMisuse("no files to compare")
+        self._heads: dict[int, LogHead] = {}
+        self._ledger: tuple[int, pa.Table] | None = None
+
+    @property
+    def name(self) -> str:
+        """Return what the files are called together."""
+        return self._name
+
+    def starts(self) -> Iterator[Start | Unread]:
+        """Give the starts, the latest first."""
+        for number in reversed(range(len(self._paths))):
+            if created := self._created_at(number):
+                yield Start(self._paths[number].name, created)
+
+    def own_since(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
+        """Give the server's own transactions of one run, in the order of the logs."""
+        gtids = self._own(self._number_of(start.file))
+        while window := GtidSet.of(islice(gtids, next(sizes))):
+            yield window
+
+    def unheld(self, wanted: GtidSet) -> GtidSet:
+        """Return what was logged before the first of the files."""
+        return wanted & (self._head(0).previous_gtids or GtidSet())
+
+    def versions_of(self, wanted: GtidSet) -> Mapping[Gtid, Version]:
+        """Read the transactions that are there."""
+        found = search_heads(
+            wanted,
+            file_count=len(self._paths),
+            previous_gtids_of=lambda number: self._head(number).previous_gtids,
+        )
+        return {
+            group.transaction.gtid: Version.of(group)
+            for span in found.spans
+            for number in range(span.first, span.end)
+            for group in self._groups(number, span.gtids)
+            if group.transaction.gtid is not None
+        }
+
+    def _groups(self, number: int, wanted: GtidSet) -> Iterator[EventGroup]:
+        rows = self._rows(number)
+        rows = rows.filter(pa.array(rows_in(rows, wanted)))
+        path, decompress = self._paths[number], find_decompressor()
+        description = next(read_events(path))
+        for start, end in zip(rows["start"].to_pylist(), rows["end"].to_pylist(), strict=True):
+            events: Iterator[Event] = scan_events(
+                _bytes_of(path, start, end),
+                file=path.name,
+                position=start,
+                description=self._head(number).description,
+            )
+            yield from group_events(
+                chain((description,), events), wanted, decompress=decompress, bytes_max=BYTES_MAX
+            )
+
+    def _own(self, number: int) -> Iterator[Gtid]:
+        """Give what the server itself committed from a file on, until its next start."""
+        for later in range(number, len(self._paths)):
+            if later > number and self._created_at(later):
+                return
+            rows = self._rows(later)
+            server_id = next(read_events(self._paths[later])).header.server_id
+            is_own = pc.and_(pc.equal(rows["server_id"], server_id), pc.is_valid(rows["gno"]))
+            own = rows.filter(is_own)
+            for at in range(own.num_rows):
+                yield from gtids_of(own.slice(at, 1)).gtids()
+
+    def _rows(self, number: int) -> pa.Table:
+        """Return the ledger of one file; the last that was asked for is kept."""
+        if self._ledger is None or self._ledger[0] != number:
+            ledger = ledger_of_file(self._paths[number])
+            if ledger.error is not None:
+                raise ledger.error
+            self._ledger = number, ledger.rows
+        return self._ledger[1]
+
+    def _created_at(self, number: int) -> int:
+        return self._head(number).description.created_at_seconds
+
+    def _head(self, number: int) -> LogHead:
+        if number not in self._heads:
+            self._heads[number] = read_file_head(self._paths[number])
+        return self._heads[number]
+
+    def _number_of(self, file: str) -> int:
+        return next(at for at, path in enumerate(self._paths) if path.name == file)
+
+
+def _bytes_of(path: Path, start: int, end: int) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        file.seek(start)
+        left = end - start
+        while left and (chunk := file.read(min(CHUNK_BYTES, left))):
+            left -= len(chunk)
+            yield chunk

@@ -1,0 +1,241 @@
+"""Tells whether two logs hold the same transaction under the same GTID.
+
+1. Three answers, and never a false alarm: the same, different, or not to be told. Servers may log
+   the same work in different forms (statements or rows, full or minimal images, partial JSON, more
+   columns on a replica, filters, rewritten schemas): then the forms say nothing.
+2. The moment of the first commit (original_commit_timestamp, 8.0.1 and later) is handed down from
+   server to server to the microsecond. Where both logs have it, equal moments mean one commit, and
+   different ones two. Two with equal content are told apart: a transaction redone under its GTID,
+   or a number reused for the same work. The rows agree.
+3. An empty transaction is a word of somebody's: "declared done", or a filter's. It is told apart.
+4. Pure: it is given transactions and their content; adapters read them.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from itertools import groupby
+
+from binlog.digest import Content, IncidentPart, RowsPart, StatementPart, content_of
+from binlog.errors import BinlogMisuse
+from binlog.scan import EventGroup
+from binlog.transactions import Transaction, TransactionKind
+from gtid import Gtid
+
+
+class Agreement(Enum):
+    """Whether two logs hold one transaction under one GTID."""
+
+    SAME = "same"
+    TWICE = "committed twice, with equal content"
+    DIFFERENT = "different"
+    UNKNOWN = "not to be told"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A transaction as one log has it."""
+
+    transaction: Transaction
+    content: Content
+
+    @classmethod
+    def of(cls, group: EventGroup) -> "Version":
+        """Take what is compared from a transaction and its events."""
+        if not group.transaction.is_complete:
+            return cls(group.transaction, Content(None, unreadable="its end is not in the log"))
+        return cls(group.transaction, content_of(group.events))
+
+    @property
+    def committed_at(self) -> int | None:
+        """Return the moment of the first commit, in microseconds since 1970; None if unknown.
+
+        A source older than 8.0.1 hands none down, and a later server then writes 0.
+        """
+        return self.transaction.original_commit_timestamp or None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One GTID in two logs, and what they say of it.
+
+    `is_proved`: the commits were two, which no way of logging explains. `reason` says what decided.
+    """
+
+    left: Version
+    right: Version
+    agreement: Agreement
+    is_proved: bool
+    reason: str
+
+    def __post_init__(self) -> None:
+        if self.left.transaction.gtid is None or self.gtid != self.right.transaction.gtid:
+            raise BinlogMisuse("only transactions of one GTID are compared")
+
+    @property
+    def gtid(self) -> Gtid:
+        """Return the GTID that both carry."""
+        gtid = self.left.transaction.gtid
+        assert gtid is not None, "the constructor has looked"
+        return gtid
+
+    @property
+    def has_one_empty(self) -> bool:
+        """Tell whether exactly one of the two does nothing."""
+        return self.left.content.is_empty != self.right.content.is_empty
+
+
+def compare_versions(left: Version, right: Version) -> Comparison:
+    """Judge one GTID in two logs."""
+    agreement, is_proved, reason = _judged(left, right)
+    return Comparison(left, right, agreement, is_proved, reason)
+
+
+def _judged(left: Version, right: Version) -> tuple[Agreement, bool, str]:
+    if left.content.is_of_each_member or right.content.is_of_each_member:
+        return Agreement.SAME, False, "a view change, which every member of a group logs for itself"
+    moments = {left.committed_at, right.committed_at}
+    is_dated = None not in moments
+    if left.content.digest is not None and left.content.digest == right.content.digest:
+        if len(moments) == 1 or not is_dated:
+            return Agreement.SAME, False, "the content is equal"
+        return Agreement.TWICE, True, "committed at two moments, and the content is equal"
+    agreement, why = _contents(left, right)
+    if not is_dated:
+        return agreement, False, why
+    if len(moments) == 1:
+        if agreement is Agreement.DIFFERENT:
+            return agreement, False, f"one commit by its time, and {why}"
+        return Agreement.SAME, False, f"one commit by its time, though {why}"
+    if agreement is Agreement.DIFFERENT or left.content.is_empty != right.content.is_empty:
+        return Agreement.DIFFERENT, True, f"committed at two moments, and {why}"
+    # Two commits for sure; that they did different things is not.
+    return Agreement.DIFFERENT, False, f"committed at two moments, though {why}"
+
+
+def _contents(left: Version, right: Version) -> tuple[Agreement, str]:
+    """Say whether contents with different digests differ, or were only logged differently."""
+    for version in (left, right):
+        if version.content.digest is None:
+            why = f"the content of one cannot be read ({version.content.unreadable})"
+            return Agreement.UNKNOWN, why
+    if left.content.is_empty or right.content.is_empty:
+        return Agreement.UNKNOWN, "one of them is empty"
+    kinds = {left.transaction.kind, right.transaction.kind}
+    if len(kinds) > 1 and kinds & {TransactionKind.DDL, TransactionKind.INCIDENT}:
+        return (
+            Agreement.DIFFERENT,
+            f"one is {' and the other '.join(sorted(k.value for k in kinds))}",
+        )
+    statements = _statements(left.content), _statements(right.content)
+    rows = _runs(left.content), _runs(right.content)
+    if len(statements[0]) != len(statements[1]) and (rows[0] or rows[1]):
+        return Agreement.UNKNOWN, "one was logged as statements and the other as rows"
+    agreement, why = _compare_statements(*statements)
+    if agreement is Agreement.DIFFERENT:
+        return agreement, why
+    by_rows = _compare_rows(*rows)
+    if by_rows is not None:
+        return by_rows
+    if agreement is Agreement.UNKNOWN:
+        return agreement, why
+    if left.content.is_cut or right.content.is_cut:
+        return Agreement.UNKNOWN, "they differ only beyond what is kept of so many statements"
+    return _rest(left.content, right.content)
+
+
+def _rest(left: Content, right: Content) -> tuple[Agreement, str]:
+    """Statements and runs are pairwise equal: what is left is what stands between, or incidents."""
+    if _incidents(left) != _incidents(right):
+        return Agreement.DIFFERENT, "the incidents differ"
+    return Agreement.UNKNOWN, "they have the same parts in another order"
+
+
+def _incidents(content: Content) -> list[IncidentPart]:
+    return [part for part in content.parts if isinstance(part, IncidentPart)]
+
+
+def _statements(content: Content) -> list[StatementPart]:
+    return [part for part in content.parts if isinstance(part, StatementPart)]
+
+
+# Statements that a server writes anew in its own words: accounts, with hashes for passwords.
+_REWORDED = (b"CREATE USER", b"ALTER USER", b"DROP USER", b"GRANT", b"REVOKE", b"SET PASSWORD")
+
+
+def _compare_statements(
+    left: list[StatementPart], right: list[StatementPart]
+) -> tuple[Agreement, str]:
+    if len(left) != len(right):
+        return Agreement.DIFFERENT, "the statements differ in number"
+    doubt = None
+    for ours, theirs in zip(left, right, strict=True):
+        if ours.sql != theirs.sql:
+            if not _is_reworded(ours.sql, theirs.sql):
+                return Agreement.DIFFERENT, "the statements differ"
+            doubt = "a statement is worded differently"
+        elif (ours.context, ours.error_code) != (theirs.context, theirs.error_code):
+            return Agreement.DIFFERENT, "what was logged with a statement differs"
+        elif ours != theirs:
+            doubt = "a statement ran under other settings"
+    if doubt is not None:
+        return Agreement.UNKNOWN, doubt
+    return Agreement.SAME, "the statements are equal"
+
+
+def _is_reworded(left: bytes, right: bytes) -> bool:
+    """Tell whether two servers may have logged one statement as these two."""
+    for word in _REWORDED:
+        if left.upper().startswith(word) and right.upper().startswith(word):
+            return True
+    return _plain(left) == _plain(right)
+
+
+def _plain(sql: bytes) -> bytes:
+    """Leave out what a server may add or change when it writes a statement itself."""
+    sql = sql.replace(b"/* generated by server */", b"").replace(b"`", b"")
+    return b" ".join(sql.split())
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Neighbouring parts of one table and kind: minimal images cut more runs than full ones."""
+
+    schema: str
+    table: str
+    kind: str
+    parts: tuple[RowsPart, ...]
+
+    @property
+    def work(self) -> tuple[str, str, str]:
+        return self.schema, self.table, self.kind
+
+
+def _runs(content: Content) -> list[_Run]:
+    rows = [part for part in content.parts if isinstance(part, RowsPart)]
+    grouped = groupby(rows, key=lambda part: (part.schema, part.table, part.kind.value))
+    return [_Run(*key, tuple(parts)) for key, parts in grouped]
+
+
+def _compare_rows(left: list[_Run], right: list[_Run]) -> tuple[Agreement, str] | None:
+    """Compare the runs of rows; None if they are equal."""
+    if [run.work for run in left] != [run.work for run in right]:
+        return _compare_tables(left, right)
+    doubt = False
+    for ours, theirs in zip(left, right, strict=True):
+        if [part.form for part in ours.parts] != [part.form for part in theirs.parts]:
+            doubt = True
+        elif ours.parts != theirs.parts:
+            return Agreement.DIFFERENT, f"the rows of {ours.schema}.{ours.table} differ"
+    return (Agreement.UNKNOWN, "the rows were logged in different forms") if doubt else None
+
+
+def _compare_tables(left: list[_Run], right: list[_Run]) -> tuple[Agreement, str]:
+    """Tell whether other tables, or other work on them, can be a replica's doing."""
+    tables = [{(run.schema, run.table) for run in runs} for runs in (left, right)]
+    if tables[0] == tables[1]:
+        return Agreement.DIFFERENT, "what was done to the tables differs"
+    if tables[0] < tables[1] or tables[1] < tables[0]:
+        return Agreement.UNKNOWN, "one leaves out tables, as a filter does"
+    if {name for _, name in tables[0]} == {name for _, name in tables[1]}:
+        return Agreement.UNKNOWN, "only the schemas differ, as a rewrite does"
+    return Agreement.DIFFERENT, "the tables differ"

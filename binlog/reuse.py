@@ -1,0 +1,172 @@
+"""Looks where a number may have been given twice: at what a server wrote first after each start.
+
+1. A server that lost the tail of its log gives the lost numbers again, beginning with the first
+   transaction of its own after the start: automatic GNOs are the smallest free ones
+   (Gtid_state::get_automatic_gno, sql/rpl_gtid_state.cc). So the first of its own transactions
+   after each start decide; where they differ from what the other log holds under the same GTIDs,
+   the search goes on until they agree again.
+2. A start begins a log: its format description has the moment of creation, which a log begun by
+   rotation has not (Format_description_log_event::created, sql/log_event.h). RESET begins one too.
+3. What cannot be read is said, with the reason. It is never taken for agreement.
+4. Pure: what there is to read, and how, is told by `ComparedLogs`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from binlog.compare import Agreement, Comparison, Version, compare_versions
+from binlog.errors import BinlogError
+from gtid import Gtid, GtidSet
+
+# Own transactions compared first after a start, and the most that are compared if they go on to
+# differ. A lost tail is what was not synced: at most some seconds' work.
+FIRST_COMPARED: Final = 8
+COMPARED_MAX: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A server's start, as its logs show it: the log that began then."""
+
+    file: str
+    # Seconds since 1970, by the server's clock.
+    started_at_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What of a log could not be read, and so says nothing."""
+
+    log: str
+    reason: str
+
+
+class ComparedLogs(Protocol):
+    """The logs of one server, as far as they are compared. Every method may raise BinlogError."""
+
+    @property
+    def name(self) -> str:
+        """Return what the server, or the folder of files, is called."""
+
+    def starts(self) -> Iterator[Start | Unread]:
+        """Give the starts to be looked at, the latest first."""
+
+    def own_since(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
+        """Give what the server itself committed since a start and before the next, first to last.
+
+        In sets of the sizes asked for, as long as there are any.
+        """
+
+    def unheld(self, wanted: GtidSet) -> GtidSet:
+        """Return which of the transactions were logged once and are in these logs no more."""
+
+    def versions_of(self, wanted: GtidSet) -> Mapping[Gtid, Version]:
+        """Read those of the transactions that the logs hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What a comparison found. `comparisons` are those that do not agree, in order of GTID."""
+
+    comparisons: tuple[Comparison, ...]
+    gtids: GtidSet  # all that were compared
+    starts: tuple[tuple[str, Start], ...]  # that were looked at, with the log's name
+    unread: tuple[Unread, ...]
+    is_cut: bool = False  # the differences go on beyond what was compared
+
+
+def compare_after_starts(left: ComparedLogs, right: ComparedLogs) -> Compared:
+    """Compare what either server committed first after each of its starts.
+
+    In each comparison `left` is left's version and `right` right's.
+    """
+    search = _Search(left, right)
+    search.look(left, right)
+    search.look(right, left)
+    return search.result()
+
+
+def compare_given(left: ComparedLogs, right: ComparedLogs, wanted: GtidSet) -> Compared:
+    """Compare the given transactions, as far as both logs hold them."""
+    search = _Search(left, right)
+    search.compare(wanted)
+    return search.result()
+
+
+class _Search:
+    """Gathers what is found."""
+
+    def __init__(self, left: ComparedLogs, right: ComparedLogs) -> None:
+        self._left = left
+        self._right = right
+        self._found: dict[Gtid, Comparison] = {}
+        self._starts: list[tuple[str, Start]] = []
+        self._unread: dict[Unread, None] = {}
+        self._is_cut = False
+
+    def look(self, origin: ComparedLogs, other: ComparedLogs) -> None:
+        """Look at the first own transactions of one server after each of its starts."""
+        try:
+            for start in origin.starts():
+                if isinstance(start, Unread):
+                    self._unread[start] = None
+                    continue
+                self._starts.append((origin.name, start))
+                self._look_after(origin, other, start)
+        except BinlogError as error:
+            self._unread[Unread(origin.name, str(error))] = None
+
+    def _look_after(self, origin: ComparedLogs, other: ComparedLogs, start: Start) -> None:
+        looked_at = 0
+        for window in origin.own_since(start, sizes=_sizes()):
+            wanted = window
+            for logs in (origin, other):
+                gone = logs.unheld(wanted)
+                if gone:
+                    reason = f"no longer in the logs: {gone.shortened()}"
+                    self._unread[Unread(logs.name, reason)] = None
+                    wanted -= gone
+            looked_at += window.gtid_count
+            if not self.compare(wanted):
+                return
+            if looked_at >= COMPARED_MAX:
+                self._is_cut = True
+                return
+
+    def compare(self, wanted: GtidSet) -> bool:
+        """Compare some transactions; tell whether the last that both hold does not agree."""
+        sides = []
+        for logs in (self._left, self._right):
+            try:
+                sides.append(logs.versions_of(wanted))
+            except BinlogError as error:
+                self._unread[Unread(logs.name, str(error))] = None
+                return False
+        last = None
+        for gtid in sorted(sides[0].keys() & sides[1].keys()):
+            last = compare_versions(sides[0][gtid], sides[1][gtid])
+            self._found[gtid] = last
+        return last is not None and last.agreement is not Agreement.SAME
+
+    def result(self) -> Compared:
+        """Close the search."""
+        differing = (
+            comparison
+            for _, comparison in sorted(self._found.items())
+            if comparison.agreement is not Agreement.SAME
+        )
+        return Compared(
+            comparisons=tuple(differing),
+            gtids=GtidSet.of(self._found),
+            starts=tuple(self._starts),
+            unread=tuple(self._unread),
+            is_cut=self._is_cut,
+        )
+
+
+def _sizes() -> Iterator[int]:
+    size = FIRST_COMPARED
+    while True:
+        yield size
+        size *= 2

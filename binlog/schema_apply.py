@@ -1,0 +1,304 @@
+"""Applies what statements do to definitions: pure functions from a table to a table.
+
+1. Order of columns: mysql_prepare_alter_table, sql/sql_table.cc. First the columns that stay, in
+   their old order, changed ones in place; then new ones and those with FIRST or AFTER, one by one.
+2. What would fail on the server, or depends on what we do not know, raises CannotFollow.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from binlog.schema_changes import (
+    Action,
+    AddColumn,
+    AddForeignKey,
+    AddKey,
+    AlterTable,
+    ChangeColumn,
+    ColumnSpec,
+    ConvertCharset,
+    CreateTable,
+    DropColumn,
+    DropConstraint,
+    DropKey,
+    KeySpec,
+    Place,
+    RenameColumn,
+    RenameKey,
+    SetCharset,
+    SetVisibility,
+)
+from binlog.schema_types import Timestamps, converted, settle
+from binlog.schema_words import CannotFollow
+from binlog.tables import Column, Key, KeyKind, TableDefinition
+
+_PRIMARY = "PRIMARY"
+
+
+def definition_of(
+    create: CreateTable,
+    *,
+    schema: str,
+    database_charset: str | None,
+    timestamps: Timestamps = Timestamps.NULLABLE,
+) -> TableDefinition:
+    """Make the definition a CREATE TABLE with its own columns makes. Raises CannotFollow."""
+    if create.has_select or create.like is not None:
+        raise CannotFollow(why="columns that come from elsewhere than the statement")
+    draft = _Draft(
+        schema=create.name.schema or schema,
+        table=create.name.table,
+        charset=create.charset or database_charset,
+        columns=[],
+        keys=[],
+        has_foreign_keys=create.has_foreign_keys,
+        timestamps=timestamps,
+    )
+    for spec in create.columns:
+        draft.columns.append(settle(spec, draft.charset, timestamps))
+    draft.add_keys([key for spec in create.columns for key in _keys_of(spec)] + [*create.keys])
+    return draft.finish()
+
+
+def altered(
+    definition: TableDefinition,
+    alter: AlterTable,
+    *,
+    database_charset: str | None,
+    timestamps: Timestamps = Timestamps.NULLABLE,
+) -> TableDefinition:
+    """Give the definition after an ALTER TABLE; its name stays. Raises CannotFollow."""
+    draft = _Draft(
+        schema=definition.schema,
+        table=definition.table,
+        charset=definition.charset,
+        columns=[*definition.columns],
+        keys=_keys(definition),
+        has_foreign_keys=definition.has_foreign_keys,
+        timestamps=timestamps,
+        is_complete=definition.is_complete,
+    )
+    draft.apply(alter.actions, database_charset=database_charset)
+    return draft.finish()
+
+
+def _keys(definition: TableDefinition) -> list[Key]:
+    primary = (
+        [Key(KeyKind.PRIMARY, _PRIMARY, definition.primary_key)] if definition.primary_key else []
+    )
+    return [*primary, *definition.unique_keys, *definition.plain_keys]
+
+
+def _keys_of(spec: ColumnSpec) -> list[KeySpec]:
+    """Give the keys a column brings by its attributes."""
+    keys = []
+    if spec.is_primary:
+        keys.append(KeySpec(KeyKind.PRIMARY, _PRIMARY, (spec.name,), is_exact=True))
+    if spec.is_unique:
+        keys.append(KeySpec(KeyKind.UNIQUE, None, (spec.name,), is_exact=True))
+    return keys
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A definition in the making."""
+
+    schema: str
+    table: str
+    charset: str | None
+    columns: list[Column]
+    keys: list[Key]
+    has_foreign_keys: bool
+    timestamps: Timestamps
+    is_complete: bool = True
+
+    def apply(self, actions: Sequence[Action], *, database_charset: str | None) -> None:
+        """Take the actions of one ALTER TABLE in the order the server takes them."""
+        self._set_charset(actions, database_charset)
+        self._drop_keys(actions)
+        dropped = {each.name.casefold() for each in actions if isinstance(each, DropColumn)}
+        for name in dropped:
+            self._find(name)
+        changes = {each.name.casefold(): each for each in actions if isinstance(each, ChangeColumn)}
+        renames = {
+            each.name.casefold(): each.new_name
+            for each in actions
+            if isinstance(each, RenameColumn)
+        }
+        for name in (*changes, *renames):
+            self._find(name)
+        if len(changes) + len(renames) + len(dropped) != sum(
+            isinstance(each, ChangeColumn | RenameColumn | DropColumn) for each in actions
+        ) or dropped & {*changes, *renames}:
+            raise CannotFollow(why="one column changed twice by one statement")
+        self._rework_keys(
+            dropped=dropped,
+            new_names={**{n: c.spec.name for n, c in changes.items()}, **renames},
+        )
+        self._rework_columns(actions, dropped=dropped, changes=changes, renames=renames)
+        added = [e.spec for e in actions if isinstance(e, AddColumn | ChangeColumn)]
+        self.add_keys(
+            [key for spec in added for key in _keys_of(spec)]
+            + [each.key for each in actions if isinstance(each, AddKey)]
+        )
+        self.has_foreign_keys |= any(isinstance(each, AddForeignKey) for each in actions)
+
+    def _set_charset(self, actions: Sequence[Action], database_charset: str | None) -> None:
+        for each in actions:
+            if isinstance(each, SetCharset):
+                self.charset = each.charset
+            elif isinstance(each, ConvertCharset):
+                charset = each.charset or database_charset
+                if charset is None:
+                    raise CannotFollow(
+                        why=f"the default character set of {self.schema} is not known"
+                    )
+                self.charset = charset
+                self.columns = [converted(column, charset) for column in self.columns]
+
+    def _drop_keys(self, actions: Sequence[Action]) -> None:
+        for each in actions:
+            if isinstance(each, DropKey | DropConstraint):
+                folded = each.name.casefold()
+                kept = [key for key in self.keys if key.name.casefold() != folded]
+                if len(kept) == len(self.keys) and isinstance(each, DropKey):
+                    self._check_unknown_key(each.name)
+                self.keys = kept
+            elif isinstance(each, RenameKey):
+                folded = each.name.casefold()
+                self.keys = [
+                    replace(key, name=each.new_name) if key.name.casefold() == folded else key
+                    for key in self.keys
+                ]
+
+    def _check_unknown_key(self, name: str) -> None:
+        # A foreign key brings a key whose name we may not know; nor does TABLE_MAP name any.
+        if self.is_complete and not self.has_foreign_keys:
+            raise CannotFollow(why=f"there is no key {name}")
+
+    def _find(self, name: str) -> Column:
+        folded = name.casefold()
+        for column in self.columns:
+            if column.name.casefold() == folded:
+                return column
+        raise CannotFollow(why=f"there is no column {name}")
+
+    def _rework_keys(self, *, dropped: set[str], new_names: dict[str, str]) -> None:
+        """Take dropped columns out of the keys: a key without parts is gone."""
+        kept: list[Key] = []
+        for key in self.keys:
+            columns = tuple(
+                new_names.get(name.casefold(), name)
+                for name in key.columns
+                if name.casefold() not in dropped
+            )
+            if columns or not key.columns:
+                kept.append(replace(key, columns=columns))
+        self.keys = kept
+
+    def _rework_columns(
+        self,
+        actions: Sequence[Action],
+        *,
+        dropped: set[str],
+        changes: dict[str, ChangeColumn],
+        renames: dict[str, str],
+    ) -> None:
+        result: list[Column] = []
+        for column in self.columns:
+            folded = column.name.casefold()
+            if folded in dropped:
+                continue
+            if folded in changes:
+                if changes[folded].place is None:
+                    result.append(self._settled(changes[folded].spec))
+            else:
+                result.append(replace(column, name=renames.get(folded, column.name)))
+        for each in actions:
+            if isinstance(each, AddColumn) or (
+                isinstance(each, ChangeColumn) and each.place is not None
+            ):
+                _insert(result, self._settled(each.spec), each.place)
+        for each in actions:
+            if isinstance(each, SetVisibility):
+                self._set_visibility(result, each)
+        self.columns = result
+
+    def _set_visibility(self, columns: list[Column], action: SetVisibility) -> None:
+        folded = action.name.casefold()
+        at = [at for at, column in enumerate(columns) if column.name.casefold() == folded]
+        if not at:
+            raise CannotFollow(why=f"there is no column {action.name}")
+        columns[at[0]] = replace(columns[at[0]], is_invisible=action.is_invisible)
+
+    def _settled(self, spec: ColumnSpec) -> Column:
+        return settle(spec, self.charset, self.timestamps)
+
+    def add_keys(self, specs: Iterable[KeySpec]) -> None:
+        """Add keys, naming those that have no name (make_unique_key_name, sql/sql_table.cc)."""
+        specs = list(specs)
+        taken = {key.name.casefold() for key in self.keys}
+        taken |= {spec.name.casefold() for spec in specs if spec.name is not None}
+        for spec in specs:
+            name = spec.name
+            if name is None:
+                if spec.kind is KeyKind.UNIQUE and self.has_foreign_keys:
+                    raise CannotFollow(why="a unique key without a name beside foreign keys")
+                name = _free_name(spec, taken)
+                taken.add(name.casefold())
+            # Written as in the table: a statement may name columns in any letter case.
+            columns = tuple(self._find(column).name for column in spec.columns)
+            self.keys.append(Key(spec.kind, name, columns, spec.is_exact))
+
+    def finish(self) -> TableDefinition:
+        """Freeze what has been made."""
+        primary = [key for key in self.keys if key.kind is KeyKind.PRIMARY]
+        if len(primary) > 1:
+            raise CannotFollow(why="two primary keys")
+        primary_key = primary[0].columns if primary else ()
+        in_primary = {name.casefold() for name in primary_key}
+        unique = [key for key in self.keys if key.kind is KeyKind.UNIQUE]
+        try:
+            return TableDefinition(
+                schema=self.schema,
+                table=self.table,
+                columns=tuple(
+                    replace(column, is_nullable=False)
+                    if column.name.casefold() in in_primary
+                    else column
+                    for column in self.columns
+                ),
+                primary_key=primary_key,
+                unique_keys=tuple(sorted(unique, key=lambda key: key.name.casefold())),
+                charset=self.charset,
+                plain_keys=tuple(key for key in self.keys if key.kind is KeyKind.PLAIN),
+                has_foreign_keys=self.has_foreign_keys,
+                is_complete=self.is_complete,
+            )
+        except ValueError as error:
+            raise CannotFollow(why=str(error)) from error
+
+
+def _free_name(spec: KeySpec, taken: set[str]) -> str:
+    first = "functional_index" if spec.is_functional else spec.columns[0]
+    if first.casefold() not in taken and first.casefold() != "primary":
+        return first
+    number = 2
+    while f"{first}_{number}".casefold() in taken:
+        number += 1
+    return f"{first}_{number}"
+
+
+def _insert(columns: list[Column], column: Column, place: Place | None) -> None:
+    if place is None:
+        columns.append(column)
+        return
+    if place.after is None:
+        columns.insert(0, column)
+        return
+    folded = place.after.casefold()
+    for at, each in enumerate(columns):
+        if each.name.casefold() == folded:
+            columns.insert(at + 1, column)
+            return
+    raise CannotFollow(why=f"there is no column {place.after} to stand after")

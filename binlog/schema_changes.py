@@ -1,0 +1,254 @@
+"""What a statement does to tables, once it has been read: values, no judgement.
+
+1. A type whose character set is not said is not settled here: the table's, which the statement may
+   not name, decides. `ColumnSpec` is what was written, `tables.Column` what it comes to.
+2. Names are as written. A table without a schema is in the session's current one.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from binlog.tables import Generated, KeyKind
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table as a statement names it."""
+
+    schema: str | None
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class TypeSpec:
+    """A type as written, its synonyms resolved: `INT4` is `int`, `NATIONAL VARCHAR` a varchar."""
+
+    base: str
+    numbers: tuple[int, ...] = ()
+    members: tuple[str, ...] = ()
+    is_unsigned: bool = False
+    charset: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSpec:
+    """A column as written."""
+
+    name: str
+    type: TypeSpec
+    # None if neither NULL nor NOT NULL was said.
+    is_nullable: bool | None = None
+    is_generated: Generated | None = None
+    is_invisible: bool = False
+    is_primary: bool = False
+    is_unique: bool = False
+    has_reference: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KeySpec:
+    """A key as written; an unnamed one is named by rule. A functional first part has no column."""
+
+    kind: KeyKind
+    name: str | None
+    columns: tuple[str, ...]
+    is_exact: bool
+    is_functional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """FIRST, or AFTER a column."""
+
+    after: str | None  # None: FIRST
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """ADD COLUMN."""
+
+    spec: ColumnSpec
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeColumn:
+    """CHANGE COLUMN, and MODIFY, which keeps the name."""
+
+    name: str
+    spec: ColumnSpec
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    """DROP COLUMN."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """RENAME COLUMN (8.0)."""
+
+    name: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetVisibility:
+    """ALTER COLUMN … SET VISIBLE or INVISIBLE (8.0.23)."""
+
+    name: str
+    is_invisible: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AddKey:
+    """ADD KEY of any kind, CREATE INDEX."""
+
+    key: KeySpec
+
+
+@dataclass(frozen=True, slots=True)
+class DropKey:
+    """DROP KEY, DROP PRIMARY KEY (name PRIMARY), DROP INDEX."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropConstraint:
+    """DROP CONSTRAINT (8.0.19): a key, or a check or foreign key of that name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenameKey:
+    """RENAME KEY (5.7)."""
+
+    name: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddForeignKey:
+    """ADD FOREIGN KEY: may bring a plain key with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetCharset:
+    """DEFAULT CHARACTER SET: for columns to come."""
+
+    charset: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertCharset:
+    """CONVERT TO CHARACTER SET: for every text column too. None means the database's."""
+
+    charset: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTo:
+    """RENAME TO."""
+
+    name: TableName
+
+
+Action: TypeAlias = (
+    AddColumn
+    | ChangeColumn
+    | DropColumn
+    | RenameColumn
+    | SetVisibility
+    | AddKey
+    | DropKey
+    | DropConstraint
+    | RenameKey
+    | AddForeignKey
+    | SetCharset
+    | ConvertCharset
+    | RenameTo
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """CREATE TABLE. `like` names the model; `has_select` says that columns come from a query."""
+
+    name: TableName
+    columns: tuple[ColumnSpec, ...] = ()
+    keys: tuple[KeySpec, ...] = ()
+    has_foreign_keys: bool = False
+    charset: str | None = None
+    like: TableName | None = None
+    has_select: bool = False
+    if_not_exists: bool = False
+    is_temporary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable:
+    """ALTER TABLE, CREATE INDEX, DROP INDEX. Without actions no column and no key changes."""
+
+    name: TableName
+    actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DropTables:
+    """DROP TABLE."""
+
+    names: tuple[TableName, ...]
+    is_temporary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTables:
+    """RENAME TABLE: one after the other, all or none."""
+
+    pairs: tuple[tuple[TableName, TableName], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDatabase:
+    """CREATE DATABASE."""
+
+    name: str
+    charset: str | None
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AlterDatabase:
+    """ALTER DATABASE … CHARACTER SET; without a name it is the current one."""
+
+    name: str | None
+    charset: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DropDatabase:
+    """DROP DATABASE: every table in it is gone."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoChange:
+    """A statement that changes no definition: TRUNCATE, views, accounts, data."""
+
+
+Change: TypeAlias = (
+    CreateTable
+    | AlterTable
+    | DropTables
+    | RenameTables
+    | CreateDatabase
+    | AlterDatabase
+    | DropDatabase
+    | NoChange
+)

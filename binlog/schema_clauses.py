@@ -1,0 +1,158 @@
+"""Reads what CREATE TABLE and ALTER TABLE have in common: columns, keys, checks, options.
+
+An option we have never heard of raises CannotFollow. Partitions are passed over whole: no column
+depends on them.
+"""
+
+from binlog.schema_changes import AddKey, ColumnSpec, KeySpec
+from binlog.schema_columns import read_charset, read_collation, read_column
+from binlog.schema_reader import WordReader
+from binlog.schema_words import Kind
+from binlog.tables import KeyKind
+
+PRIMARY = "PRIMARY"
+KEYS = ("index", "key")
+TABLE_OPTIONS = frozenset(
+    {
+        *("engine", "type", "max_rows", "min_rows", "avg_row_length", "password", "comment"),
+        *("compression", "encryption", "auto_increment", "pack_keys", "stats_auto_recalc"),
+        *("stats_persistent", "stats_sample_pages", "checksum", "table_checksum", "row_format"),
+        *("delay_key_write", "union", "insert_method", "data", "index", "tablespace", "storage"),
+        *("connection", "key_block_size", "start", "secondary_engine", "engine_attribute"),
+        *("secondary_engine_attribute", "autoextend_size", "default", "character", "charset"),
+        *("char", "collate"),
+    }
+)
+_QUERY_WORDS = frozenset({"select", "as", "with", "values", "table", "ignore", "replace"})
+
+
+class Clauses:
+    """The clauses of one statement. `has_select` is set by `table_options`."""
+
+    def __init__(self, reader: WordReader, *, real_as_float: bool) -> None:
+        self.reader = reader
+        self._real_as_float = real_as_float
+        self.has_select = False
+
+    def element(self) -> ColumnSpec | KeySpec | bool:
+        """Read one element of CREATE TABLE: a column, a key, or True for a foreign key.
+
+        A check gives False.
+        """
+        return self.constraint_or_key() if self.is_no_column() else self.column()
+
+    def is_no_column(self) -> bool:
+        """Say whether a key, a check or a constraint comes."""
+        words = ("constraint", "primary", "unique", "foreign", "check", "fulltext", "spatial")
+        return any(self.reader.comes(word) for word in (*words, *KEYS))
+
+    def column(self) -> ColumnSpec:
+        """Read a column and its name."""
+        name = self.reader.name()
+        return read_column(self.reader, name=name, real_as_float=self._real_as_float)
+
+    def constraint_or_key(self) -> KeySpec | bool:
+        """Read a key; True is a foreign key, False a check."""
+        reader = self.reader
+        name: str | None = None
+        if reader.accept("constraint") and not any(
+            reader.comes(word) for word in ("primary", "unique", "foreign", "check")
+        ):
+            name = reader.name()
+        if reader.accept("primary"):
+            reader.expect("key")
+            if not (reader.comes("(") or reader.comes("using")):
+                reader.name()  # MySQL takes a name here, and forgets it
+            self.skip_index_type()
+            return self.key_parts(KeyKind.PRIMARY, PRIMARY)
+        if reader.accept("foreign"):
+            reader.expect("key")
+            self._skip_element()
+            return True
+        if reader.comes("check"):
+            self._skip_element()
+            return False
+        kind = KeyKind.UNIQUE if reader.accept("unique") else KeyKind.PLAIN
+        reader.accept_any("fulltext", "spatial")
+        reader.accept_any(*KEYS)
+        if not any(reader.comes(word) for word in ("(", "using", "type")):
+            name = reader.name()
+        self.skip_index_type()
+        return self.key_parts(kind, name)
+
+    def skip_index_type(self) -> None:
+        """Pass USING BTREE."""
+        if self.reader.accept_any("using", "type"):
+            self.reader.name()
+
+    def _skip_element(self) -> None:
+        self.reader.skip_to(",", ")")
+
+    def key_parts(self, kind: KeyKind, name: str | None) -> KeySpec:
+        """Read the parts of a key and pass its options."""
+        reader = self.reader
+        with reader.parentheses():
+            parts = reader.listed(self._key_part)
+        self._skip_element()
+        return KeySpec(
+            kind,
+            name,
+            tuple(column for column, _ in parts if column is not None),
+            is_exact=all(is_whole for _, is_whole in parts),
+            is_functional=parts[0][0] is None,
+        )
+
+    def _key_part(self) -> tuple[str | None, bool]:
+        """Give the column (None for an expression) and whether it is the whole column."""
+        reader = self.reader
+        column: str | None = None
+        is_whole = False
+        if reader.comes("("):
+            reader.skip_parentheses()
+        else:
+            column = reader.name()
+            is_whole = not reader.comes("(")
+            if not is_whole:
+                reader.skip_parentheses()
+        reader.accept_any("asc", "desc")
+        return column, is_whole
+
+    @staticmethod
+    def added(key: KeySpec) -> AddKey:
+        """Make the action that adds a key."""
+        return AddKey(key)
+
+    def table_options(self) -> str | None:
+        """Pass the options of CREATE TABLE to its end; give the character set they name."""
+        reader = self.reader
+        charset: str | None = None
+        in_partitions = False
+        while not reader.is_at_end:
+            if found := read_charset(reader) or read_collation(reader):
+                charset = found
+            elif reader.comes("start", "transaction"):
+                reader.take()
+                reader.take()
+            elif reader.next.kind is Kind.BARE and reader.next.text.lower() in _QUERY_WORDS:
+                self.has_select = True
+                reader.skip_to()
+            elif reader.accept("partition", "by"):
+                in_partitions = True
+            elif in_partitions or reader.accept(","):
+                reader.skip_one()
+            else:
+                self.one_option()
+        return charset
+
+    def one_option(self) -> None:
+        """Pass `NAME [=] value`."""
+        reader = self.reader
+        word = reader.take()
+        if word.kind is not Kind.BARE or word.text.lower() not in TABLE_OPTIONS:
+            raise reader.fail(f"expected an option of a table, not {word.text}")
+        if word.text.lower() == "default":
+            return
+        if word.text.lower() in ("data", "index"):
+            reader.expect("directory")
+        reader.accept("=")
+        reader.skip_one()

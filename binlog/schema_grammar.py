@@ -1,0 +1,237 @@
+"""Reads a statement into what it does to tables (grammar: sql/sql_yacc.yy of 5.6 to 9.7).
+
+1. A statement of which one word is not understood raises CannotFollow: half a change is none. Only
+   what cannot touch a column or a key (options, partitions, expressions) is passed over.
+2. Statements that define nothing, data among them, are NoChange, known by their first word.
+3. Why not a general SQL parser: the one we tried reads many of these statements and refuses
+   others (RENAME TABLE, CONVERT TO, ADD COLUMN (a, b), any geometry), and takes REAL for FLOAT and
+   executable comments for comments. Following needs to know, not to recognise.
+"""
+
+from binlog.schema_alter import read_actions
+from binlog.schema_changes import (
+    AddKey,
+    AlterDatabase,
+    AlterTable,
+    Change,
+    ColumnSpec,
+    CreateDatabase,
+    CreateTable,
+    DropDatabase,
+    DropKey,
+    DropTables,
+    KeySpec,
+    NoChange,
+    RenameTables,
+    TableName,
+)
+from binlog.schema_clauses import Clauses
+from binlog.schema_columns import read_charset, read_collation
+from binlog.schema_reader import WordReader
+from binlog.schema_words import ANY_VERSION, REAL_AS_FLOAT, CannotFollow, cut_words
+from binlog.tables import KeyKind
+
+# A statement longer than this is no DDL that anybody wrote by hand, or by a tool.
+STATEMENT_CHARACTERS_MAX = 4 * 1024 * 1024
+
+_DEFINING = frozenset({"create", "alter", "drop", "rename", "import"})
+# What CREATE, ALTER and DROP may be about that is neither table nor database.
+_OTHER_OBJECTS = frozenset(
+    {
+        *(
+            "view",
+            "user",
+            "role",
+            "function",
+            "procedure",
+            "trigger",
+            "event",
+            "server",
+            "loadable",
+        ),
+        *(
+            "tablespace",
+            "undo",
+            "logfile",
+            "resource",
+            "spatial reference",
+            "instance",
+            "aggregate",
+        ),
+        *("definer", "algorithm", "sql", "library", "prepare", "materialized", "jsonduality"),
+    }
+)
+
+
+def read_statement(sql: str, *, sql_mode: int = 0, server_version: int = ANY_VERSION) -> Change:
+    """Read one statement. `sql_mode` and `server_version` are those it ran under.
+
+    Raises CannotFollow.
+    """
+    first = sql.lstrip()[:8].split(None, 1)
+    if first and first[0].isalpha() and first[0].lower() not in _DEFINING:
+        return NoChange()
+    if len(sql) > STATEMENT_CHARACTERS_MAX:
+        raise CannotFollow(why=f"a statement of {len(sql):,} characters")
+    reader = WordReader(cut_words(sql, sql_mode=sql_mode, server_version=server_version))
+    clauses = Clauses(reader, real_as_float=bool(sql_mode & REAL_AS_FLOAT))
+    change = _read(reader, clauses)
+    if not isinstance(change, NoChange) and not reader.is_at_end:
+        raise reader.fail("expected the end of the statement")
+    return change
+
+
+def _read(reader: WordReader, clauses: Clauses) -> Change:
+    if reader.accept("create"):
+        return _create(reader, clauses)
+    if reader.accept("alter"):
+        return _alter(reader, clauses)
+    if reader.accept("drop"):
+        return _drop(reader)
+    if reader.accept("rename"):
+        if reader.accept("user"):
+            return NoChange()
+        _expect_tables(reader)
+        return RenameTables(reader.listed(lambda: _renamed(reader)))
+    if reader.comes("import"):
+        raise reader.fail("expected a statement whose tables it names")
+    return NoChange()
+
+
+def _renamed(reader: WordReader) -> tuple[TableName, TableName]:
+    name = reader.table_name()
+    reader.expect("to")
+    return name, reader.table_name()
+
+
+def _expect_tables(reader: WordReader) -> None:
+    if not reader.accept_any("table", "tables"):
+        raise reader.fail("expected TABLE")
+
+
+def _is_about_something_else(reader: WordReader) -> bool:
+    return reader.next.text.lower() in _OTHER_OBJECTS or reader.comes("spatial", "reference")
+
+
+def _create(reader: WordReader, clauses: Clauses) -> Change:
+    reader.accept("or", "replace")
+    if _is_about_something_else(reader):
+        return NoChange()
+    if reader.accept_any("database", "schema"):
+        if_not_exists = reader.accept("if", "not", "exists")
+        name = reader.name()
+        return CreateDatabase(name, _database_charset(reader), if_not_exists)
+    is_temporary = reader.accept("temporary")
+    if reader.accept("table"):
+        return _create_table(reader, clauses, is_temporary=is_temporary)
+    kind = KeyKind.UNIQUE if reader.accept("unique") else KeyKind.PLAIN
+    reader.accept_any("fulltext", "spatial")
+    reader.accept_any("online", "offline")
+    reader.expect("index")
+    key_name = reader.name()
+    clauses.skip_index_type()
+    reader.expect("on")
+    table = reader.table_name()
+    key = clauses.key_parts(kind, key_name)
+    reader.skip_to()
+    return AlterTable(table, (AddKey(key),))
+
+
+def _create_table(reader: WordReader, clauses: Clauses, *, is_temporary: bool) -> CreateTable:
+    if_not_exists = reader.accept("if", "not", "exists")
+    name = reader.table_name()
+    like = _like(reader)
+    if like is not None:
+        return CreateTable(name, like=like, if_not_exists=if_not_exists, is_temporary=is_temporary)
+    columns: list[ColumnSpec] = []
+    keys: list[KeySpec] = []
+    has_foreign_keys = False
+    if reader.comes("(") and not reader.comes("(", "select"):
+        with reader.parentheses():
+            for element in reader.listed(clauses.element):
+                if isinstance(element, ColumnSpec):
+                    columns.append(element)
+                elif isinstance(element, KeySpec):
+                    keys.append(element)
+                else:
+                    has_foreign_keys |= element
+    charset = clauses.table_options()
+    return CreateTable(
+        name,
+        tuple(columns),
+        tuple(keys),
+        has_foreign_keys or any(column.has_reference for column in columns),
+        charset,
+        has_select=clauses.has_select or not columns,
+        if_not_exists=if_not_exists,
+        is_temporary=is_temporary,
+    )
+
+
+def _like(reader: WordReader) -> TableName | None:
+    if reader.accept("like"):
+        return reader.table_name()
+    if reader.comes("(", "like"):
+        with reader.parentheses():
+            reader.expect("like")
+            return reader.table_name()
+    return None
+
+
+def _database_charset(reader: WordReader) -> str | None:
+    """Read the options of a database; the last word on its character set counts."""
+    charset: str | None = None
+    while not reader.is_at_end:
+        reader.accept("default")
+        if found := read_charset(reader) or read_collation(reader):
+            charset = found
+        elif reader.accept("encryption"):
+            reader.accept("=")
+            reader.string()
+        elif reader.accept("read", "only"):
+            reader.accept("=")
+            reader.take()
+        else:
+            raise reader.fail("expected an option of a database")
+    return charset
+
+
+def _alter(reader: WordReader, clauses: Clauses) -> Change:
+    if reader.accept_any("database", "schema"):
+        return _alter_database(reader)
+    if _is_about_something_else(reader):
+        return NoChange()
+    reader.accept_any("online", "offline")
+    reader.accept("ignore")
+    reader.expect("table")
+    name = reader.table_name()
+    return AlterTable(name, read_actions(clauses))
+
+
+def _alter_database(reader: WordReader) -> AlterDatabase:
+    options = ("default", "character", "char", "charset", "collate", "encryption", "read")
+    name = None if any(reader.comes(word) for word in options) else reader.name()
+    if reader.accept("upgrade", "data", "directory", "name"):
+        raise reader.fail("expected a character set: the database changes its name")
+    return AlterDatabase(name, _database_charset(reader))
+
+
+def _drop(reader: WordReader) -> Change:
+    if _is_about_something_else(reader):
+        return NoChange()
+    if reader.accept_any("database", "schema"):
+        reader.accept("if", "exists")
+        return DropDatabase(reader.name())
+    reader.accept_any("online", "offline")
+    if reader.accept("index"):
+        key = reader.name()
+        reader.expect("on")
+        table = reader.table_name()
+        reader.skip_to()
+        return AlterTable(table, (DropKey(key),))
+    is_temporary = reader.accept("temporary")
+    _expect_tables(reader)
+    reader.accept("if", "exists")
+    names = reader.listed(reader.table_name)
+    reader.accept_any("restrict", "cascade")
+    return DropTables(names, is_temporary=is_temporary)

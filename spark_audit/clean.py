@@ -145,7 +145,11 @@ def clean_clusters(batch: Batch) -> tuple[Flags, Sets]:
     uuid = uuid_words(table["server_uuid"])
     row_ok &= uuid.exact
     executed = GtidSetColumn.parse(table["gtid_executed"])
-    row_ok &= executed.is_exact() & GtidSetColumn.parse(table["gtid_owned"]).is_exact()
+    row_ok &= executed.is_exact()
+    # Hardly ever is anything owned: the text of nothing is canonical.
+    owned_text = flat_text(table["gtid_owned"])
+    owners = np.flatnonzero(np.diff(text_buffers(owned_text)[1]))
+    row_ok[owners] &= GtidSetColumn.parse(owned_text.take(pa.array(owners))).is_exact()
     # Hardly ever is anything purged between two readings: what is the same is read once.
     purged_text = flat_text(table["gtid_purged"])
     is_new = np.empty(len(purged_text), np.bool_)

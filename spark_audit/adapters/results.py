@@ -19,6 +19,7 @@
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Final, TypeAlias
@@ -27,6 +28,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.util import inheritable_thread_target
 
 from spark_audit import results as steps
 from spark_audit.adapters.items import items_of
@@ -154,18 +156,35 @@ def _write_tables(
     else:
         rows["clusters"] = audits(f"{tables.address}/clusters")
     found = steps.findings_of(tables.judged)
-    write(steps.unknown_of(tables.judged), "unknown")
-    if known is None:
-        write(found, "findings")
-        write(tables.session.createDataFrame([], FINDINGS), "carried")
-        return rows
-    before = known.findings.unionByName(known.carried)
-    write(with_first_seen(found, known=before), "findings")
-    carried = carried_over(
-        before, findings=tables.findings, clusters=tables.clusters, run_at=run.moment
-    )
-    write(carried, "carried")
+
+    def write_unknown() -> None:
+        write(steps.unknown_of(tables.judged), "unknown")
+
+    def write_findings() -> None:
+        if known is None:
+            write(found, "findings")
+            write(tables.session.createDataFrame([], FINDINGS), "carried")
+            return
+        before = known.findings.unionByName(known.carried)
+        write(with_first_seen(found, known=before), "findings")
+        carried = carried_over(
+            before, findings=tables.findings, clusters=tables.clusters, run_at=run.moment
+        )
+        write(carried, "carried")
+
+    _side_by_side(tables.session, write_unknown, write_findings)
     return rows
+
+
+def _side_by_side(session: SparkSession, *steps: Callable[[], None]) -> None:
+    """Take steps that do not need each other at once: their jobs are too small for all cores.
+
+    Ends when all have, and raises what the first of them raised.
+    """
+    with ThreadPoolExecutor(len(steps)) as pool:
+        begun = [pool.submit(inheritable_thread_target(session)(step)) for step in steps]
+    for each in begun:
+        each.result()
 
 
 def _require_all(written: Mapping[str, int], made: FleetSummary, *, directory: str) -> None:

@@ -15,18 +15,17 @@
 """
 
 import heapq
-import io
-import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from spark_audit.adapters.carried import packed, unpacked
 from spark_audit.adapters.source_options import Credentials, SourceOptions
 from spark_audit.schema import SNAPSHOTS
 from topology.adapters.collect import CollectLimits, OpenReader, Reader, live_readers
@@ -44,7 +43,7 @@ from topology.adapters.inventory.secrets import WarnOnce, environment
 from topology.adapters.memory import MemoryReader, Prepared
 from topology.records import snapshot_to_record
 from topology.snapshot import ClusterSnapshot, UnreadFact, UnreadReason
-from topology.target import Secret, ServerTarget
+from topology.target import ServerTarget
 
 NAME: Final = "mysql_snapshot"
 # Reading waits for servers more than it computes: a few tasks are enough until somebody asks for
@@ -92,11 +91,7 @@ class SnapshotReader(DataSourceReader):
 
 
 class SnapshotPartition(InputPartition):
-    """The clusters of one task, and how to reach them: with their accounts, or where these are.
-
-    The one thing in the project that pickles a Secret, and it does so in so many words: Spark gives
-    the bytes to a task's Python, and neither prints, logs nor lists them.
-    """
+    """The clusters of one task, and how to reach them: with their accounts, or where these are."""
 
     def __init__(self, part: Fleet | Roster) -> None:
         super().__init__(None)
@@ -106,18 +101,11 @@ class SnapshotPartition(InputPartition):
         return f"SnapshotPartition({len(self.part.clusters)} clusters)"
 
     def __reduce__(self) -> tuple[Callable[[bytes], "SnapshotPartition"], tuple[bytes]]:
-        packed = io.BytesIO()
-        _WithSecrets(packed, pickle.HIGHEST_PROTOCOL).dump(self.part)
-        return _unpacked, (packed.getvalue(),)
+        return _unpacked, (packed(self.part),)
 
 
-class _WithSecrets(pickle.Pickler):
-    def reducer_override(self, value: Any) -> Any:  # noqa: ANN401 - as pickle has it
-        return (Secret, (value.reveal(),)) if type(value) is Secret else NotImplemented
-
-
-def _unpacked(packed: bytes) -> SnapshotPartition:
-    return SnapshotPartition(pickle.loads(packed))  # noqa: S301 - our own driver's bytes
+def _unpacked(carried: bytes) -> SnapshotPartition:
+    return SnapshotPartition(unpacked(carried))
 
 
 # -- on the driver --------------------------------------------------------------------------------

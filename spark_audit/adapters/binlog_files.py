@@ -1,0 +1,209 @@
+"""Which log files somebody means, and what their two ends say.
+
+1. A directory or a pattern means the files in it that are named as servers name logs, with a number
+   at the end: beside them lie an index, and whatever else people keep. A file named outright is
+   taken as it is.
+2. Driver and executors must see the files under the same path. An address of another file system
+   (hdfs://, s3a://) is refused: a ledger is made over mapped memory, which those do not have.
+3. The two ends of a file are read, some kilobytes, to tell what cannot be in it. What cannot be
+   read there is not known, and such a file is read as a whole, where the error will be said.
+"""
+
+import glob
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from binlog.adapters.files import CHUNK_BYTES
+from binlog.decode import FIRST_POSITION, decode_event
+from binlog.errors import BinlogError
+from binlog.event_types import EventType
+from binlog.events import ChecksumAlgorithm, FormatDescription, Rotate
+from binlog.header import HEADER_BYTES, parse_header
+from binlog.scan import LogHead, read_head
+from spark_audit.binlog_skipping import LogFacts
+from topology.adapters.inventory.problem import InventoryProblem
+
+FILES_MAX: Final = 1_000_000
+# As many tasks as files, until there are more files than this: then small ones share a task.
+TASKS_OF_ONE_FILE_MAX: Final = 256
+TASK_BYTES: Final = 128 * 1024**2
+
+_NUMBERED = re.compile(r".+\.[0-9]{6,}")  # sql/binlog.cc, generate_new_name: "%s.%06lu"
+_PATTERN = re.compile(r"[*?\[]")
+_HEAD_CHUNK_BYTES: Final = 16 * 1024
+_HEAD_BYTES_MAX: Final = CHUNK_BYTES
+_CHECKSUM_BYTES: Final = 4
+_FLAG_RELAY_LOG: Final = 0x40  # LOG_EVENT_RELAY_LOG_F, sql/log_event.h
+_POSITION_END: Final = 1 << 32
+
+
+def files_of(places: Sequence[str]) -> tuple[str, ...]:
+    """Return the files that are meant, each once, in order. Raises InventoryProblem."""
+    problems = []
+    found: set[str] = set()
+    for place in places:
+        try:
+            meant = _files_at(_local(place))
+        except ValueError as problem:
+            problems.append(f"{place}: {problem}")
+            continue
+        if not meant:
+            problems.append(f"{place}: no log files there")
+        found.update(meant)
+    if len(found) > FILES_MAX:
+        problems.append(f"more than {FILES_MAX:,} files")
+    if problems:
+        raise InventoryProblem(*problems)
+    return tuple(sorted(found))
+
+
+def tasks_of(files: Sequence[str]) -> list[tuple[str, ...]]:
+    """Deal files to tasks: one each, or, if there are many, small neighbours together."""
+    if len(files) <= TASKS_OF_ONE_FILE_MAX:
+        return [(file,) for file in files]
+    tasks: list[tuple[str, ...]] = []
+    held: list[str] = []
+    held_bytes = 0
+    for file in files:
+        size = _bytes_of(file)
+        if held and held_bytes + size > TASK_BYTES:
+            tasks.append(tuple(held))
+            held, held_bytes = [], 0
+        held.append(file)
+        held_bytes += size
+    return [*tasks, tuple(held)]
+
+
+def facts_of(files: Iterable[str]) -> dict[str, dict[str, LogFacts]]:
+    """Return what the ends of each file say, by folder and name; what is not known is left out."""
+    folders: dict[str, dict[str, LogFacts]] = {}
+    for file in files:
+        path = Path(file)
+        try:
+            facts = _facts_of(path)
+        except (BinlogError, OSError):
+            continue  # rule 3
+        folders.setdefault(str(path.parent), {})[path.name] = facts
+    return {folder: _with_ends(Path(folder), facts) for folder, facts in folders.items()}
+
+
+# -- where ----------------------------------------------------------------------------------------
+
+
+def _local(place: str) -> str:
+    address = urlsplit(place)
+    if address.scheme in ("", "file"):
+        return unquote(address.path) if address.scheme else place
+    raise ValueError(
+        f"{address.scheme}:// is not a file system that every machine has mounted; copy the files"
+        " to one, or mount it"
+    )
+
+
+def _files_at(place: str) -> list[str]:
+    path = Path(place).absolute()
+    if path.is_file():
+        return [str(path)]
+    if path.is_dir():
+        return [str(each) for each in path.iterdir() if _is_log(each)]
+    if _PATTERN.search(place):
+        return [name for name in glob.glob(str(path), recursive=True) if _is_log(Path(name))]  # noqa: PTH207 - Path.glob takes no absolute pattern
+    raise ValueError("no such file or directory")
+
+
+def _is_log(path: Path) -> bool:
+    return _NUMBERED.fullmatch(path.name) is not None and path.is_file()
+
+
+def _bytes_of(file: str) -> int:
+    try:
+        return Path(file).stat().st_size
+    except OSError:
+        return 0  # gone: whose task it is will say so
+
+
+# -- the two ends ---------------------------------------------------------------------------------
+
+
+def _facts_of(path: Path) -> LogFacts:
+    """Read the head. Raises BinlogError, OSError."""
+    with path.open("rb") as file:
+        opening = file.read(FIRST_POSITION + HEADER_BYTES)
+
+        def read_from(position: int) -> Iterable[bytes]:
+            file.seek(position)
+            while position < _HEAD_BYTES_MAX and (chunk := file.read(_HEAD_CHUNK_BYTES)):
+                position += len(chunk)
+                yield chunk
+
+        head: LogHead = read_head(read_from, file=path.name)
+    first = parse_header(opening, FIRST_POSITION)
+    return LogFacts(
+        previous_gtids=head.previous_gtids,
+        opened_at_seconds=first.timestamp_seconds,
+        server_version=_version(head.description),
+        is_opened_by_start=head.description.created_at_seconds != 0,
+        is_relay_log=bool(first.flags & _FLAG_RELAY_LOG),
+    )
+
+
+def _version(description: FormatDescription) -> tuple[int, ...]:
+    """Return the numbers a version begins with: 5.6.24-log is (5, 6, 24)."""
+    found = re.match(r"([0-9]+)\.([0-9]+)\.([0-9]+)", description.server_version)
+    return tuple(map(int, found.groups())) if found else ()
+
+
+def _with_ends(folder: Path, facts: Mapping[str, LogFacts]) -> dict[str, LogFacts]:
+    """Add where each file's last event leads, if it leads to the next of these."""
+    names = sorted(facts)
+    followers = dict(pairwise(names))
+    return {name: _with_end(folder, facts[name], name, followers.get(name)) for name in names}
+
+
+def _with_end(folder: Path, facts: LogFacts, name: str, follower: str | None) -> LogFacts:
+    if follower is None:
+        return facts
+    try:
+        rotated_at_seconds = _rotated_to(folder / name, follower)
+    except (BinlogError, OSError):
+        return facts  # rule 3
+    if rotated_at_seconds is None:
+        return facts
+    return replace(facts, rotates_to=follower, rotated_at_seconds=rotated_at_seconds)
+
+
+def _rotated_to(path: Path, follower: str) -> int | None:
+    """Return when a ROTATE to that file was written as the last event, if there is one.
+
+    Its length is known from the name, so its place is, with a checksum or without. Raises
+    CorruptBinlog, OSError.
+    """
+    body_bytes = 8 + len(follower.encode())  # Rotate_log_event: a position, and the name
+    size = path.stat().st_size
+    for checksum, more in ((ChecksumAlgorithm.CRC32, _CHECKSUM_BYTES), (ChecksumAlgorithm.NONE, 0)):
+        length = HEADER_BYTES + body_bytes + more
+        if size < FIRST_POSITION + length:
+            continue
+        with path.open("rb") as file:
+            file.seek(size - length)
+            raw = file.read(length)
+        header = parse_header(raw)
+        is_it = (header.type_code, header.event_bytes) == (EventType.ROTATE, length)
+        if not is_it or header.end_log_pos != size % _POSITION_END:
+            continue
+        event = decode_event(
+            raw,
+            file=path.name,
+            start=size - length,
+            end=size,
+            description=None,
+            checksum=checksum,
+        )
+        if isinstance(event.body, Rotate) and event.body.next_file == follower:
+            return header.timestamp_seconds
+    return None

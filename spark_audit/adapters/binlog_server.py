@@ -1,0 +1,201 @@
+"""One live server as a source of `mysql_binlog`: what it has, and the rows of a set of GTIDs.
+
+1. The set that a task is given is what it gives, no more and no less. What the server cannot send
+   any more ends the query with the server's own words; a transaction that does not come although
+   nothing was refused is an error too, and never a row less.
+2. The server sends only what is wanted: it is told that we have all the rest
+   (binlog/adapters/stream.py). It is read, never registered with.
+3. The account travels in the pickled partition, as in snapshot_source.py; with credentials =
+   executor only its place does, and each executor looks there itself.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, TypeVar
+from uuid import UUID
+
+import pyarrow as pa
+import pymysql
+from pymysql.cursors import DictCursor
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from binlog.adapters.stream import ServerLogs
+from binlog.digest import digest_of
+from binlog.ledger import DIGEST_FIELD, rows_of_transactions
+from binlog.ledger_sets import gtids_of
+from binlog.scan import EventGroup
+from gtid import GtidSet
+from spark_audit.adapters.binlog_options import BinlogOptions
+from spark_audit.adapters.binlog_restrict import restricted, with_columns
+from spark_audit.adapters.carried import packed, unpacked
+from spark_audit.adapters.source_options import Credentials
+from spark_audit.binlog_schema import LedgerRows
+from topology.adapters.inventory.dsn import parse_dsn
+from topology.adapters.inventory.secrets import environment
+from topology.adapters.inventory.targets import Accounts
+from topology.adapters.mysql import connect
+from topology.target import ServerTarget
+
+TRANSACTIONS_PER_BATCH: Final = 10_000
+_SETS: Final = (
+    "SELECT @@GLOBAL.gtid_purged AS gtid_purged, @@GLOBAL.gtid_executed AS gtid_executed,"
+    " @@GLOBAL.server_uuid AS server_uuid"
+)
+
+T = TypeVar("T")
+
+
+class ServerUnread(Exception):
+    """The server does not answer, or does not let the account in. In its own words."""
+
+
+class TransactionsLacking(Exception):
+    """The server sent all it has of what was wanted, and some did not come."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSets:
+    """What a server says it has."""
+
+    server_uuid: UUID
+    gtid_purged: GtidSet
+    gtid_executed: GtidSet
+
+
+class ServerPartition(InputPartition):
+    """What one task reads from the server: `server` is its account, or its DSN."""
+
+    def __init__(self, server: ServerTarget | str, wanted: GtidSet) -> None:
+        super().__init__(None)
+        self.server = server
+        self.wanted = wanted
+
+    def __repr__(self) -> str:
+        return f"ServerPartition({self.wanted.gtid_count} GTIDs)"
+
+    def __reduce__(self) -> tuple[Callable[[bytes], "ServerPartition"], tuple[bytes]]:
+        return _unpacked, (packed((self.server, self.wanted)),)
+
+
+def _unpacked(carried: bytes) -> ServerPartition:
+    return ServerPartition(*unpacked(carried))
+
+
+@dataclass(frozen=True, slots=True)
+class ServerReader(DataSourceReader):
+    """Reads what a server has now, and has not purged, in one task."""
+
+    options: BinlogOptions
+    columns: pa.Schema
+
+    def partitions(self) -> list[InputPartition]:
+        """Ask the server what it has. Raises InventoryProblem, ServerUnread."""
+        sets = sets_of(target_of(self.options), self.options)
+        wanted = sets.gtid_executed - sets.gtid_purged
+        if self.options.gtids is not None:
+            wanted &= self.options.gtids
+        return [partition_of(self.options, wanted)] if wanted else []
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read the rows of one task."""
+        assert isinstance(partition, ServerPartition), "we made it"
+        return rows_from(partition, self.options, self.columns)
+
+
+def partition_of(options: BinlogOptions, wanted: GtidSet) -> ServerPartition:
+    """Return the task that reads a set, with the account or with where it is."""
+    assert options.server is not None
+    if options.credentials is Credentials.EXECUTOR:
+        return ServerPartition(options.server, wanted)
+    return ServerPartition(target_of(options), wanted)
+
+
+def target_of(options: BinlogOptions) -> ServerTarget:
+    """Return the server and its account, as found on this machine. Raises InventoryProblem."""
+    assert options.server is not None
+    return _target(options.server)
+
+
+def _target(server: str) -> ServerTarget:
+    dsn = parse_dsn(server)
+    return Accounts(environment(), _warn).target(dsn.endpoint, dsn)
+
+
+def sets_of(target: ServerTarget, options: BinlogOptions) -> ServerSets:
+    """Ask a server for its sets, in one statement. Raises ServerUnread."""
+    with closing(_connected(target, options)) as connection:
+        row = _told(target, lambda: _first_row(connection))
+    return ServerSets(
+        UUID(row["server_uuid"]),
+        GtidSet.parse(row["gtid_purged"]),
+        GtidSet.parse(row["gtid_executed"]),
+    )
+
+
+def rows_from(
+    partition: ServerPartition, options: BinlogOptions, columns: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Give the rows of exactly the wanted transactions, in the order of the log.
+
+    Raises BinlogError (DumpRefused with the server's own words), ServerUnread, InventoryProblem,
+    and TransactionsLacking.
+    """
+    target = _target(partition.server) if isinstance(partition.server, str) else partition.server
+    options = with_columns(options, columns)
+    logs = ServerLogs(
+        lambda: _connected(target, options), timeout_seconds_max=options.timeout_seconds_max
+    )
+    given = GtidSet()
+    groups = logs.events_of(partition.wanted, bytes_max=options.bytes_max)
+    while held := list(islice(groups, TRANSACTIONS_PER_BATCH)):
+        rows = _ledger(held, options)
+        given |= gtids_of(rows)
+        yield from LedgerRows(target.name, restricted(rows, options)).batches(columns)
+    lacking = partition.wanted - given
+    if lacking:
+        raise TransactionsLacking(
+            f"{target.name} did not send {lacking.shortened()}, and did not say why"
+        )
+
+
+def _ledger(groups: list[EventGroup], options: BinlogOptions) -> pa.Table:
+    rows = rows_of_transactions(
+        [group.transaction for group in groups], details=options.reads_details
+    )
+    if not options.reads_digests:
+        return rows
+    digests = [digest_of(group.events) for group in groups]
+    return rows.append_column(DIGEST_FIELD, pa.array(digests, DIGEST_FIELD.type))
+
+
+# -- the connection -------------------------------------------------------------------------------
+
+
+def _connected(
+    target: ServerTarget, options: BinlogOptions
+) -> "pymysql.connections.Connection[DictCursor]":
+    return _told(target, lambda: connect(target, timeout_seconds_max=options.timeout_seconds_max))
+
+
+def _first_row(connection: "pymysql.connections.Connection[DictCursor]") -> dict[str, str]:
+    with connection.cursor() as cursor:
+        cursor.execute(_SETS)
+        row = cursor.fetchone()
+    assert row is not None, "a SELECT without FROM has a row"
+    return row
+
+
+def _told(target: ServerTarget, ask: Callable[[], T]) -> T:
+    """Ask, and turn what goes wrong into an error of ours. No message holds the password."""
+    try:
+        return ask()
+    except (pymysql.MySQLError, OSError) as error:
+        text = str(error.args[-1]) if error.args else type(error).__name__
+        raise ServerUnread(f"{target.name}: {target.password.hidden_in(text)}") from None
+
+
+def _warn(text: str) -> None:
+    sys.stderr.write(f"mysql_binlog: {text}\n")

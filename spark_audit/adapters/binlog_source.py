@@ -1,0 +1,185 @@
+"""The data source `mysql_binlog`: binary and relay logs as rows, one for each transaction.
+
+    spark.read.format("mysql_binlog").load("archive/*/binlog.*")
+
+1. One task reads one file, or several small ones; rows come in the order of the log, and which
+   task reads what changes nothing in them.
+2. A file that cannot be read, or not to its end, gives the rows before the damage and one row that
+   says what is wrong, and where. A task fails only for a defect of ours.
+3. Files are listed, and their heads looked at, once for a `load()`.
+4. What options restrict is never read, or dropped before rows reach Spark. Filters of a query are
+   taken over only with the option `pushdown`: Spark 4.1 to 4.3 keep the filters of one query in the
+   loaded source, and apply them to the next query, or to the other side of a self-join, as well
+   (docs/binlog-on-spark.md, "Filters"). Without it Spark filters, and all is right.
+5. A live server is a source too (binlog_server.py), and the only one of a stream.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    Filter,
+    InputPartition,
+)
+from pyspark.sql.types import StructType
+
+from spark_audit.adapters.binlog_files import facts_of, files_of, tasks_of
+from spark_audit.adapters.binlog_options import BinlogOptions
+from spark_audit.adapters.binlog_restrict import restricted, sought_by_options, with_columns
+from spark_audit.binlog_conditions import Sought, is_exact, mask_of, sought_by
+from spark_audit.binlog_schema import (
+    Damage,
+    LedgerRows,
+    chosen,
+    columns_of,
+    spark_schema,
+)
+from spark_audit.binlog_skipping import LogFacts, bounds_of, may_hold
+from topology.adapters.inventory.problem import InventoryProblem
+
+if TYPE_CHECKING:
+    from binlog.ledger import FileLedger
+
+NAME: Final = "mysql_binlog"
+
+
+class MysqlBinlogSource(DataSource):
+    """What Spark asks for the schema and for a reader. Holds options, and no account."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return what stands in `format(…)`."""
+        return NAME
+
+    def schema(self) -> StructType:
+        """Return the columns that are asked for. Raises InventoryProblem for wrong options."""
+        options = BinlogOptions.of(self.options)
+        return spark_schema(
+            chosen(
+                digests=options.digests,
+                details=options.details,
+                names=options.columns,
+            )
+        )
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return the reader. Raises InventoryProblem, also for columns that are not ours."""
+        options = BinlogOptions.of(self.options)
+        columns = _columns(schema)
+        if options.server is not None:
+            from spark_audit.adapters.binlog_server import ServerReader
+
+            return ServerReader(options, columns)
+        reader = PushingReader if options.pushdown else LedgerReader
+        return reader(options, columns)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """Return the reader of a stream. Raises InventoryProblem, also for files."""
+        options = BinlogOptions.of(self.options)
+        if options.server is None:
+            raise InventoryProblem("a stream is read from a server: say the option server")
+        from spark_audit.adapters.binlog_stream import BinlogStreamReader
+
+        return BinlogStreamReader(options, _columns(schema))
+
+
+@dataclass(slots=True)
+class LedgerReader(DataSourceReader):
+    """Finds the files on the driver, and reads them on the executors."""
+
+    options: BinlogOptions
+    columns: pa.Schema
+    conditions: tuple[Filter, ...] = field(default=())
+
+    def partitions(self) -> list[InputPartition]:
+        """Find the files that may hold what is asked for. Raises InventoryProblem."""
+        files = [file for file in files_of(self.options.paths) if self._is_wanted(file)]
+        sought = sought_by(self.conditions, sought_by_options(self.options))
+        if sought != Sought():
+            folders = facts_of(files)
+            files = [file for file in files if _may_hold(file, folders, sought)]
+        return [LogPartition(task) for task in tasks_of(files) if task]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read the files of one task, in their order."""
+        assert isinstance(partition, LogPartition), "we dealt it"
+        for file in partition.files:
+            yield from self._read_file(file)
+
+    def _read_file(self, file: str) -> Iterator[pa.RecordBatch]:
+        from binlog.adapters.ledger_files import ledger_of_file
+
+        path = Path(file)
+        options = with_columns(self.options, self.columns)
+        try:
+            ledger = ledger_of_file(
+                path,
+                verify=options.verify,
+                digests=options.reads_digests,
+                details=options.reads_details,
+            )
+        except OSError as error:
+            yield from self._damage(Damage.of(error, path=file, file=path.name))
+            return
+        yield from self._rows(file, ledger)
+        if ledger.error is not None:
+            yield from self._damage(Damage.of(ledger.error, path=file, file=path.name))
+
+    def _rows(self, file: str, ledger: "FileLedger") -> Iterator[pa.RecordBatch]:
+        rows = LedgerRows(file, restricted(ledger.rows, self.options))
+        mask = mask_of(self.conditions, rows)
+        yield from (rows if mask is None else rows.where(mask)).batches(self.columns)
+
+    def _damage(self, damage: Damage) -> Iterator[pa.RecordBatch]:
+        mask = mask_of(self.conditions, damage)
+        if mask is None or mask.to_pylist() == [True]:
+            yield damage.batch(self.columns)
+
+    def _is_wanted(self, file: str) -> bool:
+        """Tell whether what is asked of paths and names leaves room for this file."""
+        where = Damage({"path": file, "file": Path(file).name})
+        mask = mask_of(filter(_is_of_files, self.conditions), where)
+        return mask is None or mask.to_pylist() == [True]
+
+
+@dataclass(slots=True)
+class PushingReader(LedgerReader):
+    """A reader that takes over filters: see rule 4."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        """Keep what can be answered here exactly; return the rest."""
+        self.conditions = tuple(each for each in filters if is_exact(each))
+        return [each for each in filters if not is_exact(each)]
+
+
+@dataclass(frozen=True, slots=True)
+class LogPartition(InputPartition):
+    """The files of one task."""
+
+    files: tuple[str, ...]
+
+
+# -- what is asked for ----------------------------------------------------------------------------
+
+
+def _columns(schema: StructType) -> pa.Schema:
+    try:
+        return columns_of(schema)
+    except ValueError as problem:
+        raise InventoryProblem(f"{NAME}: {problem}") from None
+
+
+def _is_of_files(condition: Filter) -> bool:
+    return getattr(condition, "attribute", None) in {("path",), ("file",)}
+
+
+def _may_hold(file: str, folders: Mapping[str, Mapping[str, LogFacts]], sought: Sought) -> bool:
+    path = Path(file)
+    folder = folders.get(str(path.parent), {})
+    return path.name not in folder or may_hold(bounds_of(path.name, folder), sought)

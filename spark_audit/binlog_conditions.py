@@ -1,0 +1,299 @@
+"""What Spark pushes down, and what that says about transactions and about whole logs.
+
+1. A filter is taken only if it can be answered here exactly as Spark would: the same type on both
+   sides, and unknown (null) where Spark says unknown. What is not taken is left to Spark.
+2. All filters of a scan hold at once; a row for which one of them is false or unknown is out.
+3. `Sought` is what is known of the transactions that are wanted. It may say too little, never too
+   much: whole logs are passed over because of it (spark_audit/binlog_skipping.py).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import reduce
+from typing import Any, Final, Protocol
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import (
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringContains,
+    StringEndsWith,
+    StringStartsWith,
+)
+
+from gtid import GNO_END, GtidError, GtidSet, Tsid
+from spark_audit.binlog_schema import COLUMNS, GTID
+
+Test = Callable[[pa.Array, pa.Scalar], pa.Array]
+
+_WITH_VALUE: Final[Mapping[type[Filter], Test]] = {
+    EqualTo: pc.equal,
+    EqualNullSafe: lambda column, value: pc.fill_null(pc.equal(column, value), False),
+    GreaterThan: pc.greater,
+    GreaterThanOrEqual: pc.greater_equal,
+    LessThan: pc.less,
+    LessThanOrEqual: pc.less_equal,
+    StringStartsWith: lambda column, value: pc.starts_with(column, pattern=value.as_py()),
+    StringEndsWith: lambda column, value: pc.ends_with(column, pattern=value.as_py()),
+    StringContains: lambda column, value: pc.match_substring(column, pattern=value.as_py()),
+}
+_WITHOUT: Final[Mapping[type[Filter], Callable[[pa.Array], pa.Array]]] = {
+    IsNull: pc.is_null,
+    IsNotNull: pc.is_valid,
+}
+
+
+class Columns(Protocol):
+    """Whatever gives columns by name."""
+
+    def raw(self, name: str) -> pa.ChunkedArray:
+        """Return a column, as a dictionary or not."""
+
+
+# -- rows -----------------------------------------------------------------------------------------
+
+
+def is_exact(condition: Filter) -> bool:
+    """Tell whether a filter can be answered here as Spark would answer it."""
+    if isinstance(condition, Not):
+        return is_exact(condition.child)
+    attribute: tuple[str, ...] = getattr(condition, "attribute", ())
+    if len(attribute) != 1 or attribute[0] not in COLUMNS.names:
+        return False
+    kind = COLUMNS.field(attribute[0]).type
+    if type(condition) in _WITHOUT:
+        return True
+    if isinstance(condition, In):
+        return all(_literal(value, kind) is not None for value in condition.value)
+    return type(condition) in _WITH_VALUE and _literal(_value(condition), kind) is not None
+
+
+def mask_of(conditions: Iterable[Filter], columns: Columns) -> pa.ChunkedArray | None:
+    """Return which rows are wanted; None if all are. Requires: is_exact of every condition."""
+    masks = [_mask(condition, columns) for condition in conditions]
+    return reduce(pc.and_kleene, masks) if masks else None
+
+
+def _mask(condition: Filter, columns: Columns) -> pa.ChunkedArray:
+    if isinstance(condition, Not):
+        return pc.invert(_mask(condition.child, columns))
+    name = _column(condition)
+    kind = COLUMNS.field(name).type
+    chunks = columns.raw(name).chunks
+    return pa.chunked_array([_answer(condition, chunk, kind) for chunk in chunks], pa.bool_())
+
+
+def _answer(condition: Filter, chunk: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Answer for one chunk; a text that occurs a million times is looked at once."""
+    if type(condition) in _WITHOUT:
+        return _WITHOUT[type(condition)](chunk)
+    if pa.types.is_dictionary(chunk.type):
+        found = pc.take(_answer(condition, chunk.dictionary, kind), chunk.indices)
+        return pc.fill_null(found, False) if isinstance(condition, EqualNullSafe) else found
+    if isinstance(condition, In):
+        values = pa.array(list(condition.value), kind)
+        # Arrow says false where SQL says unknown, which matters below a NOT.
+        return pc.if_else(pc.is_valid(chunk), pc.is_in(chunk, values), pa.scalar(None, pa.bool_()))
+    value = _literal(_value(condition), kind)
+    assert value is not None, "exact"
+    return _WITH_VALUE[type(condition)](chunk if chunk.type == kind else chunk.cast(kind), value)
+
+
+def _literal(value: object, kind: pa.DataType) -> pa.Scalar | None:
+    """Return a value of a column's type; None for another type, or one that does not fit."""
+    fits = (
+        (pa.types.is_string(kind) and isinstance(value, str))
+        or (pa.types.is_boolean(kind) and isinstance(value, bool))
+        or (pa.types.is_integer(kind) and isinstance(value, int) and not isinstance(value, bool))
+        or (
+            pa.types.is_timestamp(kind) and isinstance(value, datetime) and value.tzinfo is not None
+        )
+    )
+    if not fits:
+        return None
+    try:
+        return pa.scalar(value, kind)
+    except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
+        return None
+
+
+def _column(condition: Filter) -> str:
+    name: str = condition.attribute[0]  # type: ignore[attr-defined]  # all but Not have it
+    return name
+
+
+def _value(condition: Filter) -> Any:  # noqa: ANN401 - as Spark gives it
+    return condition.value  # type: ignore[attr-defined]  # all but Not, IsNull, IsNotNull have it
+
+
+# -- what is sought -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What every wanted transaction is known to be; None where nothing is known."""
+
+    gtids: GtidSet | None = None
+    uuids: frozenset[UUID] | None = None
+    tags: frozenset[str] | None = None  # "": those without a tag
+    gno_start: int = 1
+    gno_end: int = GNO_END
+    # Committed on the log's own server not before, and not after. The second also holds for clocks
+    # of other servers: nothing is committed here before it was committed, or logged, at its origin.
+    committed_from: datetime | None = None
+    committed_until: datetime | None = None
+
+    def gtids_among(self, known: GtidSet | None) -> GtidSet | None:
+        """Return which GTIDs of `known`, or of all if that is None, are sought; None: any may be.
+
+        Requires: has_gtids. Otherwise anonymous transactions are sought too.
+        """
+        assert self.has_gtids
+        limited = self._limited(known)
+        if self.gtids is None or limited is None:
+            return self.gtids if limited is None else limited
+        return self.gtids & limited
+
+    def _limited(self, known: GtidSet | None) -> GtidSet | None:
+        if self.uuids is None and self.tags is None and self._is_every_gno:
+            return known
+        if known is not None:
+            tsids = [
+                tsid
+                for tsid in known.tsids
+                if (self.uuids is None or tsid.uuid in self.uuids)
+                and (self.tags is None or tsid.tag in self.tags)
+            ]
+            return known & self._intervals(tsids)
+        if self.uuids is None or self.tags is None:
+            return None
+        return self._intervals(Tsid(uuid, tag) for uuid in self.uuids for tag in self.tags)
+
+    @property
+    def has_gtids(self) -> bool:
+        """Tell whether anything is said of GTIDs."""
+        return not (
+            self.gtids is None and self.uuids is None and self.tags is None and self._is_every_gno
+        )
+
+    @property
+    def _is_every_gno(self) -> bool:
+        return (self.gno_start, self.gno_end) == (1, GNO_END)
+
+    def _intervals(self, tsids: Iterable[Tsid]) -> GtidSet:
+        if self.gno_start >= self.gno_end:
+            return GtidSet()
+        return GtidSet.from_intervals((tsid, self.gno_start, self.gno_end) for tsid in tsids)
+
+
+def sought_by(conditions: Iterable[Filter], start: Sought) -> Sought:
+    """Return what filters say of transactions, beyond what is known already."""
+    return reduce(_narrowed, conditions, start)
+
+
+def _narrowed(sought: Sought, condition: Filter) -> Sought:
+    if isinstance(condition, Not | IsNotNull):
+        return sought
+    narrow = _NARROWING.get(_column(condition))
+    return sought if narrow is None else narrow(sought, condition)
+
+
+def _values(condition: Filter) -> list[Any] | None:
+    """Return the values of which a column must have one; None: it may have others."""
+    if isinstance(condition, In):
+        return list(condition.value)
+    return [_value(condition)] if isinstance(condition, EqualTo | EqualNullSafe) else None
+
+
+def _by_gtid(sought: Sought, condition: Filter) -> Sought:
+    texts = _values(condition)
+    if texts is None:
+        return sought
+    try:
+        found = GtidSet.union_of(GtidSet.parse(text) for text in texts)
+    except GtidError:  # no row has such a text, which the rows will show
+        return sought
+    return replace(sought, gtids=found if sought.gtids is None else found & sought.gtids)
+
+
+def _by_uuid(sought: Sought, condition: Filter) -> Sought:
+    texts = _values(condition)
+    if texts is None:
+        return sought
+    try:
+        found = frozenset(UUID(text) for text in texts)
+    except ValueError:
+        return sought
+    return replace(sought, uuids=found if sought.uuids is None else found & sought.uuids)
+
+
+def _by_tag(sought: Sought, condition: Filter) -> Sought:
+    found = [""] if isinstance(condition, IsNull) else _values(condition)
+    if found is None:
+        return sought
+    tags = frozenset(found)
+    try:
+        assert all(Tsid(UUID(int=0), tag) for tag in tags)
+    except GtidError:  # no tag at all, so no row has it
+        return sought
+    return replace(sought, tags=tags if sought.tags is None else tags & sought.tags)
+
+
+def _by_gno(sought: Sought, condition: Filter) -> Sought:
+    start, end = sought.gno_start, sought.gno_end
+    numbers = _values(condition)
+    if numbers is not None:
+        first, last = min(numbers, default=1), max(numbers, default=0)
+        start, end = max(start, first), min(end, last + 1)
+    elif isinstance(condition, GreaterThan | GreaterThanOrEqual):
+        start = max(start, condition.value + isinstance(condition, GreaterThan))
+    elif isinstance(condition, LessThan | LessThanOrEqual):
+        end = min(end, condition.value + isinstance(condition, LessThanOrEqual))
+    return replace(sought, gno_start=start, gno_end=max(end, 1))
+
+
+def _from(sought: Sought, condition: Filter) -> Sought:
+    moments = _values(condition)
+    if isinstance(condition, GreaterThan | GreaterThanOrEqual):
+        moments = [condition.value]
+    if not moments:
+        return sought
+    earliest = min(moments)
+    known = sought.committed_from
+    return replace(sought, committed_from=earliest if known is None else max(known, earliest))
+
+
+def _from_until(sought: Sought, condition: Filter) -> Sought:
+    sought = _from(sought, condition)
+    moments = _values(condition)
+    if isinstance(condition, LessThan | LessThanOrEqual):
+        moments = [condition.value]
+    if not moments:
+        return sought
+    latest = max(moments)
+    known = sought.committed_until
+    return replace(sought, committed_until=latest if known is None else min(known, latest))
+
+
+_NARROWING: Final[Mapping[str, Callable[[Sought, Filter], Sought]]] = {
+    GTID: _by_gtid,
+    "uuid": _by_uuid,
+    "tag": _by_tag,
+    "gno": _by_gno,
+    "immediate_commit_at": _from_until,
+    # By the clock of the origin, which may have committed it long before this log was opened.
+    "original_commit_at": _from,
+    "logged_at": _from,
+}

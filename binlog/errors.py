@@ -3,7 +3,7 @@
 1. `CorruptBinlog` and its kin: the bytes. They say which file, at which byte, what was expected.
 2. `UnsupportedBinlog`: the bytes are somebody's sound work, but not ours to read.
 3. `BinlogMisuse`: the caller.
-4. `DumpRefused`, `DumpTimedOut`, `DumpBroken`: the server and the world between.
+4. `DumpRefused`, `StatementRefused`: the server. `DumpTimedOut`, `DumpBroken`: the world between.
 5. `LimitExceeded`: a bound somebody chose; nothing is wrong but the size.
 
 A divergence between servers is never an exception: it is a finding, and it lives elsewhere.
@@ -72,6 +72,15 @@ class DumpRefused(BinlogError):
 
     def __init__(self, *, code: int, text: str) -> None:
         super().__init__(f"the server refused the binlog dump: error {code}: {text}")
+        self.code = code
+        self.text = text
+
+
+class StatementRefused(BinlogError):
+    """The server answered a statement about its logs with an error of its own, in its own words."""
+
+    def __init__(self, *, code: int, text: str) -> None:
+        super().__init__(f"the server answered with error {code}: {text}")
         self.code = code
         self.text = text
 

@@ -1,0 +1,165 @@
+"""Locates GTIDs in files: by the heads of a few, then by the ledgers of the files they lead to.
+
+1. Of a head, the first 4 KiB are read, and more only if the previous GTIDs are longer.
+2. A head that cannot be read, or that holds no previous GTIDs, is not known, and the search goes
+   round it. If that leads to its file, what is wrong with it is in the answer.
+3. A relay log may hold the head of a transaction in one file and its end in the next, which then
+   is the one whose successor lists it: whatever is not where heads say is looked for one file
+   before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from binlog.adapters.ledger_files import ledger_of_file
+from binlog.decode import NEED_MORE_DATA, EventDecoder
+from binlog.errors import BinlogError
+from binlog.event_types import EventType
+from binlog.events import PreviousGtids
+from binlog.header import HEADER_BYTES, parse_header
+from binlog.index import Span, search_heads
+from binlog.ledger_sets import gtids_of, rows_in
+from binlog.places import PLACES_MAX, Absence, FilePlaces, Located, Place, absences
+from gtid import Gtid, GtidSet, Tsid
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+HEAD_BYTES = 4096
+# What may stand before the previous GTIDs. A relay log of some versions has a ROTATE there.
+_HEAD_TYPES = frozenset({EventType.FORMAT_DESCRIPTION, EventType.PREVIOUS_GTIDS, EventType.ROTATE})
+
+# Told of each file before it is looked into.
+Say = Callable[[str], None]
+
+
+def previous_gtids_of(path: Path) -> GtidSet | None:
+    """Give the previous GTIDs at the head of a file; None if it has none, or not yet.
+
+    Raises CorruptBinlog, UnsupportedBinlog, OSError.
+    """
+    decoder = EventDecoder(file=path.name)
+    received = bytearray()
+    with path.open("rb") as file:
+        while chunk := file.read(max(HEAD_BYTES, len(received))):
+            received += chunk
+            decoder.receive(chunk)
+            while _is_head(received, decoder.position):
+                event = decoder.next_event()
+                if event is NEED_MORE_DATA:
+                    break
+                if isinstance(event.body, PreviousGtids):
+                    return event.body.gtids
+            else:
+                return None
+    return None
+
+
+def _is_head(received: bytes | bytearray, position: int) -> bool:
+    """Tell whether the event at a position may belong to the head, as far as can be seen."""
+    if position == 0 or len(received) - position < HEADER_BYTES:
+        return True
+    return parse_header(received, position).type_code in _HEAD_TYPES
+
+
+def locate_in_files(
+    paths: Sequence[Path],
+    wanted: GtidSet,
+    *,
+    places_max: int = PLACES_MAX,
+    say: Say = lambda _: None,
+) -> Located:
+    """Find the wanted GTIDs among the files of one server, given in the order of the logs.
+
+    Raises OSError.
+    """
+    looking = _Looking(paths, wanted, places_max=places_max, say=say)
+    search = search_heads(
+        wanted, file_count=len(paths), previous_gtids_of=looking.previous_gtids_of
+    )
+    unread = GtidSet.union_of([looking.look_into(span) for span in search.spans])
+    missing = wanted - search.before_first - looking.found
+    may_be_unread = missing & unread
+    parts = (
+        (Absence.BEFORE_FIRST, search.before_first - looking.found),
+        (Absence.IN_NO_FILE, missing - may_be_unread),
+        (Absence.UNREAD, may_be_unread),
+    )
+    return Located(
+        wanted=wanted,
+        files=tuple(looking.places()),
+        absent=absences(parts),
+        file_count=len(paths),
+        heads_read=search.heads_read,
+        errors=tuple(looking.errors.values()),
+    )
+
+
+@dataclass(slots=True)
+class _Looking:
+    """What has been found so far, by the numbers of files."""
+
+    paths: Sequence[Path]
+    wanted: GtidSet
+    places_max: int
+    say: Say
+    found: GtidSet = field(default_factory=GtidSet)
+    files: dict[int, FilePlaces] = field(default_factory=dict)
+    looked_into: set[int] = field(default_factory=set)
+    errors: dict[int, BinlogError] = field(default_factory=dict)
+
+    def previous_gtids_of(self, number: int) -> GtidSet | None:
+        """Read a head. One that is not sound is not known; its file's ledger will say why."""
+        try:
+            return previous_gtids_of(self.paths[number])
+        except BinlogError:
+            return None
+
+    def look_into(self, span: Span) -> GtidSet:
+        """Look for a span's GTIDs. Return those that may be where nothing could be read."""
+        failed_before = len(self.errors)
+        for number in range(span.first, span.end):
+            self._look_into_file(number)
+        if not span.gtids <= self.found and span.first:
+            self._look_into_file(span.first - 1)
+        return span.gtids - self.found if len(self.errors) > failed_before else GtidSet()
+
+    def _look_into_file(self, number: int) -> None:
+        if number in self.looked_into:
+            return
+        self.looked_into.add(number)
+        path = self.paths[number]
+        self.say(path.name)
+        ledger = ledger_of_file(path)
+        if ledger.error is not None:
+            self.errors[number] = ledger.error
+        rows = ledger.rows.filter(rows_in(ledger.rows, self.wanted))
+        if not rows.num_rows:
+            return
+        gtids = gtids_of(rows) - self.found
+        if not gtids:
+            return
+        self.found |= gtids
+        room = self.places_max - sum(len(each.places) for each in self.files.values())
+        places = _places_of(rows.slice(0, max(room, 0)))
+        kept = tuple(place for place in places if place.gtid in gtids)
+        self.files[number] = FilePlaces(str(path), gtids, kept)
+
+    def places(self) -> Iterator[FilePlaces]:
+        """Give the files that hold anything, in the order of the logs."""
+        for number in sorted(self.files):
+            yield self.files[number]
+
+
+def _places_of(rows: pa.Table) -> tuple[Place, ...]:
+    columns = (rows[name].to_pylist() for name in ("uuid", "tag", "gno", "start", "end"))
+    complete = rows["is_complete"].to_pylist()
+    return tuple(
+        Place(Gtid(Tsid(UUID(uuid), tag or ""), gno), start, end, is_complete=is_complete)
+        for uuid, tag, gno, start, end, is_complete in zip(*columns, complete, strict=True)
+    )

@@ -1,0 +1,216 @@
+"""Locates GTIDs on a live server: by the heads of a few of its binary logs, on one connection.
+
+1. SHOW BINLOG EVENTS IN 'file' LIMIT 2 gives a file's description and its previous GTIDs as text:
+   one short question for each head, and the server reads no further (seen on 5.6.24 and 9.7.4).
+2. What a server has executed and not purged is in its binary logs (the reference manual on
+   gtid_purged: what was committed without being logged counts as purged). So heads alone tell the
+   file; only positions have to be fetched, as a dump of nothing but the wanted transactions.
+3. Files may be purged while we look. Then we begin anew, a few times.
+4. What the server answers is turned into our errors here.
+
+Privileges: REPLICATION CLIENT for SHOW BINARY LOGS, REPLICATION SLAVE for the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from binlog.adapters.stream import Connect, ServerLogs
+from binlog.errors import BinlogError, DumpBroken, StatementRefused
+from binlog.index import Search, Span, search_heads
+from binlog.places import PLACES_MAX, Absence, FilePlaces, Located, Place, absences
+from binlog.transactions import Transaction
+from gtid import GtidSet
+
+_SETS = "SELECT @@GLOBAL.gtid_executed, @@GLOBAL.gtid_purged"
+_FILES = "SHOW BINARY LOGS"
+_HEAD = "SHOW BINLOG EVENTS IN %s LIMIT 2"
+_PREVIOUS_GTIDS = "Previous_gtids"
+# ER_ERROR_WHEN_EXECUTING_COMMAND: "Could not find target log", if it was purged meanwhile.
+_NOT_SHOWN = 1220
+_ATTEMPTS_MAX = 3
+# Each dump takes a connection; beyond so many the server is asked for the rest at once.
+_DUMPS_MAX = 16
+# pymysql.constants.CR: 2000 to 2999 are the client's own errors, the others the server's.
+_CLIENT_ERRORS = range(2000, 3000)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What a server says of its logs at one moment."""
+
+    executed: GtidSet
+    purged: GtidSet
+    files: tuple[str, ...]
+
+
+class ServerHeads:
+    """The heads of a server's binary logs. `connection` is used, and left open."""
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        self._connection = connection
+        # In this order: whatever is executed by now is in a file that is listed next.
+        executed, purged = self._ask(_SETS)[0]
+        files = tuple(str(row[0]) for row in self._ask(_FILES))
+        self.facts = ServerFacts(
+            GtidSet.parse(_text(executed)), GtidSet.parse(_text(purged)), files
+        )
+
+    def previous_gtids_of(self, number: int) -> GtidSet | None:
+        """Ask for one head; None if the file has none. Raises StatementRefused, DumpBroken."""
+        rows = self._ask(_HEAD, (self.facts.files[number],))
+        info = next((row[5] for row in rows if row[2] == _PREVIOUS_GTIDS), None)
+        return None if info is None else GtidSet.parse(_text(info))
+
+    def _ask(self, sql: str, arguments: Sequence[str] = ()) -> tuple[tuple[Any, ...], ...]:
+        with _our_errors(), self._connection.cursor(Cursor) as cursor:
+            cursor.execute(sql, arguments or None)
+            return tuple(cursor.fetchall())
+
+
+def locate_on_server(
+    connect: Connect,
+    wanted: GtidSet,
+    *,
+    timeout_seconds_max: float,
+    places_max: int = PLACES_MAX,
+    say: Callable[[str], None] = lambda _: None,
+) -> Located:
+    """Find the wanted GTIDs in a server's binary logs.
+
+    `timeout_seconds_max` bounds each dump. Raises StatementRefused, DumpBroken; what goes wrong
+    while positions are fetched is in the answer instead, beside the files.
+    """
+    with _our_errors():
+        connection = connect() if callable(connect) else pymysql.connect(**connect)
+    with closing(connection):
+        heads, search = _searched(connection, wanted)
+    fetched = _Fetched(ServerLogs(connect, timeout_seconds_max))
+    for part in _dumps(search.spans, places_max=places_max):
+        say(f"positions of {part.gtid_count:,} transactions")
+        fetched.add(part)
+    facts = heads.facts
+    files = tuple(_files(search, facts.files, fetched))
+    left = wanted & facts.executed - facts.purged - search.before_first
+    left -= GtidSet.union_of(each.gtids for each in files)
+    parts = (
+        (Absence.PURGED, wanted & facts.purged),
+        (Absence.BEFORE_FIRST, search.before_first),
+        (Absence.NOT_EXECUTED, wanted - facts.executed - facts.purged),
+        (Absence.IN_NO_FILE, left & fetched.answered),
+        (Absence.UNREAD, left - fetched.answered),
+    )
+    return Located(
+        wanted=wanted,
+        files=files,
+        absent=absences(parts),
+        file_count=len(facts.files),
+        heads_read=search.heads_read,
+        errors=tuple(fetched.errors),
+    )
+
+
+@dataclass(slots=True)
+class _Fetched:
+    """What dumps of wanted transactions gave."""
+
+    logs: ServerLogs
+    transactions: list[Transaction] = field(default_factory=list)
+    # What was asked for in dumps that came to their end: what they did not give is in no log.
+    answered: GtidSet = field(default_factory=GtidSet)
+    errors: list[BinlogError] = field(default_factory=list)
+
+    def add(self, part: GtidSet) -> None:
+        """Fetch some; an error is kept, and the files are still known from the heads."""
+        try:
+            self.transactions += self.logs.transactions_of(part, transactions_max=part.gtid_count)
+        except BinlogError as error:
+            self.errors.append(error)
+        else:
+            self.answered |= part
+
+
+def _searched(connection: Connection[Any], wanted: GtidSet) -> tuple[ServerHeads, Search]:
+    """Search the heads; again from the beginning if a file was purged under our hands."""
+    for attempt in range(1, _ATTEMPTS_MAX + 1):
+        heads = ServerHeads(connection)
+        facts = heads.facts
+        try:
+            return heads, search_heads(
+                wanted & facts.executed - facts.purged,
+                file_count=len(facts.files),
+                previous_gtids_of=heads.previous_gtids_of,
+            )
+        except StatementRefused as refused:
+            if refused.code != _NOT_SHOWN or attempt == _ATTEMPTS_MAX:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _dumps(spans: Sequence[Span], *, places_max: int) -> Iterator[GtidSet]:
+    """Part what is fetched into dumps: one for each run of files that touch.
+
+    A server reads through everything from the first wanted transaction to the last one.
+    """
+    runs: list[list[GtidSet]] = []
+    last_end = 0
+    room = places_max
+    for span in spans:
+        part = _first(span.gtids, room)
+        room -= part.gtid_count
+        if not part:
+            break
+        if runs and (last_end == span.first or len(runs) >= _DUMPS_MAX):
+            runs[-1].append(part)
+        else:
+            runs.append([part])
+        last_end = span.end
+    yield from map(GtidSet.union_of, runs)
+
+
+def _first(gtids: GtidSet, count: int) -> GtidSet:
+    return gtids if gtids.gtid_count <= count else gtids.first(count)
+
+
+def _files(search: Search, names: Sequence[str], fetched: _Fetched) -> Iterator[FilePlaces]:
+    """Put together what heads say (which file) and what was fetched (which byte)."""
+    fetched_from: dict[str, list[Transaction]] = {}
+    for each in fetched.transactions:
+        fetched_from.setdefault(each.file, []).append(each)
+    by_heads = {span.first: span.gtids for span in search.spans if span.end == span.first + 1}
+    for number, name in enumerate(names):
+        here = fetched_from.get(name, [])
+        gtids = by_heads.get(number, GtidSet()) - fetched.answered
+        gtids |= GtidSet.of(each.gtid for each in here if each.gtid)
+        if gtids:
+            yield FilePlaces(name, gtids, tuple(_places(here)))
+
+
+def _places(transactions: Sequence[Transaction]) -> Iterator[Place]:
+    for each in transactions:
+        assert each.gtid is not None, "a dump of wanted GTIDs gives GTIDs"
+        yield Place(each.gtid, each.start, each.end, is_complete=each.is_complete)
+
+
+@contextmanager
+def _our_errors() -> Iterator[None]:
+    try:
+        yield
+    except pymysql.MySQLError as error:
+        code, text = (error.args[0], str(error.args[-1])) if error.args else (0, str(error))
+        if isinstance(code, int) and code and code not in _CLIENT_ERRORS:
+            raise StatementRefused(code=code, text=text) from error
+        raise DumpBroken(f"the connection broke: {text}") from error
+    except OSError as error:
+        raise DumpBroken(f"the connection broke: {error}") from error
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode() if isinstance(value, bytes) else value

@@ -103,6 +103,8 @@ def _query(cursor: Cursor, header: EventHeader, description: FormatDescription) 
     schema = cursor.text(schema_bytes, "the schema")
     if cursor.integer(1, "the zero after the schema") != 0:
         raise cursor.fail("expected a zero byte after the schema")
+    charsets = variables.get(_CHARSET)
+    explicit = variables.get(_EXPLICIT_DEFAULTS)
     return Query(
         thread_id=thread_id,
         execution_seconds=execution_seconds,
@@ -110,7 +112,9 @@ def _query(cursor: Cursor, header: EventHeader, description: FormatDescription) 
         schema=schema,
         sql=cursor.rest(),
         sql_mode=variables.get(_SQL_MODE),
-        charset_client=variables.get(_CHARSET),
+        charset_client=charsets & 0xFFFF if charsets is not None else None,
+        collation_server=charsets >> 32 if charsets is not None else None,
+        explicit_defaults_for_timestamp=None if explicit is None else bool(explicit),
     )
 
 
@@ -122,6 +126,7 @@ _TIME_ZONE = 5
 _CATALOG = 6
 _INVOKER = 11
 _UPDATED_SCHEMAS = 12
+_EXPLICIT_DEFAULTS = 16
 _STATUS_VARIABLE_BYTES: Mapping[int, int] = MappingProxyType(
     {
         0: 4,  # flags2
@@ -135,7 +140,7 @@ _STATUS_VARIABLE_BYTES: Mapping[int, int] = MappingProxyType(
         13: 3,  # microseconds
         14: 8,  # a commit clock of 5.7 milestones
         15: 16,  # and its successor
-        16: 1,  # explicit_defaults_for_timestamp
+        _EXPLICIT_DEFAULTS: 1,
         17: 8,  # XID of a recoverable DDL
         18: 2,  # default collation of utf8mb4
         19: 1,  # sql_require_primary_key
@@ -154,8 +159,7 @@ def _status_variables(cursor: Cursor, size: int) -> dict[int, int]:
         code = block.integer(1, "a status variable")
         if code in _STATUS_VARIABLE_BYTES:
             value = block.take(_STATUS_VARIABLE_BYTES[code], f"status variable {code}")
-            # Of the three character sets only the first, the client's, is wanted.
-            found[code] = int.from_bytes(value[:2] if code == _CHARSET else value, "little")
+            found[code] = int.from_bytes(value, "little")
         elif code in (_CATALOG, _TIME_ZONE):
             block.take(block.integer(1, "a length"), f"status variable {code}")
         elif code == _CATALOG_ZERO:  # 5.0.0 to 5.0.3: with a zero byte behind it
@@ -212,7 +216,7 @@ def _table_map(cursor: Cursor, _header: EventHeader, _format: FormatDescription)
 def _rows(cursor: Cursor, header: EventHeader, _format: FormatDescription) -> Rows:
     """Rows_event::Rows_event, rows_event.cpp."""
     table_id = cursor.integer(6, "the table id")
-    cursor.integer(2, "the flags")
+    flags = cursor.integer(2, "the flags")
     if header.type_code not in ROW_EVENTS_V1:
         extra = cursor.integer(2, "the length of the extra row data")
         if extra < 2:  # noqa: PLR2004 - the length counts itself
@@ -232,6 +236,7 @@ def _rows(cursor: Cursor, header: EventHeader, _format: FormatDescription) -> Ro
         columns_after=after,
         images=cursor.rest(),
         is_partial=header.type_code == EventType.PARTIAL_UPDATE_ROWS,
+        flags=flags,
     )
 
 

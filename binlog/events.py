@@ -89,6 +89,10 @@ class Query:
     sql: bytes
     sql_mode: int | None
     charset_client: int | None
+    # The collation CREATE DATABASE takes where none is said (collation_server of the session).
+    collation_server: int | None = None
+    # Whether a TIMESTAMP may be NULL where nothing is said. Logged with DDL since 8.0.
+    explicit_defaults_for_timestamp: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,9 @@ class Rows:
     columns_after: bytes
     images: bytes
     is_partial: bool
+    # Rows_event::enum_flag, rows_event.h: 1 ends the statement, 2 no foreign key checks, 4 relaxed
+    # unique checks, 8 whole rows.
+    flags: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,15 +132,20 @@ def _skip_variable(cursor: Cursor, length_max: int) -> None:
 
 
 def _skip_string(cursor: Cursor, metadata: int) -> None:
-    """CHAR, and the ENUM and SET that hide behind its type.
-
-    The high byte is the real type, the low byte the length; lengths beyond 255 keep their two
-    highest bits, inverted, in bits 4 and 5 of the type.
-    """
+    """CHAR, and the ENUM and SET that hide behind its type; the high byte is the real type."""
     if metadata >> 8 in (ENUM, SET):
         cursor.take(metadata & 0xFF, "a value")
     else:
-        _skip_variable(cursor, ((metadata >> 4 & 0x300) ^ 0x300) + (metadata & 0xFF))
+        _skip_variable(cursor, char_length(metadata))
+
+
+def char_length(metadata: int) -> int:
+    """Give the bytes of the longest value of a CHAR or BINARY.
+
+    The low byte; lengths beyond 255 keep their two highest bits, inverted, in bits 4 and 5 of the
+    type that is the high byte.
+    """
+    return ((metadata >> 4 & 0x300) ^ 0x300) + (metadata & 0xFF)
 
 
 def _skip_decimal(cursor: Cursor, metadata: int) -> None:

@@ -1,0 +1,162 @@
+"""Reads dates and times into the text MySQL shows.
+
+1. Text, because Python's dates hold neither 0000-00-00 nor 2024-02-00 nor 31 February, all of which
+   a column can hold, and its time of day ends at 24 hours where MySQL's ends at 838.
+2. The library's readers are not used for that reason: they give None for all of these, take
+   TIMESTAMP 0 for 1970, and get the fraction of a negative TIME wrong.
+3. A TIMESTAMP is given in UTC.
+4. Layouts: my_time.cc (my_datetime_packed_from_binary and its kin), field.cc for the old ones.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from types import MappingProxyType
+
+from binlog.cursor import Cursor
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ZERO_DATETIME = "0000-00-00 00:00:00"
+_MICROSECOND_BITS = 24
+_DIGITS_MAX = 6
+
+
+class TemporalKind(Enum):
+    """What a packed value inside a JSON document is."""
+
+    DATE = "date"
+    TIME = "time"
+    DATETIME = "datetime"
+
+
+def packed_text(kind: TemporalKind, packed: int) -> str:
+    """Write a packed value: the seconds above, 24 bits of microseconds below; negative as a whole.
+
+    TIME_datetime_packed and TIME_time_packed, my_time.cc.
+    """
+    sign, packed = ("-", -packed) if packed < 0 else ("", packed)
+    microseconds = packed & (1 << _MICROSECOND_BITS) - 1
+    seconds = packed >> _MICROSECOND_BITS
+    if kind is TemporalKind.DATE:
+        return sign + _date(seconds >> 17)
+    if kind is TemporalKind.TIME:
+        return f"{sign}{_clock(seconds)}.{microseconds:06d}"
+    return f"{sign}{_date(seconds >> 17)} {_clock(seconds & 0x1FFFF)}.{microseconds:06d}"
+
+
+def _date(ymd: int) -> str:
+    """Year * 13 + month, and five bits of day."""
+    year, month = divmod(ymd >> 5, 13)
+    return f"{year:04d}-{month:02d}-{ymd & 31:02d}"
+
+
+def _clock(hms: int) -> str:
+    """Hours, six bits of minutes, six of seconds."""
+    return f"{hms >> 12:02d}:{hms >> 6 & 63:02d}:{hms & 63:02d}"
+
+
+def _fraction_bytes(digits: int) -> int:
+    return (digits + 1) // 2
+
+
+def _fraction(cursor: Cursor, stored: int, digits: int) -> str:
+    """Two digits a byte; an odd number of digits is stored as if there were one more."""
+    if not digits:
+        return ""
+    size = 2 * _fraction_bytes(digits)
+    if stored >= 10**size:
+        raise cursor.fail(f"expected a fraction of {size} digits, found {stored}")
+    return "." + f"{stored:0{size}d}"[:digits]
+
+
+def _check_digits(cursor: Cursor, digits: int) -> None:
+    if digits > _DIGITS_MAX:
+        raise cursor.fail(f"expected six digits of fraction or fewer, found {digits}")
+
+
+def _big_endian(cursor: Cursor, count: int) -> int:
+    return int.from_bytes(cursor.take(count, "a temporal value"), "big")
+
+
+def read_datetime2(cursor: Cursor, digits: int) -> str:
+    """DATETIME(n): 40 bits with the highest set, and the fraction."""
+    _check_digits(cursor, digits)
+    whole = _big_endian(cursor, 5) - (1 << 39)
+    if whole < 0:
+        raise cursor.fail("a negative DATETIME")
+    fraction = _fraction(cursor, _big_endian(cursor, _fraction_bytes(digits)), digits)
+    return f"{_date(whole >> 17)} {_clock(whole & 0x1FFFF)}{fraction}"
+
+
+def read_time2(cursor: Cursor, digits: int) -> str:
+    """TIME(n): 24 bits and the fraction, as one number, negative ones complemented as a whole."""
+    _check_digits(cursor, digits)
+    size = 3 + _fraction_bytes(digits)
+    bits = 8 * _fraction_bytes(digits)
+    value = _big_endian(cursor, size) - (1 << (23 + bits))
+    sign, value = ("-", -value) if value < 0 else ("", value)
+    fraction = _fraction(cursor, value & (1 << bits) - 1, digits)
+    return f"{sign}{_clock(value >> bits)}{fraction}"
+
+
+def read_timestamp2(cursor: Cursor, digits: int) -> str:
+    """TIMESTAMP(n): seconds since 1970, highest byte first, and the fraction."""
+    _check_digits(cursor, digits)
+    seconds = _big_endian(cursor, 4)
+    return _moment(seconds) + _fraction(
+        cursor, _big_endian(cursor, _fraction_bytes(digits)), digits
+    )
+
+
+def _moment(seconds: int) -> str:
+    """0 is the zero date, not 1970: a TIMESTAMP begins one second later."""
+    if not seconds:
+        return _ZERO_DATETIME
+    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def read_date(cursor: Cursor, _metadata: int) -> str:
+    """DATE: day in five bits, month in four, year above."""
+    value = cursor.integer(3, "a date")
+    return f"{value >> 9:04d}-{value >> 5 & 15:02d}-{value & 31:02d}"
+
+
+def read_old_timestamp(cursor: Cursor, _metadata: int) -> str:
+    """TIMESTAMP as of before 5.6.4."""
+    return _moment(cursor.integer(4, "a timestamp"))
+
+
+def read_old_datetime(cursor: Cursor, _metadata: int) -> str:
+    """DATETIME as of before 5.6.4: the decimal digits YYYYMMDDhhmmss."""
+    digits = f"{cursor.integer(8, 'a datetime'):014d}"
+    date, clock = digits[:-6], digits[-6:]
+    return f"{date[:-4]}-{date[-4:-2]}-{date[-2:]} {clock[:2]}:{clock[2:4]}:{clock[4:]}"
+
+
+def read_old_time(cursor: Cursor, _metadata: int) -> str:
+    """TIME as of before 5.6.4: the decimal digits hhmmss, in 24 bits with a sign."""
+    value = int.from_bytes(cursor.take(3, "a time"), "little", signed=True)
+    clock = f"{abs(value):06d}"
+    return f"{'-' if value < 0 else ''}{clock[:-4]}:{clock[-4:-2]}:{clock[-2:]}"
+
+
+def read_year(cursor: Cursor, _metadata: int) -> str:
+    """YEAR: years since 1900, and 0 for 0000 (the library makes 1900 of that)."""
+    value = cursor.integer(1, "a year")
+    return f"{value + 1900:04d}" if value else "0000"
+
+
+# By enum_field_types, include/field_types.h.
+READERS: Mapping[int, Callable[[Cursor, int], str]] = MappingProxyType(
+    {
+        7: read_old_timestamp,
+        10: read_date,
+        11: read_old_time,
+        12: read_old_datetime,
+        13: read_year,
+        14: read_date,
+        17: read_timestamp2,
+        18: read_datetime2,
+        19: read_time2,
+    }
+)

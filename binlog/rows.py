@@ -1,0 +1,202 @@
+"""Reads row images: what a row was before and after, column by column.
+
+1. This file cuts images into values and puts them together again; a value is read by a `ReadValue`,
+   the port behind which the decoders are (`adapters.row_decoder`).
+2. A value that cannot be read is CorruptBinlog with file and position. There are no half rows.
+3. A column that was not logged is ABSENT, which is not NULL.
+4. Values are MySQL's, not Python's: text is bytes in the column's character set, ENUM, SET and BIT
+   are numbers, dates and times are MySQL's text (TIMESTAMP in UTC).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import Protocol, TypeAlias
+
+from binlog.cursor import Cursor, MalformedBody
+from binlog.errors import CorruptBinlog
+from binlog.event_types import RowKind
+from binlog.events import Event, Rows, TableMap
+from binlog.row_images import JSON, skip_value
+from binlog.row_json import JsonDiffs, JsonDocument
+from binlog.row_tables import RowColumn, RowTable, describe_table
+from binlog.scan import EventGroup
+from binlog.tables import TableDefinition
+
+
+class Absent(Enum):
+    """The one value of a column that an image does not hold (binlog_row_image=MINIMAL, NOBLOB)."""
+
+    ABSENT = "absent"
+
+
+ABSENT = Absent.ABSENT
+
+Value: TypeAlias = "int | float | Decimal | str | bytes | JsonDocument | JsonDiffs | Absent | None"
+# One value for each of the table's columns.
+Image: TypeAlias = "tuple[Value, ...]"
+DefinitionOf: TypeAlias = "Callable[[str, str], TableDefinition | None]"
+
+# Rows_event::enum_flag, rows_event.h.
+_NO_FOREIGN_KEY_CHECKS = 1 << 1
+_RELAXED_UNIQUE_CHECKS = 1 << 2
+
+
+class ReadValue(Protocol):
+    """Reads the bytes of one value, its length included where it carries one."""
+
+    def __call__(self, column: RowColumn, raw: bytes, *, is_partial: bool) -> Value:
+        """Give the value; `is_partial` for a JSON value of differences. Raises `MalformedBody`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """One row: `before` is None for a written one, `after` for a deleted one."""
+
+    before: Image | None
+    after: Image | None
+
+    def __post_init__(self) -> None:
+        assert self.before is not None or self.after is not None
+
+
+@dataclass(frozen=True, slots=True)
+class RowChanges:
+    """The rows of one event."""
+
+    table: RowTable
+    kind: RowKind
+    rows: tuple[RowChange, ...]
+    file: str
+    position: int
+    # As the session had it: FOREIGN_KEY_CHECKS, UNIQUE_CHECKS.
+    foreign_key_checks: bool
+    unique_checks: bool
+
+
+def definitions_nowhere(_schema: str, _table: str) -> None:
+    """Stand for definitions that nobody gave."""
+
+
+def rows_of_group(
+    group: EventGroup,
+    read_value: ReadValue,
+    *,
+    definition_of: DefinitionOf = definitions_nowhere,
+) -> Iterator[RowChanges | Event]:
+    """Give what a transaction holds, in order: rows, decoded, and every other event as it is.
+
+    TABLE_MAPs are used up. Raises CorruptBinlog at rows that cannot be read.
+    """
+    tables: dict[int, RowTable] = {}
+    for event in group.events:
+        match event.body:
+            case TableMap() as table_map:
+                definition = definition_of(table_map.schema, table_map.table)
+                try:
+                    tables[table_map.table_id] = describe_table(table_map, definition)
+                except MalformedBody as error:
+                    raise _corrupt(event, f"{table_map.schema}.{table_map.table}", error) from error
+            case Rows() as rows if rows.table_id in tables:
+                yield read_rows(event, rows, tables[rows.table_id], read_value)
+            case Rows() as rows:
+                # sql/log_event.cc: a dummy event that only ends the statement has no rows.
+                if rows.images:
+                    what = f"rows of table id {rows.table_id}, which no TABLE_MAP announced"
+                    raise CorruptBinlog(file=event.file, position=event.start, what=what)
+            case _:
+                yield event
+
+
+def read_rows(event: Event, rows: Rows, table: RowTable, read_value: ReadValue) -> RowChanges:
+    """Read the rows of one event. Raises CorruptBinlog."""
+    try:
+        changes = tuple(_changes(rows, table, read_value))
+    except MalformedBody as error:
+        raise _corrupt(event, table.name, error) from error
+    return RowChanges(
+        table=table,
+        kind=rows.kind,
+        rows=changes,
+        file=event.file,
+        position=event.start,
+        foreign_key_checks=not rows.flags & _NO_FOREIGN_KEY_CHECKS,
+        unique_checks=not rows.flags & _RELAXED_UNIQUE_CHECKS,
+    )
+
+
+def _corrupt(event: Event, table: str, error: MalformedBody) -> CorruptBinlog:
+    what = f"rows of {table}: {error.what}"
+    return CorruptBinlog(file=event.file, position=event.start, what=what)
+
+
+def _changes(rows: Rows, table: RowTable, read_value: ReadValue) -> Iterator[RowChange]:
+    """Give the rows of one event. One that logged no column at all takes no bytes (MINIMAL)."""
+    cursor = Cursor(rows.images)
+    if rows.column_count != len(table.columns):
+        raise cursor.fail(f"expected {len(table.columns)} columns, found {rows.column_count}")
+    before, after = _present(rows.columns_before, table), _present(rows.columns_after, table)
+    json_columns = [at for at, column in enumerate(table.columns) if column.type_code == JSON]
+    is_update = rows.kind is RowKind.UPDATE
+    while cursor.remaining or not (before or after):
+        start = cursor.at
+        first = _image(cursor, table, before, read_value)
+        second = None
+        if is_update:
+            partial = _partial(cursor, json_columns) if rows.is_partial else frozenset()
+            second = _image(cursor, table, after, read_value, partial=partial)
+        if rows.kind is RowKind.WRITE:
+            yield RowChange(None, first)
+        else:
+            yield RowChange(first, second)
+        if not (before or after):
+            return
+        if cursor.at == start:
+            raise cursor.fail("a row image of no bytes")
+
+
+def _present(bitmap: bytes, table: RowTable) -> tuple[int, ...]:
+    return tuple(
+        at for at in range(len(table.columns)) if bitmap and bitmap[at >> 3] >> (at & 7) & 1
+    )
+
+
+def _partial(cursor: Cursor, json_columns: list[int]) -> frozenset[int]:
+    """Read which JSON columns are logged as differences: one bit for every one the table has."""
+    if not cursor.net_integer("the value options") & 1:
+        return frozenset()
+    bitmap = cursor.take((len(json_columns) + 7) // 8, "the bitmap of partial JSON values")
+    return frozenset(
+        column for at, column in enumerate(json_columns) if bitmap[at >> 3] >> (at & 7) & 1
+    )
+
+
+def _image(
+    cursor: Cursor,
+    table: RowTable,
+    present: tuple[int, ...],
+    read_value: ReadValue,
+    *,
+    partial: frozenset[int] = frozenset(),
+) -> Image:
+    """Read one image: a bit for each column it holds says NULL, then the other values."""
+    nulls = cursor.take((len(present) + 7) // 8, "the bitmap of NULLs")
+    values: list[Value] = [ABSENT] * len(table.columns)
+    for number, at in enumerate(present):
+        if nulls[number >> 3] >> (number & 7) & 1:
+            values[at] = None
+            continue
+        column = table.columns[at]
+        start = cursor.at
+        skip_value(cursor, column.type_code, column.metadata)
+        try:
+            values[at] = read_value(
+                column, cursor.data[start : cursor.at], is_partial=at in partial
+            )
+        except MalformedBody as error:
+            label = column.name or f"number {at + 1}"
+            raise cursor.fail(f"column {label}: {error.what}") from error
+    return tuple(values)

@@ -1,0 +1,104 @@
+"""Writes the value of a column for a person, as SELECT shows it where that is readable.
+
+1. Same value, same text; no value is cut here, and no character is made up.
+2. Bytes that are no text, or in a character set that is not known and not plainly ASCII, are shown
+   in hexadecimal.
+3. What is not known is said: an integer without a sign has two readings, an ENUM without members a
+   number.
+"""
+
+from __future__ import annotations
+
+import struct
+from decimal import Decimal
+
+from binlog.charsets import decode_text, is_plain
+from binlog.number_text import double_text, single_text
+from binlog.row_images import BIT, ENUM, FLOAT, SET, VECTOR
+from binlog.row_json import JsonDiff, JsonDiffs, JsonDocument, json_text
+from binlog.row_tables import INT24, INTEGERS, LONG, LONGLONG, SHORT, TINY, RowColumn
+from binlog.rows import ABSENT, Value
+from binlog.schema_charsets import BINARY
+
+NULL = "NULL"
+NOT_LOGGED = "(not logged)"
+_BITS = {TINY: 8, SHORT: 16, INT24: 24, LONG: 32, LONGLONG: 64}
+_VECTOR_ITEM_BYTES = 4
+
+
+def value_text(column: RowColumn, value: Value) -> str:
+    """Write one value on one line."""
+    match value:
+        case None:
+            return NULL
+        case _ if value is ABSENT:
+            return NOT_LOGGED
+        case int():
+            return _number_text(column, value)
+        case float():
+            return single_text(value) if column.type_code == FLOAT else double_text(value)
+        case Decimal():
+            return f"{value:f}"
+        case bytes():
+            return _bytes_text(column, value)
+        case JsonDocument(root):
+            return json_text(root)
+        case JsonDiffs(steps):
+            return ", ".join(map(diff_text, steps))
+        case _:
+            return str(value)
+
+
+def diff_text(step: JsonDiff) -> str:
+    """Write one step of a partial update: `replace $.a: 77`."""
+    value = "" if step.value is None else f": {json_text(step.value.root)}"
+    return f"{step.kind.name.lower()} {step.path}{value}"
+
+
+def members_of(column: RowColumn, number: int) -> tuple[str, ...] | None:
+    """Give the members an ENUM's or SET's number means; None if they are not known.
+
+    The number 0 of an ENUM is no member: it stands where a value was refused outside strict mode.
+    """
+    members = column.members
+    if members is None:
+        return None
+    if column.type_code == ENUM:
+        if number > len(members):
+            return None
+        return (members[number - 1],) if number else ()
+    if number >> len(members):
+        return None
+    return tuple(member for at, member in enumerate(members) if number >> at & 1)
+
+
+def text_of(column: RowColumn, value: bytes) -> str | None:
+    """Give a string's characters; None if it has none, or if they cannot be known for certain."""
+    if column.charset == BINARY or not column.is_string:
+        return None
+    if column.charset is None:
+        # Character sets in which these mean something else would hold zeros; swe7 alone does not.
+        return value.decode("ascii") if is_plain(value, "ascii") else None
+    return decode_text(value, column.charset)
+
+
+def _number_text(column: RowColumn, value: int) -> str:
+    kind = column.type_code
+    if kind == BIT:
+        return f"b'{value:b}'"
+    if kind in (ENUM, SET):
+        members = members_of(column, value)
+        return f"#{value}" if members is None else ",".join(members)
+    if kind in INTEGERS and column.is_unsigned is None and value < 0:
+        return f"{value} or {value + (1 << _BITS[kind])}"
+    return str(value)
+
+
+def _bytes_text(column: RowColumn, value: bytes) -> str:
+    if column.type_code == VECTOR and len(value) % _VECTOR_ITEM_BYTES == 0:
+        items = struct.unpack(f"<{len(value) // _VECTOR_ITEM_BYTES}f", value)
+        return "[" + ",".join(map(single_text, items)) + "]"
+    text = text_of(column, value)
+    if text is None and is_plain(value, "ascii") and column.is_string:
+        text = value.decode("ascii")
+    return f"0x{value.hex().upper()}" if text is None else text

@@ -1,0 +1,103 @@
+"""Values as a person reads them."""
+
+from __future__ import annotations
+
+import struct
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from binlog.number_text import double_text, single_text
+from binlog.row_images import BIT, ENUM, FLOAT, JSON, SET, STRING, VARCHAR, VECTOR
+from binlog.row_json import (
+    DiffKind,
+    JsonDiff,
+    JsonDiffs,
+    JsonDocument,
+    JsonObject,
+    JsonOpaque,
+    JsonUnsigned,
+)
+from binlog.row_tables import LONGLONG, TINY, RowColumn
+from binlog.rows import ABSENT, Value
+from binlog.value_text import value_text
+
+COLUMN = RowColumn(VARCHAR, 10)
+CASES: tuple[tuple[RowColumn, Value, str], ...] = (
+    (COLUMN, None, "NULL"),
+    (COLUMN, ABSENT, "(not logged)"),
+    (COLUMN, b"abc", "abc"),
+    (COLUMN, b"\xfc", "0xFC"),
+    (RowColumn(VARCHAR, 10, charset="latin1"), b"\xfc", "ü"),
+    (RowColumn(VARCHAR, 10, charset="utf8mb4"), b"\xff", "0xFF"),
+    (RowColumn(VARCHAR, 10, charset="hp8"), b"\xff", "0xFF"),
+    (RowColumn(STRING, 0, charset="binary"), b"ab", "ab"),
+    (RowColumn(STRING, 0, charset="binary"), b"a\0", "0x6100"),
+    (RowColumn(TINY, 0), -1, "-1 or 255"),
+    (RowColumn(TINY, 0, is_unsigned=False), -1, "-1"),
+    (RowColumn(LONGLONG, 0), -1, "-1 or 18446744073709551615"),
+    (RowColumn(BIT, 0), 5, "b'101'"),
+    (RowColumn(ENUM, 0), 2, "#2"),
+    (RowColumn(ENUM, 0, members=("x", "y")), 2, "y"),
+    (RowColumn(ENUM, 0, members=("x", "y")), 3, "#3"),
+    (RowColumn(ENUM, 0, members=("x", "y")), 0, ""),
+    (RowColumn(SET, 0, members=("x", "y")), 3, "x,y"),
+    (RowColumn(SET, 0, members=("x", "y")), 4, "#4"),
+    (RowColumn(FLOAT, 4), 1.100000023841858, "1.1"),
+    (RowColumn(246, 0), Decimal("1E-9"), "0.000000001"),
+    (RowColumn(VECTOR, 4, charset="binary"), struct.pack("<2f", 1, -2.5), "[1,-2.5]"),
+    (
+        RowColumn(JSON, 4),
+        JsonDocument(JsonObject((("a", (1, None, "ü\n")), ("b", JsonUnsigned(7))))),
+        '{"a": [1, null, "ü\\n"], "b": 7}',
+    ),
+    (RowColumn(JSON, 4), JsonDocument(JsonOpaque(15, b"\0")), '"base64:type15:AA=="'),
+    (
+        RowColumn(JSON, 4),
+        JsonDiffs(
+            (
+                JsonDiff(DiffKind.REPLACE, "$.a", JsonDocument(77)),
+                JsonDiff(DiffKind.REMOVE, "$.b", None),
+            )
+        ),
+        "replace $.a: 77, remove $.b",
+    ),
+)
+
+
+@pytest.mark.parametrize(("column", "value", "text"), CASES)
+def test_values(column: RowColumn, value: Value, text: str) -> None:
+    assert value_text(column, value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (-0.0, "-0"),
+        (1.0, "1"),
+        (0.1, "0.1"),
+        (1e14, "100000000000000"),
+        (1e15, "1e15"),
+        (1.5e300, "1.5e300"),
+        (1e-14, "0.00000000000001"),
+        (1e-16, "1e-16"),
+        (-1.7976931348623157e308, "-1.7976931348623157e308"),
+    ],
+)
+def test_doubles(value: float, text: str) -> None:
+    assert double_text(value) == text
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_double_comes_back(value: float) -> None:
+    assert struct.pack("<d", float(double_text(value))) == struct.pack("<d", value)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, width=32))
+def test_a_single_comes_back(value: float) -> None:
+    text = single_text(value)
+    assert struct.pack("<f", float(text)) == struct.pack("<f", value)
+    assert len(text.lstrip("-0.").partition("e")[0].replace(".", "").strip("0")) <= 9

@@ -139,6 +139,39 @@ def lost_tail_crash(
 
 
 @dataclass(frozen=True, slots=True)
+class ReusedNumbers:
+    """``source`` gave the GTIDs ``reused`` a second time; ``replica`` has the lost first ones.
+
+    ``later`` came after them and is the same on both.
+    """
+
+    source: Server
+    replica: Server
+    reused: str
+    later: str
+
+
+def reused_numbers(
+    topology: Topology, *, source: str = "a", replica: str = "b", lost_count: int = 3
+) -> ReusedNumbers:
+    """Let a source that lost its tail go on writing until the loss can no longer be seen.
+
+    Afterwards: both sets are equal, both threads of the replica run without an error, and the rows
+    of ``lost.t`` that came with the reused numbers differ: on the replica ``note`` is NULL.
+    """
+    lost = lost_tail_crash(topology, source=source, replica=replica, lost_count=lost_count)
+    here, there = lost.source, lost.replica
+    reused = _commit(here, *["INSERT INTO lost.t (note) VALUES ('after the crash')"] * lost_count)
+    if reused != lost.lost:
+        raise FaultNotProduced(f"{here.name} lost {lost.lost} and then wrote {reused}")
+    later = _commit(here, *["INSERT INTO lost.t (note) VALUES ('later')"] * 2)
+    there.execute(there.dialect.start_replica)
+    wait_for(there, later)
+    _await_status(there, _both_threads_run)
+    return ReusedNumbers(source=here, replica=there, reused=reused, later=later)
+
+
+@dataclass(frozen=True, slots=True)
 class PurgedUnderReplica:
     """``source`` purged ``purged`` before ``replica`` had received them."""
 

@@ -7,23 +7,35 @@
 
 from collections.abc import Iterable, Iterator
 
+from topology.contents import ContentReading
 from topology.facts import ClusterFacts, gather_facts
 from topology.findings import ClusterAudit, Unknown, Verdict, verdict_of
 from topology.policy import Policy
 from topology.rules import RULES
+from topology.rules.content import same_gtid_different_content
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.suppression import suppress_symptoms
 
 EVERY_SERVER = "every server"  # stands for the server where the cluster as a whole is unknown
 NAMELESS_SERVER = "a server without a name"
+CONTENT = "content of transactions"
 
 
-def audit_cluster(snapshot: ClusterSnapshot, policy: Policy | None = None) -> ClusterAudit:
-    """Judge one cluster. Pure: the same snapshot and policy give the same audit."""
+def audit_cluster(
+    snapshot: ClusterSnapshot,
+    policy: Policy | None = None,
+    contents: ContentReading | None = None,
+) -> ClusterAudit:
+    """Judge one cluster. Pure: the same snapshot, policy and contents give the same audit.
+
+    `contents` is what a comparison of transactions in the binary logs found, where one was made.
+    """
     facts = gather_facts(snapshot, policy or Policy())
     found = [finding for rule in RULES for finding in rule(facts)]
+    if contents is not None:
+        found += same_gtid_different_content(facts, contents)
     findings = tuple(sorted(suppress_symptoms(found), key=lambda finding: finding.order))
-    unknown = tuple(sorted({*_unread(snapshot), *_torn(facts)}))
+    unknown = tuple(sorted({*_unread(snapshot), *_torn(facts), *_uncompared(snapshot, contents)}))
     assert len({finding.id for finding in findings}) == len(findings), "one fact, one finding"
     return ClusterAudit(
         cluster=snapshot.cluster,
@@ -35,10 +47,14 @@ def audit_cluster(snapshot: ClusterSnapshot, policy: Policy | None = None) -> Cl
     )
 
 
-def audit_or_unknown(snapshot: ClusterSnapshot, policy: Policy | None = None) -> ClusterAudit:
+def audit_or_unknown(
+    snapshot: ClusterSnapshot,
+    policy: Policy | None = None,
+    contents: ContentReading | None = None,
+) -> ClusterAudit:
     """Judge one cluster of many. Never raises: see the comment."""
     try:
-        return audit_cluster(snapshot, policy)
+        return audit_cluster(snapshot, policy, contents)
     # A defect of ours in one cluster must not take the night's audit of all others with it. It is
     # not hidden: the cluster is UNKNOWN, never OK, and the defect is named.
     except Exception as error:  # noqa: BLE001
@@ -75,6 +91,11 @@ def _unread(snapshot: ClusterSnapshot) -> Iterator[Unknown]:
         for fact in server.unread:
             reason = f"{fact.reason.value}: {fact.detail}" if fact.detail else fact.reason.value
             yield Unknown(snapshot.cluster, server.name, fact.fact, reason)
+
+
+def _uncompared(snapshot: ClusterSnapshot, contents: ContentReading | None) -> Iterator[Unknown]:
+    for unread in contents.unread if contents is not None else ():
+        yield Unknown(snapshot.cluster, unread.server, CONTENT, unread.reason)
 
 
 def _torn(facts: ClusterFacts) -> Iterator[Unknown]:

@@ -133,10 +133,14 @@ ROWS: tuple[Row, ...] = (
         "Read on the replica first; afterwards the source neither lists nor owns them.",
     ),
     Row(
-        "E4", "same GTID, different content", "critical", False, ("data_repair", "reclone"),
-        "Two servers hold different transactions under one GTID.",
-        "What E3 becomes when the source has reused the numbers.",
-        "The commit timestamp or the content differs in the two binary logs.",
+        "E4", "same GTID, different content", "critical", True, ("data_repair", "reclone"),
+        "Two servers hold different transactions under one GTID. Sets are equal, both threads run,"
+        " and the rows differ.",
+        "What E3 becomes when the source has reused the numbers it lost; or one GTID was given by"
+        " hand to two transactions.",
+        "The moment of the first commit differs in the two binary logs (proved), or, where servers"
+        " do not log it (before 8.0.1), the content does (likely). It is a warning where one of the"
+        " two is empty, and a remark where their content is equal.",
     ),
     Row(
         "E5", "unknown origin", "info", False, (),

@@ -19,7 +19,7 @@ from binlog.adapters.compression import find_decompressor
 from binlog.adapters.files import CHUNK_BYTES, read_events, read_file_head
 from binlog.adapters.ledger_files import ledger_of_file
 from binlog.compare import Version
-from binlog.errors import BinlogMisuse
+from binlog.errors import BinlogMisuse, TruncatedBinlog
 from binlog.events import Event
 from binlog.index import search_heads
 from binlog.ledger_sets import gtids_of, rows_in
@@ -107,7 +107,9 @@ class FilesCompared:
         """Return the ledger of one file; the last that was asked for is kept."""
         if self._ledger is None or self._ledger[0] != number:
             ledger = ledger_of_file(self._paths[number])
-            if ledger.error is not None:
+            # A log may end in the middle of an event: it is still written, or was when its server
+            # died. All before is sound.
+            if ledger.error is not None and not isinstance(ledger.error, TruncatedBinlog):
                 raise ledger.error
             self._ledger = number, ledger.rows
         return self._ledger[1]

@@ -122,7 +122,8 @@ class ServerCompared:
             if self._head(number).created_at_seconds:
                 yield self._start(number)
                 return
-            if number > first:  # two clock readings differ by less than two logs
+            # A log begun by rotation well after the start: the one begun by it came before.
+            if self._head(number).written_at_seconds > since + _UPTIME_SLACK_SECONDS:
                 break
         yield Unread(self.name, "the log that began at its latest start is purged")
 

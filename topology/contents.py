@@ -1,0 +1,76 @@
+"""What was found when the content of transactions was compared: facts, read from binary logs.
+
+1. The sets of two servers may be equal while the transactions under one GTID are not. Only their
+   binary logs show it; whoever reads those hands what was found over in these types.
+2. Nothing is judged here. What could not be read is named, with the reason.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from gtid import Gtid
+
+
+class Difference(Enum):
+    """In what way two transactions under one GTID are not the same; the gravest first."""
+
+    CONTENT = "different content"
+    EMPTY = "empty on one server"
+    COMMIT = "committed twice, with equal content"
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionVersion:
+    """A transaction as one server's binary log has it."""
+
+    server: str
+    place: str  # file and position
+    committed_at: datetime | None  # where it was first committed; None before 8.0.1
+    logged_at: datetime  # by the first committing server's clock, to the second
+    content: str  # in short
+    is_empty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ContentDifference:
+    """One GTID under which two servers hold different transactions.
+
+    `source` is the server whose UUID the GTID has, if it is one of the two.
+    """
+
+    gtid: Gtid
+    difference: Difference
+    is_proved: bool  # the two commits were at different moments
+    reason: str
+    source: TransactionVersion
+    replica: TransactionVersion
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class UnreadContent:
+    """Content of one server that could not be compared, and why."""
+
+    server: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartLookedAt:
+    """A start of a server, after which its first own transactions were compared."""
+
+    server: str
+    started_at: datetime
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContentReading:
+    """What one comparison of contents found."""
+
+    read_at: datetime
+    compared_count: int
+    starts: tuple[StartLookedAt, ...]
+    differences: tuple[ContentDifference, ...]
+    unread: tuple[UnreadContent, ...]
+    is_cut: bool = False  # there are more differences than were looked for

@@ -72,6 +72,11 @@ _FIRST_WAIT_SECONDS = 0.1
 _CUT_BY_THE_SERVER = frozenset({1053, 1317, 4031})
 
 
+def can_name(position: int) -> bool:
+    """Tell whether a dump can begin at a position."""
+    return FIRST_POSITION <= position < _POSITION_END
+
+
 @dataclass(frozen=True, slots=True)
 class FromPlace:
     """Everything from a place on; `position` must start an event."""
@@ -80,7 +85,7 @@ class FromPlace:
     position: int
 
     def __post_init__(self) -> None:
-        if not FIRST_POSITION <= self.position < _POSITION_END:
+        if not can_name(self.position):
             raise BinlogMisuse(
                 f"expected a position from {FIRST_POSITION} to {_POSITION_END - 1},"
                 f" not {self.position}"

@@ -25,7 +25,7 @@ from binlog.adapters.stream_packets import (
     out_of_sequence,
 )
 from binlog.adapters.stream_session import Bounds, Dump
-from binlog.errors import CorruptBinlog, LimitExceeded
+from binlog.errors import CorruptBinlog, DumpBroken, LimitExceeded
 from binlog.events import FormatDescription
 from binlog.kernels.packets import (
     CONTROL,
@@ -204,6 +204,8 @@ class Windows:
         except TimeoutError:
             self._bounds.seconds_left()
             return Pause.SILENCE
+        except OSError as error:
+            raise DumpBroken(f"the connection broke: {error}") from error
         if not count:
             raise connection_closed()
         self._received_end += count

@@ -1,0 +1,210 @@
+"""The ledger of a live server: its transactions as rows of Arrow, batch after batch, as they come.
+
+1. What is asked for is a `Wish`: from a place on, all but a set, or only a set.
+2. Memory is that of one window and one batch, however long the log is. A transaction has to fit
+   into the window, which grows for it, up to `transaction_bytes_max`.
+3. A connection that is cut is made again, and the dump goes on behind the last row that was given.
+   No row is given twice, and none is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+
+from binlog.adapters.compression import find_decompressor, find_peek
+from binlog.adapters.stream_session import (
+    RECONNECTS_MAX,
+    AllBut,
+    Attempts,
+    Bounds,
+    Connect,
+    FromPlace,
+    Only,
+    Wish,
+    can_name,
+    open_dump,
+)
+from binlog.adapters.stream_windows import Pause, Windows
+from binlog.decode import FIRST_POSITION, Decompress
+from binlog.errors import BinlogError, BinlogMisuse
+from binlog.ledger_payloads import Peek
+from binlog.ledger_sets import gtids_of, rows_in
+from binlog.ledger_window import ledger_of_window
+from gtid import GtidSet
+
+TRANSACTION_BYTES_MAX: Final = 1 << 30
+_SETS_HELD_MAX: Final = 1_000
+# A window has no place in a file of its own; behind the magic number is one as good as any.
+_WINDOW_AT: Final = FIRST_POSITION
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerBatch:
+    """Some rows, at least one, in the order of the log, all of one file.
+
+    `gtids` are those of the complete ones. `end` is where the last of the rows ends in `file`.
+    """
+
+    rows: pa.Table
+    gtids: GtidSet
+    file: str
+    end: int
+
+
+def _never() -> bool:
+    return False
+
+
+def ledger_of_server(
+    connect: Connect,
+    wish: Wish,
+    *,
+    timeout_seconds_max: float,
+    follow: bool = False,
+    stopped: Callable[[], bool] = _never,
+    verify: bool = False,
+    transaction_bytes_max: int = TRANSACTION_BYTES_MAX,
+    reconnects_max: int = RECONNECTS_MAX,
+) -> Iterator[LedgerBatch]:
+    """Give the transactions of a live server as rows (`binlog.ledger.LEDGER_SCHEMA`).
+
+    Args:
+        connect: a way to the server. The account needs REPLICATION SLAVE.
+        wish: FromPlace, AllBut or Only.
+        timeout_seconds_max: the longest silence of the server, connecting included. It sends
+            heartbeats while it skips or waits, so a silence is a dead server or network.
+        follow: wait at the end of the log for what is still to come. Rows are given some 20 ms
+            after they came.
+        stopped: asked at least five times a second; True ends the answer.
+        verify: compare every checksum.
+        transaction_bytes_max: bound of one transaction, and so of memory.
+        reconnects_max: how often in a row a cut connection is made again without any new row.
+
+    Raises DumpRefused (the server's own error, 1236 for most), DumpTimedOut, DumpBroken,
+    LimitExceeded, CorruptBinlog, UnsupportedBinlog, BinlogMisuse; what was sound before has been
+    given. By position, behind 4 GiB of a file, which a dump cannot name, a cut is DumpBroken.
+    """
+    if follow and isinstance(wish, Only):
+        raise BinlogMisuse("only a set ends with the set: there is nothing to follow")
+    reader = _Reader(connect, follow, stopped, verify, transaction_bytes_max)
+    attempts = Attempts(reconnects_max)
+    progress = _Progress(wish)
+    while (rest := progress.rest()) is not None:
+        has_rows = False
+        try:
+            bounds = Bounds.start(timeout_seconds_max=timeout_seconds_max, bytes_max=0)
+            for batch in reader.batches(rest, bounds):
+                has_rows = True
+                progress.add(batch)
+                yield batch
+        except BinlogError as error:
+            if not progress.can_go_on():
+                raise
+            attempts.wait_after(error, progress=has_rows)
+        else:
+            return
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What was wished for, and what has been given of it."""
+
+    wish: Wish
+    given: list[GtidSet] = field(default_factory=list)
+    last: LedgerBatch | None = None
+
+    def add(self, batch: LedgerBatch) -> None:
+        self.last = batch
+        self.given.append(batch.gtids)
+        if len(self.given) > _SETS_HELD_MAX:
+            self.given = [GtidSet.union_of(self.given)]
+
+    def can_go_on(self) -> bool:
+        return not (isinstance(self.wish, FromPlace) and self.last and not can_name(self.last.end))
+
+    def rest(self) -> Wish | None:
+        """Return what is still to be asked for; None if that is nothing."""
+        if self.last is None:
+            return self.wish
+        if isinstance(self.wish, FromPlace):
+            return FromPlace(self.last.file, self.last.end)
+        given = GtidSet.union_of(self.given)
+        if isinstance(self.wish, AllBut):
+            return AllBut(self.wish.already | given)
+        left = self.wish.wanted - given
+        return Only(left) if left else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads one dump to its end."""
+
+    connect: Connect
+    follow: bool
+    stopped: Callable[[], bool]
+    verify: bool
+    transaction_bytes_max: int
+    decompress: Decompress | None = field(default_factory=find_decompressor)
+    peek: Peek | None = field(default_factory=find_peek)
+
+    def batches(self, wish: Wish, bounds: Bounds) -> Iterator[LedgerBatch]:
+        """Give the rows of one dump."""
+        with open_dump(self.connect, wish, bounds, follow=self.follow) as dump:
+            windows = Windows(
+                dump, bounds, event_bytes_max=self.transaction_bytes_max, stopped=self.stopped
+            )
+            pause, failure = Pause.SILENCE, None
+            while failure is None and pause not in {Pause.LOG_ENDS, Pause.STOPPED}:
+                try:
+                    pause = windows.fill()
+                except BinlogError as error:
+                    failure = error  # after what came before it
+                batch, error_within = self._take(windows, wish, pause)
+                if batch is not None:
+                    yield batch
+                    bounds.renew()  # what the caller takes its time for is no silence
+                failure = error_within or failure
+            if failure is not None:
+                raise failure
+
+    def _take(
+        self, windows: Windows, wish: Wish, pause: Pause
+    ) -> tuple[LedgerBatch | None, BinlogError | None]:
+        """Make rows of the whole transactions in the window, and drop them from it."""
+        if not len(windows.events):
+            return None, None
+        file, count = windows.file, len(windows.events)
+        ends_here = pause in {Pause.FILE_ENDS, Pause.LOG_ENDS}
+        ledger = ledger_of_window(
+            windows.events,
+            file=file,
+            position=_WINDOW_AT,
+            description=windows.description,
+            is_last=ends_here,
+            is_chained=False,
+            verify=self.verify,
+            decompress=self.decompress,
+            peek=self.peek,
+        )
+        rows = _placed(ledger.rows, windows)
+        windows.take(count if ends_here else ledger.end - _WINDOW_AT)
+        if isinstance(wish, Only):
+            rows = rows.filter(pa.array(rows_in(rows, wish.wanted)))
+        if not rows.num_rows:
+            return None, ledger.error
+        is_whole = rows["is_complete"][-1].as_py()
+        gtids = gtids_of(rows if is_whole else rows.slice(0, rows.num_rows - 1))
+        return LedgerBatch(rows, gtids, file, rows["end"][-1].as_py()), ledger.error
+
+
+def _placed(rows: pa.Table, windows: Windows) -> pa.Table:
+    """Give the rows their places in the file in place of those in the window."""
+    starts = windows.places(rows["start"].to_numpy() - _WINDOW_AT)
+    for name, values in (("start", starts), ("end", starts + rows["bytes"].to_numpy())):
+        at = rows.schema.get_field_index(name)
+        rows = rows.set_column(at, rows.schema.field(name), pa.array(values))
+    return rows

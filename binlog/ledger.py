@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from binlog.errors import BinlogError
 from binlog.scan import LogHead
@@ -106,9 +107,43 @@ def rows_of_transactions(transactions: Iterable[Transaction], *, details: bool =
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _original_version(each: Transaction) -> int | None:
+@dataclass(frozen=True, slots=True)
+class RowNumbers:
+    """What a GTID event says, as rows have it: in machine words, and None for what is not known."""
+
+    original_commit: int | None
+    immediate_commit: int | None
+    last_committed: int | None
+    sequence_number: int | None
+    version: int | None
+
+
+def row_numbers(each: Transaction) -> RowNumbers:
+    """Take the numbers of a transaction's head. Those that only damage can make large wrap."""
     version = each.original_server_version
-    return None if version == UNKNOWN_SERVER_VERSION else version
+    return RowNumbers(
+        original_commit=_wrapped(each.original_commit_timestamp or None, bits=64),
+        immediate_commit=_wrapped(each.immediate_commit_timestamp or None, bits=64),
+        last_committed=_wrapped(each.logical_last_committed, bits=64),
+        sequence_number=_wrapped(each.logical_sequence_number, bits=64),
+        version=None if version == UNKNOWN_SERVER_VERSION else _wrapped(version, bits=32),
+    )
+
+
+def _wrapped(value: int | None, *, bits: int) -> int | None:
+    if value is None:
+        return None
+    half = 1 << (bits - 1)
+    return (value + half) % (2 * half) - half
+
+
+def with_details(rows: pa.Table, read: Iterable[Transaction]) -> pa.Table:
+    """Add to rows what the decoder has read of their transactions; null where it has not."""
+    found = rows_of_transactions(read, details=True)
+    places = pc.index_in(rows["start"], value_set=found["start"].combine_chunks())
+    for field in DETAIL_FIELDS:
+        rows = rows.append_column(field, found[field.name].take(places))
+    return rows
 
 
 def _tables(each: Transaction) -> list[dict[str, Any]] | None:
@@ -142,11 +177,11 @@ _READERS: Final[Mapping[str, Callable[[Transaction], Any]]] = {
     "bytes": lambda each: each.end - each.start,
     "server_id": lambda each: each.server_id,
     "logged_at": lambda each: each.timestamp_seconds * MICROSECONDS,
-    "original_commit_at": lambda each: each.original_commit_timestamp or None,
-    "immediate_commit_at": lambda each: each.immediate_commit_timestamp or None,
-    "original_server_version": _original_version,
-    "last_committed": lambda each: each.logical_last_committed,
-    "sequence_number": lambda each: each.logical_sequence_number,
+    "original_commit_at": lambda each: row_numbers(each).original_commit,
+    "immediate_commit_at": lambda each: row_numbers(each).immediate_commit,
+    "original_server_version": lambda each: row_numbers(each).version,
+    "last_committed": lambda each: row_numbers(each).last_committed,
+    "sequence_number": lambda each: row_numbers(each).sequence_number,
     "error_code": lambda each: each.error_code,
     "is_complete": lambda each: each.is_complete,
     "tables": _tables,

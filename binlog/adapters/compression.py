@@ -6,6 +6,7 @@ placed, but its statements and tables stay unread, and its kind says so.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -31,3 +32,23 @@ def find_decompressor() -> Decompress | None:
         return content
 
     return decompress
+
+
+def find_peek() -> Callable[[bytes, int], bytes] | None:
+    """Give what shows the first bytes of a payload, or None if zstandard is not installed.
+
+    It raises ValueError, as the decompressor does.
+    """
+    if find_spec("zstandard") is None:
+        return None
+    zstandard: Any = import_module("zstandard")
+
+    def peek(data: bytes, bytes_max: int) -> bytes:
+        try:
+            with zstandard.ZstdDecompressor().stream_reader(data) as reader:
+                content: bytes = reader.read(bytes_max)
+        except zstandard.ZstdError as error:
+            raise ValueError(str(error)) from error
+        return content
+
+    return peek

@@ -1,0 +1,80 @@
+"""What kind of transaction a compressed payload holds, by as much of it as is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, cast
+
+import numpy as np
+
+from binlog.bodies import BODY_READERS
+from binlog.cursor import Cursor, MalformedBody
+from binlog.decode import COMPRESSION_NONE, COMPRESSION_ZSTD
+from binlog.event_types import EventType
+from binlog.events import FormatDescription, TransactionPayload
+from binlog.header import HEADER_BYTES, parse_header
+from binlog.kernels import walking
+
+# Gives the first bytes, of which there may be fewer, of what was compressed; raises ValueError.
+Peek = Callable[[bytes, int], bytes]
+
+# The statement that begins the group and, nearly always, its first row event.
+PEEK_BYTES: Final = 16 * 1024
+
+
+class Peeker:
+    """Looks into payloads. Without `peek` they stay shut, and their transactions are OTHER."""
+
+    def __init__(self, peek: Peek | None) -> None:
+        self._peek = peek
+        self._numbers = np.zeros((5, 1), np.int64)
+        self._shorts = np.zeros((2, 1), np.int32)
+        self._complete = np.zeros(1, np.uint8)
+        self._payloads = np.zeros((1, 2), np.int64)
+
+    def look_into(
+        self, event: memoryview, description: FormatDescription
+    ) -> tuple[int, int] | None:
+        """Return the kind (see kernels.walking) and the error code of the transaction inside.
+
+        `event` is the whole TRANSACTION_PAYLOAD event. None: the decoder must look.
+        """
+        end = len(event) - description.checksum.trailer_bytes
+        cursor = Cursor(cast("bytes", event[HEADER_BYTES:end]))  # a view: nothing is copied
+        try:
+            payload = BODY_READERS[EventType.TRANSACTION_PAYLOAD](
+                cursor, parse_header(event), description
+            )
+            assert isinstance(payload, TransactionPayload)
+            if payload.compression_type == COMPRESSION_NONE:
+                content = bytes(payload.payload[:PEEK_BYTES])
+            elif payload.compression_type != COMPRESSION_ZSTD or self._peek is None:
+                return walking.OTHER, 0
+            else:
+                content = self._peek(payload.payload, PEEK_BYTES)
+        except (MalformedBody, ValueError):
+            return None
+        return self._walk(content, description)
+
+    def _walk(self, content: bytes, description: FormatDescription) -> tuple[int, int] | None:
+        """Walk the events inside as those of a group that is open and ends with them."""
+        data = np.frombuffer(content, np.uint8)
+        state = np.zeros(walking.STATE_SIZE, np.int64)
+        state[walking.ROWS_END] = state[walking.HOPS] = state[walking.IS_OPEN] = 1
+        state[walking.QUERY_POST] = description.post_header_bytes[EventType.QUERY - 1]
+        state[walking.LOAD_POST] = description.post_header_bytes[EventType.EXECUTE_LOAD_QUERY - 1]
+        state[walking.HOP_END] = len(data)
+        answer = walking.walk(
+            data.ctypes.data,
+            len(data),
+            state,
+            self._numbers,
+            self._shorts,
+            self._complete,
+            self._payloads,
+        )
+        kind, error = int(state[walking.KIND]), int(state[walking.ERROR])
+        is_decided = kind != walking.EMPTY or len(content) < PEEK_BYTES
+        if answer != walking.NO_MORE or kind == walking.IN_PAYLOAD or not is_decided:
+            return None
+        return kind, error

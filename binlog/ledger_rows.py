@@ -1,0 +1,209 @@
+"""Rows of a ledger as the kernels write them, and Arrow's tables of the same memory.
+
+1. A batch has a fixed number of rows; a ledger has as many batches as it needs, and a table of it
+   has a chunk for each. UUIDs and tags are numbered through all batches.
+2. Nothing is copied on the way to Arrow: its buffers are NumPy's arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from binlog.kernels import heads, walking
+from binlog.ledger import KINDS, LEDGER_SCHEMA, MICROSECONDS, row_numbers
+from binlog.transactions import Transaction
+
+Numbers = NDArray[np.int64]
+Shorts = NDArray[np.int32]
+
+BATCH_ROWS: Final = 1 << 16
+# No transaction is shorter than one event of a header and a QUERY's fixed part.
+ROW_BYTES_MIN: Final = 32
+_NAMES_FIRST: Final = 64  # names of each dictionary there is room for at first
+_SLOTS_PER_NAME: Final = 4
+
+assert KINDS[walking.OTHER] == "other", "the kernel's kinds are TransactionKind's, in its order"
+assert len(KINDS) == walking.IN_PAYLOAD
+
+
+@dataclass(slots=True)
+class Batch:
+    """Memory for up to `rows_max` rows. What the two kernels write is kept apart."""
+
+    rows_max: int
+    walked: Numbers = field(init=False)
+    walked_shorts: Shorts = field(init=False)
+    complete: NDArray[np.uint8] = field(init=False)
+    heads: Numbers = field(init=False)
+    heads_shorts: Shorts = field(init=False)
+    payloads: Numbers = field(init=False)
+    rows: int = 0
+
+    def __post_init__(self) -> None:
+        self.walked = np.empty((5, self.rows_max), np.int64)
+        self.walked_shorts = np.empty((2, self.rows_max), np.int32)
+        self.complete = np.empty(self.rows_max, np.uint8)
+        self.heads = np.empty((5, self.rows_max), np.int64)
+        self.heads_shorts = np.empty((3, self.rows_max), np.int32)
+        self.payloads = np.empty((self.rows_max, 2), np.int64)
+
+
+class Names:
+    """The UUIDs and tags of a ledger, by number."""
+
+    def __init__(self) -> None:
+        self.counts = np.zeros(heads.COUNTS_SIZE, np.int64)
+        self._make_room(_NAMES_FIRST)
+
+    def _make_room(self, names: int) -> None:
+        self.keys = np.zeros((2, names, heads.NAME_WORDS), np.uint64)
+        self.slots = np.full((2, _SLOTS_PER_NAME * names), -1, np.int32)
+
+    def grow(self) -> None:
+        """Make room for four times as many, which keep their numbers."""
+        old, counts = self.keys, self.counts.copy()
+        self._make_room(4 * old.shape[1])
+        self.counts[heads.NAMES : heads.NAMES + 2] = 0
+        self.counts[heads.IS_CROWDED] = 0
+        for which in (heads.UUIDS, heads.TAGS):
+            for name in old[which, : counts[heads.NAMES + which]]:
+                self._number(which, name)
+
+    def number_of(self, which: int, name: bytes) -> int:
+        """Return the number of a UUID's bytes or a tag's, a new one if need be."""
+        words = np.frombuffer(name.ljust(8 * heads.NAME_WORDS, b"\0"), np.uint64)
+        number = self._number(which, words)
+        if number == heads.NO_SHORT:
+            self.grow()
+            number = self._number(which, words)
+        return number
+
+    def _number(self, which: int, words: NDArray[np.uint64]) -> int:
+        both = np.zeros(2 * heads.NAME_WORDS, np.uint64)
+        both[which * heads.NAME_WORDS :][: heads.NAME_WORDS] = words
+        return int(heads.index_of(which, both, self.counts, self.keys, self.slots))
+
+    def uuids(self) -> pa.Array:
+        """Return the UUIDs as text, in the order of their numbers."""
+        keys = self.keys[heads.UUIDS, : self.counts[heads.NAMES + heads.UUIDS], :2]
+        return pa.array([str(UUID(bytes=key.tobytes())) for key in keys], pa.string())
+
+    def tags(self) -> pa.Array:
+        """Return the tags, in the order of their numbers."""
+        keys = self.keys[heads.TAGS, : self.counts[heads.NAMES + heads.TAGS]]
+        return pa.array([key.tobytes().rstrip(b"\0").decode() for key in keys], pa.string())
+
+
+def put(batch: Batch, names: Names, each: Transaction) -> None:
+    """Write a transaction that the decoder has read as the batch's next row."""
+    row = batch.rows
+    numbers = row_numbers(each)
+    seconds = each.timestamp_seconds
+    walked = (each.start, each.end, each.end - each.start, each.server_id, seconds * MICROSECONDS)
+    batch.walked[:, row] = walked
+    batch.walked_shorts[:, row] = KINDS.index(each.kind.value), each.error_code
+    batch.complete[row] = each.is_complete
+    gno = each.gtid.gno if each.gtid else None
+    found = (
+        gno,
+        numbers.original_commit,
+        numbers.immediate_commit,
+        numbers.last_committed,
+        numbers.sequence_number,
+    )
+    batch.heads[:, row] = [heads.ABSENT if value is None else value for value in found]
+    uuid = tag = heads.NO_SHORT
+    if each.gtid:
+        uuid = names.number_of(heads.UUIDS, each.gtid.tsid.uuid.bytes)
+        if each.gtid.tsid.tag:
+            tag = names.number_of(heads.TAGS, each.gtid.tsid.tag.encode())
+    version = heads.NO_SHORT if numbers.version is None else numbers.version
+    batch.heads_shorts[:, row] = uuid, tag, version
+    # Whatever this row lacks is asked of every row.
+    names.counts[heads.WITHOUT_GTID : heads.IS_CROWDED] += 1
+    batch.rows += 1
+
+
+def table_of(batches: list[Batch], names: Names, *, file: str) -> pa.Table:
+    """Make the table of all rows, of the batches' own memory, which must not change any more."""
+    words = _Words(pa.array([file], pa.string()), names.uuids(), names.tags(), names.counts)
+    tables = [_table(batch, words) for batch in batches if batch.rows]
+    return pa.concat_tables(tables) if tables else LEDGER_SCHEMA.empty_table()
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    file: pa.Array
+    uuids: pa.Array
+    tags: pa.Array
+    counts: Numbers
+
+
+_KIND_WORDS: Final = pa.array(KINDS, pa.string())
+
+
+def _table(batch: Batch, words: _Words) -> pa.Table:
+    rows, lacks = batch.rows, words.counts
+    walked = batch.walked[:, :rows]
+    numbers, shorts = batch.heads[:, :rows], batch.heads_shorts[:, :rows]
+    some = {
+        "gno": (numbers[heads.GNO], lacks[heads.WITHOUT_GTID]),
+        "original_commit_at": (numbers[heads.ORIGINAL], lacks[heads.WITHOUT_TIMES]),
+        "immediate_commit_at": (numbers[heads.IMMEDIATE], lacks[heads.WITHOUT_TIMES]),
+        "last_committed": (numbers[heads.LAST], lacks[heads.WITHOUT_CLOCK]),
+        "sequence_number": (numbers[heads.SEQUENCE], lacks[heads.WITHOUT_CLOCK]),
+        "original_server_version": (shorts[heads.VERSION], lacks[heads.WITHOUT_VERSION]),
+    }
+    all_there = {
+        "start": walked[walking.START],
+        "end": walked[walking.END],
+        "bytes": walked[walking.BYTES],
+        "server_id": walked[walking.SERVER_ID],
+        "logged_at": walked[walking.LOGGED_AT],
+        "error_code": batch.walked_shorts[walking.ROW_ERROR, :rows],
+    }
+    columns = {
+        "file": _numbered(np.zeros(rows, np.int32), None, words.file),
+        "uuid": _numbered(
+            *_lacking(shorts[heads.UUID_INDEX], lacks[heads.WITHOUT_GTID]), words.uuids
+        ),
+        "tag": _numbered(*_lacking(shorts[heads.TAG_INDEX], lacks[heads.WITHOUT_TAG]), words.tags),
+        "kind": _numbered(batch.walked_shorts[walking.ROW_KIND, :rows], None, _KIND_WORDS),
+        "is_complete": _flags(batch.complete[:rows]),
+    }
+    for name, (values, lack) in some.items():
+        columns[name] = _array(LEDGER_SCHEMA.field(name).type, *_lacking(values, lack))
+    for name, values in all_there.items():
+        columns[name] = _array(LEDGER_SCHEMA.field(name).type, values, None)
+    ordered = [columns[name] for name in LEDGER_SCHEMA.names]
+    return pa.Table.from_arrays(ordered, schema=LEDGER_SCHEMA)
+
+
+def _lacking(values: NDArray[Any], lack: int) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
+    """Give values with a bitmap of those that are there; None if no row of any batch lacks one."""
+    if not lack:
+        return values, None
+    absent = heads.ABSENT if values.dtype == np.int64 else heads.NO_SHORT
+    return values, np.packbits(values != absent, bitorder="little")
+
+
+def _array(kind: pa.DataType, values: NDArray[Any], there: NDArray[np.uint8] | None) -> pa.Array:
+    bitmap = None if there is None else pa.py_buffer(there)
+    return pa.Array.from_buffers(kind, len(values), [bitmap, pa.py_buffer(values)])
+
+
+def _numbered(
+    indices: NDArray[np.int32], there: NDArray[np.uint8] | None, words: pa.Array
+) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(_array(pa.int32(), indices, there), words, safe=False)
+
+
+def _flags(values: NDArray[np.uint8]) -> pa.Array:
+    bits = pa.py_buffer(np.packbits(values, bitorder="little"))
+    return pa.Array.from_buffers(pa.bool_(), len(values), [None, bits])

@@ -1,0 +1,336 @@
+"""The ledger of bytes in memory: a mapped file, or a window of a stream.
+
+1. Kernels walk from transaction to transaction. What they do not know they leave to the decoder,
+   which reads that one group, or has the words for what is wrong with it.
+2. Without `verify` only what a row needs is looked at: neither checksums nor the bodies of rows.
+   kernels.walking says what a hop cannot see.
+3. Bytes are read by address: whoever calls keeps them where they are, and unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from binlog.decode import FIRST_POSITION, NEED_MORE_DATA, Decompress, EventDecoder
+from binlog.errors import BinlogError, CorruptBinlog
+from binlog.event_types import EventType
+from binlog.events import Event, FormatDescription, GtidLog
+from binlog.kernels import heads, verifying, walking
+from binlog.ledger_payloads import Peek, Peeker
+from binlog.ledger_rows import BATCH_ROWS, ROW_BYTES_MIN, Batch, Names, put, table_of
+from binlog.transactions import Transaction, TransactionFolder
+
+# Rows that one kernel makes before the next one looks at the same bytes, still near the processor.
+STEP_ROWS: Final = 4096
+_CHUNK_BYTES: Final = 1 << 20
+_POSITION_MASK: Final = 0xFFFFFFFF
+_RELAY_LOG: Final = 0x40  # LOG_EVENT_RELAY_LOG_F, sql/log_event.h: in what a receiver writes itself
+
+
+@dataclass(frozen=True, slots=True)
+class WindowLedger:
+    """What a window holds.
+
+    `end` is the position of the first byte not read: what is behind it belongs to a transaction
+    that is not whole, or is not sound. `description` holds there.
+    """
+
+    rows: pa.Table
+    end: int
+    description: FormatDescription | None
+    error: BinlogError | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The arguments of ledger_of_window."""
+
+    file: str
+    position: int
+    description: FormatDescription | None
+    is_last: bool
+    is_chained: bool
+    verify: bool
+    decompress: Decompress | None
+    peek: Peek | None
+
+
+def ledger_of_window(
+    data: NDArray[np.uint8],
+    *,
+    file: str,
+    position: int = 0,
+    description: FormatDescription | None = None,
+    is_last: bool = True,
+    is_chained: bool = True,
+    verify: bool = False,
+    decompress: Decompress | None = None,
+    peek: Peek | None = None,
+) -> WindowLedger:
+    """Give the transactions of bytes that stand at `position` of a file.
+
+    At `position` 0 the bytes begin with the magic number, elsewhere with an event, for which
+    `description` holds. Without `is_last` more bytes are to come: a transaction that is not whole
+    is then left to the next window, which begins at `end`. Without `is_chained` end_log_pos is not
+    compared with positions: it is another file's, or events between have been left out.
+    """
+    asked = _Asked(file, position, description, is_last, is_chained, verify, decompress, peek)
+    window = _Window(data, asked=asked)
+    try:
+        window.read()
+    except BinlogError as error:
+        window.error = error
+    window.finish()
+    rows = table_of(window.batches, window.names, file=file)
+    return WindowLedger(rows, position + window.at, window.description, window.error)
+
+
+class _Window:
+    """Bytes, and how far they have been read: `state` of kernels.walking, from row to row."""
+
+    def __init__(self, data: NDArray[np.uint8], *, asked: _Asked) -> None:
+        self.asked = asked
+        self.description = asked.description
+        self.names = Names()
+        self.error: BinlogError | None = None
+        self._data = data
+        self._view = memoryview(data.data)
+        self._address = data.ctypes.data
+        self._is_chained = asked.is_chained
+        self._peeker = Peeker(asked.peek)
+        self._sound, self._why = 0, verifying.NO_MORE  # as far as checksums have been compared
+        self._headed = self._looked = 0  # rows and payloads of this batch that are done
+        self.state = np.zeros(walking.STATE_SIZE, np.int64)
+        self.state[walking.BASE] = asked.position
+        self.state[walking.HOPS] = not asked.verify
+        rows_max = min(BATCH_ROWS, len(data) // ROW_BYTES_MIN + 1)
+        self.batches = [Batch(rows_max)]
+
+    @property
+    def at(self) -> int:
+        """The first byte not read."""
+        return int(self.state[walking.AT])
+
+    def read(self) -> None:
+        """Read all there is. Raises BinlogError."""
+        if self.asked.position == 0 and not self._pass_magic():
+            return
+        while self.description is None:
+            event = self._event(self.at)
+            if event is None:
+                return
+            self._pass_event(event)
+        self._set_description(self.description)
+        while self._go_on():
+            pass
+
+    def finish(self) -> None:
+        """Close the transaction that is not whole, or leave it to the next window."""
+        state, batch = self.state, self.batches[-1]
+        if not state[walking.IS_OPEN]:
+            return
+        if self.asked.is_last or self.error is not None:
+            walking.close(state, batch.walked, batch.walked_shorts, batch.complete, 0)
+            batch.rows = int(state[walking.ROW])
+        else:
+            state[walking.AT] = self._start_of(int(state[walking.ROW]))
+
+    def _go_on(self) -> bool:
+        """Walk until something has to be done, and do it; False at the end."""
+        state, batch = self.state, self.batches[-1]
+        limit = self._limit()
+        state[walking.ROWS_END] = min(batch.rows + STEP_ROWS, batch.rows_max)
+        answer = walking.walk(
+            self._address,
+            limit,
+            state,
+            batch.walked,
+            batch.walked_shorts,
+            batch.complete,
+            batch.payloads,
+        )
+        odd = min(self._read_heads(batch), self._look_into_payloads(batch))
+        batch.rows = int(min(odd, state[walking.ROW]))
+        if odd < state[walking.ROW] + state[walking.IS_OPEN]:
+            self._read_group(self._start_of(odd))
+        elif answer == walking.UNSURE:
+            is_open = state[walking.IS_OPEN]
+            self._read_group(self._start_of(batch.rows) if is_open else self.at)
+        elif answer == walking.FULL:
+            if batch.rows == batch.rows_max:
+                self._next_batch()
+        elif answer == walking.DESCRIPTION or self._why == verifying.DESCRIPTION:
+            self._pass_description()
+        else:
+            return self._end()
+        return True
+
+    def _end(self) -> bool:
+        """Say why no whole and sound event follows, if that is not simply the end."""
+        if self._why == verifying.CHAIN:
+            raise self._chain_broken(self.at)
+        event = self._event(self.at)
+        assert event is None, "the decoder knows what the kernels do not"
+        return False
+
+    def _limit(self) -> int:
+        """Return how far the walk may go: to the end, or to what is not sound."""
+        if not self.asked.verify:
+            return len(self._data)
+        if self._why == verifying.CHAIN and self.at > self._sound:
+            raise self._chain_broken(self._sound)
+        if self.at >= self._sound:
+            self._sound, self._why = verifying.sound_until(
+                self._address,
+                self.at,
+                len(self._data),
+                self.asked.position,
+                int(self.state[walking.TRAILER]),
+                self._is_chained,
+            )
+        return self._sound
+
+    def _read_heads(self, batch: Batch) -> int:
+        """Read the GTID events of new rows; return the row behind the last one that is sound."""
+        end = int(self.state[walking.ROW] + self.state[walking.IS_OPEN])
+        while self._headed < end:
+            self._headed = heads.read_heads(
+                self._address - self.asked.position,
+                batch.walked[walking.START],
+                self._headed,
+                end,
+                int(self.state[walking.TRAILER]),
+                batch.heads,
+                batch.heads_shorts,
+                self.names.counts,
+                self.names.keys,
+                self.names.slots,
+            )
+            if self._headed < end and not self.names.counts[heads.IS_CROWDED]:
+                return self._headed
+            if self._headed < end:
+                self.names.grow()
+        return end
+
+    def _look_into_payloads(self, batch: Batch) -> int:
+        """Tell what new payloads hold; return the first row of which only the decoder can."""
+        count, self.state[walking.PAYLOADS] = int(self.state[walking.PAYLOADS]), 0
+        for row, at in batch.payloads[:count].tolist():
+            size = int.from_bytes(self._view[at + 9 : at + 13], "little")
+            assert self.description is not None
+            found = self._peeker.look_into(self._view[at : at + size], self.description)
+            if found is None:
+                return int(row)
+            kind, error = found
+            if batch.walked_shorts[walking.ROW_KIND, row] == walking.IN_PAYLOAD:
+                batch.walked_shorts[walking.ROW_KIND, row] = kind
+            if not batch.walked_shorts[walking.ROW_ERROR, row]:
+                batch.walked_shorts[walking.ROW_ERROR, row] = error
+        return int(self.state[walking.ROW] + self.state[walking.IS_OPEN])
+
+    def _read_group(self, at: int) -> None:
+        """Let the decoder read on from `at` until it has read a transaction."""
+        self.state[walking.IS_OPEN] = 0
+        self.state[walking.AT] = at
+        folder = TransactionFolder(description=self.description, decompress=self.asked.decompress)
+        decoder = EventDecoder(
+            file=self.asked.file, position=self.asked.position + at, description=self.description
+        )
+        try:
+            for event in self._events(decoder, at):
+                if closed := folder.fold(event):
+                    # The head of the next transaction shows that this one was cut off.
+                    is_head = isinstance(event.body, GtidLog)
+                    self._resume(closed, event.start if is_head else event.end)
+                    self._set_description(decoder.description)
+                    return
+        except BinlogError:
+            self._resume(folder.finish(), decoder.position)
+            raise
+        if self.asked.is_last:
+            self._resume(folder.finish(), decoder.position)
+
+    def _resume(self, read: tuple[Transaction, ...], position: int) -> None:
+        """Keep what the decoder has read; the walk goes on behind it."""
+        for each in read:
+            if self.batches[-1].rows == self.batches[-1].rows_max:
+                self._next_batch()
+            put(self.batches[-1], self.names, each)
+        self._headed = self.batches[-1].rows
+        self.state[walking.ROW] = self._headed
+        self.state[walking.AT] = position - self.asked.position
+
+    def _next_batch(self) -> None:
+        self.batches.append(Batch(BATCH_ROWS))
+        self._headed = self.state[walking.ROW] = 0
+
+    def _start_of(self, row: int) -> int:
+        return int(self.batches[-1].walked[walking.START, row]) - self.asked.position
+
+    def _pass_magic(self) -> bool:
+        decoder = EventDecoder(file=self.asked.file)
+        decoder.receive(bytes(self._view[:FIRST_POSITION]))
+        decoder.next_event()
+        if decoder.position < FIRST_POSITION and self.asked.is_last:
+            decoder.finish()
+        self.state[walking.AT] = decoder.position
+        return decoder.position == FIRST_POSITION
+
+    def _event(self, at: int) -> Event | None:
+        """Decode the event at `at`; None if the bytes end before it does."""
+        decoder = EventDecoder(
+            file=self.asked.file, position=self.asked.position + at, description=self.description
+        )
+        return next(self._events(decoder, at), None)
+
+    def _events(self, decoder: EventDecoder, at: int) -> Iterator[Event]:
+        for begin in range(at, len(self._view), _CHUNK_BYTES):
+            decoder.receive(bytes(self._view[begin : begin + _CHUNK_BYTES]))
+            while (event := decoder.next_event()) is not NEED_MORE_DATA:
+                yield event
+        if self.asked.is_last:
+            decoder.finish()
+
+    def _pass_description(self) -> None:
+        event = self._event(self.at)
+        assert event is not None, "the walk stops at whole descriptions only"
+        self._pass_event(event)
+        self._set_description(self.description)
+
+    def _pass_event(self, event: Event) -> None:
+        """Pass over an event that is none of a transaction's."""
+        start = event.start - self.asked.position
+        if isinstance(event.body, FormatDescription):
+            if self.description is None:
+                self._is_chained &= not event.header.flags & _RELAY_LOG
+            chained = event.header.end_log_pos == event.end & _POSITION_MASK
+            if self.asked.verify and self._is_chained and not chained:
+                raise self._chain_broken(start)
+            self.description = event.body
+        self.state[walking.AT] = event.end - self.asked.position
+
+    def _set_description(self, description: FormatDescription | None) -> None:
+        assert description is not None
+        self.description = description
+        state, table = self.state, description.post_header_bytes
+        state[walking.TRAILER] = description.checksum.trailer_bytes
+        state[walking.QUERY_POST] = table[EventType.QUERY - 1]
+        state[walking.LOAD_POST] = table[EventType.EXECUTE_LOAD_QUERY - 1]
+        state[walking.CHAINED] = self._is_chained
+
+    def _chain_broken(self, at: int) -> CorruptBinlog:
+        size = int.from_bytes(self._view[at + 9 : at + 13], "little")
+        found = int.from_bytes(self._view[at + 13 : at + 17], "little")
+        position = self.asked.position + at
+        expected = (position + size) & _POSITION_MASK
+        return CorruptBinlog(
+            file=self.asked.file,
+            position=position,
+            what=f"an event that ends at {expected} but says end_log_pos {found}",
+        )

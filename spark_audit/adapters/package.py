@@ -20,10 +20,11 @@ from tempfile import NamedTemporaryFile
 from typing import Final, NamedTuple
 
 # All that spark_audit imports of ours, whatever is called; a test holds this to it.
-PACKAGES: Final = ("gtid", "spark_audit", "topology")
+PACKAGES: Final = ("binlog", "gtid", "spark_audit", "topology")
 # What these import from elsewhere, by the names under which it is installed.
 REQUIREMENTS: Final = (
     "cryptography",
+    "mysql-replication",
     "numba",
     "numpy",
     "pandas",
@@ -31,6 +32,7 @@ REQUIREMENTS: Final = (
     "pydantic",
     "pymysql",
     "pyyaml",
+    "zstandard",
 )
 # Python would end in 1 if it lacked a module, which is what WARNING ends in.
 PROGRAM: Final = """\

@@ -18,9 +18,9 @@ from topology.findings import Verdict
 
 ROOT = Path(gtid.__file__).resolve().parents[1]
 # Brought by what we import, or by the cluster.
-INDIRECT = {"cryptography": "pymysql", "pandas": "pyspark"}
+INDIRECT = {"cryptography": "pymysql", "pandas": "pyspark", "zstandard": "binlog"}
 OF_THE_CLUSTER = {"py4j", "pyspark"}
-INSTALLED_AS = {"yaml": "pyyaml", "llvmlite": "numba"}
+INSTALLED_AS = {"yaml": "pyyaml", "llvmlite": "numba", "pymysqlreplication": "mysql-replication"}
 
 
 def test_the_package_holds_all_that_its_modules_import() -> None:

@@ -135,7 +135,7 @@ class _Search:
                 return
 
     def compare(self, wanted: GtidSet) -> bool:
-        """Compare some transactions; tell whether the last that both hold does not agree."""
+        """Compare some transactions; tell whether the last that both hold was committed twice."""
         sides = []
         for logs in (self._left, self._right):
             try:
@@ -147,7 +147,7 @@ class _Search:
         for gtid in sorted(sides[0].keys() & sides[1].keys()):
             last = compare_versions(sides[0][gtid], sides[1][gtid])
             self._found[gtid] = last
-        return last is not None and last.agreement is not Agreement.SAME
+        return last is not None and last.agreement in (Agreement.DIFFERENT, Agreement.TWICE)
 
     def result(self) -> Compared:
         """Close the search."""

@@ -1,8 +1,10 @@
 """Audits one pair in this process: the short way from two DSNs to a judgement."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
+from gtid_audit.content_due import is_content_due
 from gtid_audit.exits import UsageProblem
 from gtid_audit.output import progress, warn
 from gtid_audit.prompt import ask_password
@@ -10,6 +12,7 @@ from topology.adapters.collect import CollectLimits, collect_cluster
 from topology.adapters.inventory.secrets import environment
 from topology.adapters.inventory.targets import Accounts, pair_targets
 from topology.audit import audit_cluster
+from topology.contents import ContentReading
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot
@@ -29,17 +32,53 @@ def limits_of(seconds_max: float | None) -> CollectLimits:
     return CollectLimits() if seconds_max is None else CollectLimits(server_seconds_max=seconds_max)
 
 
+@dataclass(frozen=True, slots=True)
+class PairAudit:
+    """The judgement of a pair, and what it was made from."""
+
+    snapshot: ClusterSnapshot
+    contents: ContentReading | None  # None: the content of transactions was not compared
+    audit: ClusterAudit
+
+
 def audit_pair(
-    dsn_a: str, dsn_b: str, *, ask: bool, seconds_max: float | None, allowed: Sequence[str]
-) -> tuple[ClusterSnapshot, ClusterAudit]:
-    """Read both servers and judge them. Raises UsageProblem and InventoryProblem."""
+    dsn_a: str,
+    dsn_b: str,
+    *,
+    ask: bool,
+    seconds_max: float | None,
+    allowed: Sequence[str],
+    content: bool | None = None,
+) -> PairAudit:
+    """Read both servers and judge them. Raises UsageProblem and InventoryProblem.
+
+    `content`: compare the content of transactions, or not; None compares after a recent start.
+    """
     policy = Policy(allowed_uuids=frozenset(map(_uuid, allowed)))
     targets = targets_of(dsn_a, dsn_b, ask=ask)
     with progress() as line:
         snapshot = collect_cluster(
             CLUSTER, targets, limits=limits_of(seconds_max), policy=policy, progress=line.say
         )
-    return snapshot, audit_cluster(snapshot, policy)
+        contents = _contents(snapshot, targets, content, seconds_max, line.say)
+    return PairAudit(snapshot, contents, audit_cluster(snapshot, policy, contents))
+
+
+def _contents(
+    snapshot: ClusterSnapshot,
+    targets: Sequence[ServerTarget],
+    chosen: bool | None,
+    seconds_max: float | None,
+    say: Callable[[str], None],
+) -> ContentReading | None:
+    """Compare contents if that is due; what it takes is imported only then."""
+    if not is_content_due(snapshot, chosen):
+        return None
+    from gtid_audit import content
+
+    say("comparing the content of transactions")
+    limit = content.SECONDS_MAX if seconds_max is None else seconds_max
+    return content.read_contents(snapshot, targets, every_start=bool(chosen), seconds_max=limit)
 
 
 def _uuid(text: str) -> UUID:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Final
 from uuid import UUID
 
@@ -41,7 +42,7 @@ class ServerState:
     executed: GtidSet
     purged: GtidSet
     log_names: tuple[str, ...]  # in the order of the logs
-    # By the server's clock: now minus its uptime. Only `latest_only` needs it.
+    # By the server's clock: now minus its uptime. Only `Starts.LATEST` needs it.
     up_since_seconds: int | None = None
 
 
@@ -52,14 +53,22 @@ class _Head:
     previous: GtidSet
 
 
+class Starts(Enum):
+    """Which of a server's starts are looked at."""
+
+    EVERY = "every one in its logs"
+    LATEST = "the latest"
+    NONE = "none"
+
+
 @dataclass(slots=True)
 class ServerCompared:
-    """One server. `latest_only` looks at its latest start, otherwise at every one in its logs."""
+    """One live server."""
 
     state: ServerState
     connect: Connect
     timeout_seconds_max: float
-    latest_only: bool = False
+    looked_at: Starts = Starts.EVERY
     heads_read: int = 0
     _heads: dict[int, _Head] = field(default_factory=dict)
 
@@ -70,8 +79,9 @@ class ServerCompared:
 
     def starts(self) -> Iterator[Start | Unread]:
         """Give the starts, the latest first."""
-        if self.latest_only:
+        if self.looked_at is Starts.LATEST:
             yield from self._latest()
+        if self.looked_at is not Starts.EVERY:
             return
         for number in reversed(range(len(self.state.log_names))):
             if self._head(number).created_at_seconds:
@@ -131,7 +141,7 @@ class ServerCompared:
         return Start(self.state.log_names[number], self._head(number).created_at_seconds)
 
     def _next_start(self, number: int) -> int | None:
-        if self.latest_only:
+        if self.looked_at is Starts.LATEST:
             return None
         for later in range(number + 1, len(self.state.log_names)):
             if self._head(later).created_at_seconds:

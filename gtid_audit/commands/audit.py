@@ -4,7 +4,7 @@
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from gtid_audit import exits
 from gtid_audit.commands.options import (
     AsJson,
     AskPassword,
+    CompareContent,
     EngineChoice,
     EngineOption,
     FleetFile,
@@ -21,11 +22,12 @@ from gtid_audit.commands.options import (
     seconds_of,
 )
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import progress, warn, write, write_json, write_line
+from gtid_audit.output import printable, progress, warn, write, write_json, write_line
 
 if TYPE_CHECKING:
     from gtid_audit.answers import Answer
     from gtid_audit.report import Engine
+    from topology.contents import ContentReading
 
 DsnA = Annotated[str, typer.Argument(metavar="DSN_A", help="mysql://user@host:port/?option=value")]
 DsnB = Annotated[str, typer.Argument(metavar="DSN_B", help="The other server, likewise.")]
@@ -42,22 +44,44 @@ def pair(
         list[str] | None,
         typer.Option("--allow-uuid", metavar="UUID", help="Extra transactions of it are no fault."),
     ] = None,
+    content: CompareContent = None,
 ) -> int:
     """Audit two servers now, in this process."""
     from gtid_audit.pair import audit_pair
     from gtid_audit.report import Engine, report_of
 
-    snapshot, audit = audit_pair(
-        dsn_a, dsn_b, ask=ask_password, seconds_max=seconds_of(timeout), allowed=allow_uuid or ()
+    done = audit_pair(
+        dsn_a,
+        dsn_b,
+        ask=ask_password,
+        seconds_max=seconds_of(timeout),
+        allowed=allow_uuid or (),
+        content=content,
     )
-    report = report_of(Engine.LOCAL, [audit])
+    report = report_of(Engine.LOCAL, [done.audit])
     if as_json:
-        write_json(report.to_document())
+        write_json({**report.to_document(), **_content_record(done.contents)})
     else:
         from gtid_audit.text import show_report
 
-        show_report(report, snapshots=(snapshot,))
+        show_report(report, snapshots=(done.snapshot,))
+        _say_content(done.contents)
     return exits.status_of(report.verdict)
+
+
+def _content_record(contents: "ContentReading | None") -> dict[str, Any]:
+    if contents is None:
+        return {}
+    from gtid_audit.content_text import content_record
+
+    return {"content": content_record(contents)}
+
+
+def _say_content(contents: "ContentReading | None") -> None:
+    if contents is not None:
+        from gtid_audit.content_text import content_line
+
+        write_line(printable(content_line(contents)))
 
 
 def audit(

@@ -37,6 +37,14 @@ ServerSeconds: TypeAlias = Annotated[
     str | None,
     typer.Option("--timeout", metavar="SECONDS", help="Time for one reading of a server."),
 ]
+CompareContent: TypeAlias = Annotated[
+    bool | None,
+    typer.Option(
+        "--content/--no-content",
+        help="Compare what transactions did, after every start of a server or not at all."
+        " Without either: after a start within the last day.",
+    ),
+]
 EngineOption: TypeAlias = Annotated[
     EngineChoice, typer.Option("--engine", help="auto: spark for very large fleets, else local.")
 ]

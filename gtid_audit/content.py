@@ -1,0 +1,244 @@
+"""Compares the content of transactions as an audit does: cheaply, and where it is needed.
+
+1. Reused numbers follow a lost tail, and a tail is lost when a server stops without warning. So the
+   first own transactions after a start decide (binlog/reuse.py); nothing else is read.
+2. Whether it is done at all is decided in content_due.py: this file brings in the binlog reader.
+3. Servers are compared along the channels between them, in either direction. What was not read is
+   UNKNOWN, with the reason.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from binlog.adapters.compare_server import ServerCompared, ServerState, Starts
+from binlog.adapters.stream_session import Connect
+from binlog.compare import Agreement, Comparison, Version
+from binlog.reuse import Compared, compare_after_starts
+from binlog.transactions import Statement, TableChange
+from gtid import Gtid, GtidSet
+from gtid_audit.content_due import started_recently
+from topology.adapters.mysql import connect
+from topology.contents import (
+    ContentDifference,
+    ContentReading,
+    Difference,
+    StartLookedAt,
+    TransactionVersion,
+    UnreadContent,
+)
+from topology.graph import build_graph
+from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
+from topology.target import ServerTarget
+
+# For one question to one server, connecting included.
+SECONDS_MAX: Final = 10.0
+_STATEMENT_CHARACTERS_MAX: Final = 200
+_PARTS_SHOWN_MAX: Final = 4
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def read_contents(
+    snapshot: ClusterSnapshot,
+    targets: Iterable[ServerTarget],
+    *,
+    every_start: bool,
+    seconds_max: float = SECONDS_MAX,
+) -> ContentReading | None:
+    """Compare what the servers of a cluster committed after their starts; None if none is due.
+
+    Args:
+        snapshot: the cluster as it was just read: it says who receives from whom.
+        targets: how to reach the servers. Accounts need REPLICATION SLAVE.
+        every_start: look at every start in the logs, not only at recent ones.
+        seconds_max: for one question to one server.
+    """
+    servers = {server.name: server for server in snapshot.last if server.is_judgeable}
+    ways = {target.name: _way_to(target, seconds_max) for target in targets}
+    readings = []
+    for names in _neighbours(snapshot):
+        pair = [servers[name] for name in names if name in servers]
+        starts = [_starts_of(server, every=every_start) for server in pair]
+        # Of a server whose facts were not read the audit says so.
+        if len(pair) == len(names) and set(starts) != {Starts.NONE}:
+            readings.append(_compared(pair, starts, ways, seconds_max))
+    return _merged(readings) if readings else None
+
+
+def reading_of(
+    compared: Compared, names: tuple[str, str], *, read_at: datetime, origins: Mapping[UUID, str]
+) -> ContentReading:
+    """Turn one comparison into the facts that the rule judges.
+
+    `names` are those of the left and the right server; `origins` names the server of a UUID.
+    """
+    return ContentReading(
+        read_at=read_at,
+        compared_count=compared.gtids.gtid_count,
+        starts=tuple(
+            StartLookedAt(log, datetime.fromtimestamp(start.started_at_seconds, UTC), start.file)
+            for log, start in compared.starts
+        ),
+        differences=tuple(
+            _difference(each, names, origins)
+            for each in compared.comparisons
+            if each.agreement is not Agreement.UNKNOWN
+        ),
+        unread=tuple(sorted({*_unread(compared), *_untold(compared, names)})),
+        is_cut=compared.is_cut,
+    )
+
+
+def _neighbours(snapshot: ClusterSnapshot) -> list[tuple[str, str]]:
+    """Return the servers that a channel links, each two once; of two servers, these two."""
+    names = tuple(server.name for server in snapshot.last)
+    if len(names) == 2:  # noqa: PLR2004
+        return [(names[0], names[1])]
+    edges = build_graph(snapshot).edges
+    return sorted({(min(e.source, e.replica), max(e.source, e.replica)) for e in edges})
+
+
+def _starts_of(server: ServerSnapshot, *, every: bool) -> Starts:
+    if every:
+        return Starts.EVERY
+    return Starts.LATEST if started_recently(server) else Starts.NONE
+
+
+def _compared(
+    pair: Sequence[ServerSnapshot],
+    starts: Sequence[Starts],
+    ways: Mapping[str, Connect],
+    seconds_max: float,
+) -> ContentReading:
+    left, right = pair
+    logs = []
+    unread = []
+    for server, looked_at in zip(pair, starts, strict=True):
+        if server.binary_logs is None:
+            unread.append(UnreadContent(server.name, "its binary logs could not be listed"))
+        elif not server.binary_logs:
+            unread.append(UnreadContent(server.name, "it has no binary logs (log_bin is off)"))
+        elif server.name not in ways:
+            unread.append(UnreadContent(server.name, "no way to it is known"))
+        else:
+            state = _state(server, server.binary_logs)
+            logs.append(ServerCompared(state, ways[server.name], seconds_max, looked_at))
+    if unread:
+        return ContentReading(right.read_ended, 0, (), (), tuple(unread))
+    origins = {server.server_uuid: server.name for server in pair if server.server_uuid}
+    compared = compare_after_starts(*logs)
+    moment = max(server.read_ended for server in pair)
+    names = (left.name, right.name)
+    return reading_of(compared, names, read_at=moment, origins=origins)
+
+
+def _state(server: ServerSnapshot, logs: Sequence[BinaryLog]) -> ServerState:
+    assert server.server_uuid is not None, "only judgeable servers are compared"
+    assert server.gtid_executed is not None, "only judgeable servers are compared"
+    assert server.gtid_purged is not None, "only judgeable servers are compared"
+    up_since = None
+    if server.server_clock is not None and server.uptime_seconds is not None:
+        up_since = int(server.server_clock.timestamp()) - server.uptime_seconds
+    return ServerState(
+        name=server.name,
+        server_uuid=server.server_uuid,
+        executed=server.gtid_executed,
+        purged=server.gtid_purged,
+        log_names=tuple(log.name for log in logs),
+        up_since_seconds=up_since,
+    )
+
+
+def _unread(compared: Compared) -> Iterator[UnreadContent]:
+    return (UnreadContent(each.log, each.reason) for each in compared.unread)
+
+
+def _untold(compared: Compared, names: tuple[str, str]) -> Iterator[UnreadContent]:
+    """Say of which transactions both versions were read and nothing follows."""
+    gtids: dict[str, list[Gtid]] = {}
+    for each in compared.comparisons:
+        if each.agreement is Agreement.UNKNOWN:
+            gtids.setdefault(each.reason, []).append(each.gtid)
+    for reason, of_reason in gtids.items():
+        told = GtidSet.of(of_reason).shortened()
+        yield UnreadContent(names[1], f"not to be compared with {names[0]}: {told}: {reason}")
+
+
+def _merged(readings: Sequence[ContentReading]) -> ContentReading:
+    return ContentReading(
+        read_at=max(each.read_at for each in readings),
+        compared_count=sum(each.compared_count for each in readings),
+        starts=tuple(dict.fromkeys(start for each in readings for start in each.starts)),
+        differences=tuple(found for each in readings for found in each.differences),
+        unread=tuple(sorted({found for each in readings for found in each.unread})),
+        is_cut=any(each.is_cut for each in readings),
+    )
+
+
+def _difference(
+    comparison: Comparison, names: tuple[str, str], origins: Mapping[UUID, str]
+) -> ContentDifference:
+    versions = [
+        _version(version, name)
+        for version, name in zip((comparison.left, comparison.right), names, strict=True)
+    ]
+    if origins.get(comparison.gtid.tsid.uuid) == names[1]:
+        versions.reverse()
+    if comparison.agreement is Agreement.TWICE:
+        difference = Difference.COMMIT
+    else:
+        difference = Difference.EMPTY if comparison.has_one_empty else Difference.CONTENT
+    return ContentDifference(
+        gtid=comparison.gtid,
+        difference=difference,
+        is_proved=comparison.is_proved,
+        reason=comparison.reason,
+        source=versions[0],
+        replica=versions[1],
+    )
+
+
+def _version(version: Version, server: str) -> TransactionVersion:
+    transaction, moment = version.transaction, version.committed_at
+    return TransactionVersion(
+        server=server,
+        place=f"{transaction.file}:{transaction.start}",
+        committed_at=None if moment is None else _EPOCH + timedelta(microseconds=moment),
+        logged_at=_EPOCH + timedelta(seconds=transaction.timestamp_seconds),
+        content=in_short(version),
+        is_empty=version.content.is_empty,
+    )
+
+
+def in_short(version: Version) -> str:
+    """Say in a line what a transaction does: rows by table, and the beginnings of statements."""
+    transaction = version.transaction
+    if version.content.is_empty:
+        return "nothing"
+    parts = [_rows_in_short(table) for table in transaction.tables]
+    parts += [_statement_in_short(each) for each in transaction.statements]
+    if not parts:
+        return version.content.unreadable or transaction.kind.value
+    more = len(parts) - _PARTS_SHOWN_MAX
+    return "; ".join(parts[:_PARTS_SHOWN_MAX]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _rows_in_short(table: TableChange) -> str:
+    counts = (
+        (table.rows_written, "inserted"),
+        (table.rows_updated, "updated"),
+        (table.rows_deleted, "deleted"),
+    )
+    said = ", ".join(f"{count:,} {done}" for count, done in counts if count)
+    return f"{table.schema}.{table.table}: {said}"
+
+
+def _statement_in_short(statement: Statement) -> str:
+    text = " ".join(statement.sql.split())
+    is_cut = len(text) > _STATEMENT_CHARACTERS_MAX
+    return text[:_STATEMENT_CHARACTERS_MAX] + ("…" if is_cut else "")
+
+
+def _way_to(target: ServerTarget, seconds_max: float) -> Connect:
+    return lambda: connect(target, timeout_seconds_max=seconds_max)

@@ -1,0 +1,131 @@
+"""The case nobody detects, on real servers: numbers lost in a crash and given again."""
+
+import json
+import subprocess
+from typing import Any
+
+from compose import faults
+from compose.native.server import Server
+from compose.native.shapes import Pair
+from gtid import GtidSet
+from tests.gtid_audit.build import run_cli
+
+
+def document(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    assert done.returncode in (0, 2, 3), done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def audited(pair: Pair, *options: str) -> tuple[int, dict[str, Any]]:
+    done = run_cli("pair", pair.a.dsn, pair.b.dsn, "--json", *options)
+    return done.returncode, document(done)
+
+
+def is_green(replica: Server) -> bool:
+    status = replica.replica_status()
+    threads = (status["Replica_IO_Running"], status["Replica_SQL_Running"])
+    errors = (status["Last_IO_Errno"], status["Last_SQL_Errno"])
+    return threads == ("Yes", "Yes") and errors == (0, 0)
+
+
+def rows(server: Server) -> list[Any]:
+    return server.query("SELECT id, note FROM lost.t ORDER BY id")
+
+
+def crash_without_loss(pair: Pair) -> None:
+    pair.a.execute("CREATE DATABASE before_crash")
+    pair.settle()
+    pair.a.kill()
+    pair.a.start()
+    pair.a.execute("CREATE DATABASE after_crash")
+    pair.settle()
+
+
+def test_only_reuse_is_found_and_it_is_found_with_both_contents(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    b.restart()
+    b.execute("CREATE DATABASE after_restart")
+    crash_without_loss(pair97)
+    for options in ((), ("--content",)):
+        status, healthy = audited(pair97, *options)
+        assert (status, healthy["findings"], healthy["unknown"]) == (0, [], [])
+        assert healthy["content"]["differing_count"] == 0
+        assert healthy["content"]["compared_count"] >= 2
+        assert {start["server"] for start in healthy["content"]["starts"]} == {
+            f"{server.host}:{server.port}" for server in (a, b)
+        }
+
+    fault = faults.reused_numbers(pair97)
+    assert is_green(a)
+    assert is_green(b)
+    assert a.value("@@GLOBAL.gtid_executed") == b.value("@@GLOBAL.gtid_executed")
+    assert rows(a) != rows(b)
+
+    status, blind = audited(pair97, "--no-content")
+    assert (status, blind["findings"]) == (0, [])
+    assert "content" not in blind
+    for options in ((), ("--content",)):
+        status, found = audited(pair97, *options)
+        [finding] = found["findings"]
+        assert (status, found["unknown"]) == (2, [])
+        assert (finding["code"], finding["severity"], finding["grade"]) == (
+            "E4",
+            "critical",
+            "proved",
+        )
+        assert finding["source"] == f"{a.host}:{a.port}"
+        assert finding["replica"] == f"{b.host}:{b.port}"
+        assert GtidSet.parse(finding["gtid_set"]) == GtidSet.parse(fault.reused)
+        assert [each["name"] for each in finding["strategies"]] == ["data_repair", "reclone"]
+        quoted = [each for each in finding["evidence"] if each["fact"].endswith("as logged")]
+        assert {each["read_from"] for each in quoted} == {finding["source"], finding["replica"]}
+        assert all("lost.t: 1 inserted" in each["value"] for each in quoted)
+        assert all("committed 20" in each["value"] for each in quoted)
+
+    text = run_cli("pair", a.dsn, b.dsn).stdout
+    assert "E4 same GTID, different content" in text
+    assert "Content compared:" in text
+
+
+def test_before_commit_times_content_alone_tells(pair56: Pair) -> None:
+    crash_without_loss(pair56)
+    status, healthy = audited(pair56)
+    assert (status, healthy["findings"], healthy["unknown"]) == (0, [], [])
+    fault = faults.reused_numbers(pair56)
+    status, found = audited(pair56)
+    [finding] = found["findings"]
+    assert (status, finding["code"], finding["grade"]) == (2, "E4", "likely")
+    assert GtidSet.parse(finding["gtid_set"]) == GtidSet.parse(fault.reused)
+
+
+def test_what_may_not_be_read_is_unknown(pair97: Pair) -> None:
+    for server in pair97.servers.values():
+        server.execute("SET SESSION sql_log_bin = 0", "CREATE USER looker@'%'")
+        server.execute(
+            "SET SESSION sql_log_bin = 0",
+            "GRANT REPLICATION CLIENT, SELECT ON *.* TO looker@'%'",
+        )
+    pair97.a.execute("CREATE DATABASE something")
+    pair97.settle()
+    dsns = [f"mysql://looker@{server.host}:{server.port}/" for server in pair97.servers.values()]
+    done = run_cli("pair", *dsns, "--json")
+    found = document(done)
+    assert (done.returncode, found["verdict"]) == (3, "UNKNOWN")
+    unknown = [each for each in found["unknown"] if each["fact"] == "content of transactions"]
+    assert len(unknown) == 2
+    assert all("REPLICATION SLAVE" in each["reason"] for each in unknown)
+
+
+def test_a_start_whose_log_is_purged_is_unknown(pair97: Pair) -> None:
+    a = pair97.a
+    a.execute("CREATE DATABASE first")
+    pair97.settle()
+    a.execute("FLUSH BINARY LOGS", "DO SLEEP(4)", "FLUSH BINARY LOGS", "DO SLEEP(1)")
+    current, _ = a.binary_log_position()
+    a.execute(f"PURGE BINARY LOGS TO '{current}'")
+    status, found = audited(pair97)
+    assert status == 3
+    [unknown] = found["unknown"]
+    assert unknown["fact"] == "content of transactions"
+    assert "purged" in unknown["reason"]

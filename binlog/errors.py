@@ -1,7 +1,8 @@
 """What can go wrong when binlogs are read, and whose fault it is.
 
 1. `CorruptBinlog` and its kin: the bytes. They say which file, at which byte, what was expected.
-2. `UnsupportedBinlog`: the bytes are somebody's sound work, but not ours to read.
+2. `UnsupportedBinlog`: the bytes are somebody's sound work, but not ours to read;
+   `UnreadableBinlog`: the machine does not give them.
 3. `BinlogMisuse`: the caller.
 4. `DumpRefused`, `StatementRefused`: the server. `DumpTimedOut`, `DumpBroken`: the world between.
 5. `LimitExceeded`: a bound somebody chose; nothing is wrong but the size.
@@ -52,6 +53,15 @@ class TruncatedBinlog(CorruptBinlog):
 
 class UnsupportedBinlog(BinlogError):
     """A file that is recognised and refused: encrypted, of MariaDB, or older than MySQL 5.0."""
+
+    def __init__(self, *, file: str, what: str) -> None:
+        super().__init__(f"{file}: {what}")
+        self.file = file
+        self.what = what
+
+
+class UnreadableBinlog(BinlogError):
+    """A file that is there and cannot be read: its permissions, its disk, gone meanwhile."""
 
     def __init__(self, *, file: str, what: str) -> None:
         super().__init__(f"{file}: {what}")

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from binlog.adapters.ledger_files import ledger_of_file
 from binlog.decode import NEED_MORE_DATA, EventDecoder
-from binlog.errors import BinlogError
+from binlog.errors import BinlogError, UnreadableBinlog
 from binlog.event_types import EventType
 from binlog.events import PreviousGtids
 from binlog.header import HEADER_BYTES, parse_header
@@ -74,10 +74,7 @@ def locate_in_files(
     places_max: int = PLACES_MAX,
     say: Say = lambda _: None,
 ) -> Located:
-    """Find the wanted GTIDs among the files of one server, given in the order of the logs.
-
-    Raises OSError.
-    """
+    """Find the wanted GTIDs among the files of one server, given in the order of the logs."""
     looking = _Looking(paths, wanted, places_max=places_max, say=say)
     search = search_heads(
         wanted, file_count=len(paths), previous_gtids_of=looking.previous_gtids_of
@@ -114,10 +111,10 @@ class _Looking:
     errors: dict[int, BinlogError] = field(default_factory=dict)
 
     def previous_gtids_of(self, number: int) -> GtidSet | None:
-        """Read a head. One that is not sound is not known; its file's ledger will say why."""
+        """Read a head. One that cannot be read is not known; its file's ledger will say why."""
         try:
             return previous_gtids_of(self.paths[number])
-        except BinlogError:
+        except (BinlogError, OSError):
             return None
 
     def look_into(self, span: Span) -> GtidSet:
@@ -135,7 +132,12 @@ class _Looking:
         self.looked_into.add(number)
         path = self.paths[number]
         self.say(path.name)
-        ledger = ledger_of_file(path)
+        try:
+            ledger = ledger_of_file(path)
+        except OSError as error:
+            what = error.strerror or str(error)
+            self.errors[number] = UnreadableBinlog(file=path.name, what=what)
+            return
         if ledger.error is not None:
             self.errors[number] = ledger.error
         rows = ledger.rows.filter(rows_in(ledger.rows, self.wanted))

@@ -44,11 +44,12 @@ _CLIENT_ERRORS = range(2000, 3000)
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What a server says of its logs at one moment."""
+    """What a server says of its logs at one moment; `sizes` are the files' bytes."""
 
     executed: GtidSet
     purged: GtidSet
     files: tuple[str, ...]
+    sizes: tuple[int, ...]
 
 
 class ServerHeads:
@@ -58,9 +59,12 @@ class ServerHeads:
         self._connection = connection
         # In this order: whatever is executed by now is in a file that is listed next.
         executed, purged = self._ask(_SETS)[0]
-        files = tuple(str(row[0]) for row in self._ask(_FILES))
+        listed = self._ask(_FILES)
         self.facts = ServerFacts(
-            GtidSet.parse(_text(executed)), GtidSet.parse(_text(purged)), files
+            executed=GtidSet.parse(_text(executed)),
+            purged=GtidSet.parse(_text(purged)),
+            files=tuple(str(row[0]) for row in listed),
+            sizes=tuple(int(row[1]) for row in listed),
         )
 
     def previous_gtids_of(self, number: int) -> GtidSet | None:
@@ -73,6 +77,12 @@ class ServerHeads:
         with _our_errors(), self._connection.cursor(Cursor) as cursor:
             cursor.execute(sql, arguments or None)
             return tuple(cursor.fetchall())
+
+
+def facts_of_server(connect: Connect) -> ServerFacts:
+    """Ask a server what it holds, and in which files. Raises StatementRefused, DumpBroken."""
+    with closing(_connected(connect)) as connection:
+        return ServerHeads(connection).facts
 
 
 def locate_on_server(
@@ -88,9 +98,7 @@ def locate_on_server(
     `timeout_seconds_max` bounds each dump. Raises StatementRefused, DumpBroken; what goes wrong
     while positions are fetched is in the answer instead, beside the files.
     """
-    with _our_errors():
-        connection = connect() if callable(connect) else pymysql.connect(**connect)
-    with closing(connection):
+    with closing(_connected(connect)) as connection:
         heads, search = _searched(connection, wanted)
     fetched = _Fetched(ServerLogs(connect, timeout_seconds_max))
     for part in _dumps(search.spans, places_max=places_max):
@@ -135,6 +143,11 @@ class _Fetched:
             self.errors.append(error)
         else:
             self.answered |= part
+
+
+def _connected(connect: Connect) -> Connection[Any]:
+    with _our_errors():
+        return connect() if callable(connect) else pymysql.connect(**connect)
 
 
 def _searched(connection: Connection[Any], wanted: GtidSet) -> tuple[ServerHeads, Search]:

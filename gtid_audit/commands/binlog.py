@@ -7,11 +7,16 @@ from typing import Any
 
 import typer
 
+from gtid_audit.commands import binlog_locate, binlog_scan
+from gtid_audit.commands.quick import QuickCommand
+
 
 def commands(settings: dict[str, Any]) -> typer.Typer:
     """Make the family."""
     family = typer.Typer(no_args_is_help=False, **settings)
     family.callback()(_binlog)
+    family.command("scan", cls=QuickCommand)(binlog_scan.scan)
+    family.command("locate", cls=QuickCommand)(binlog_locate.locate)
     return family
 
 

@@ -1,0 +1,70 @@
+"""`gtid-audit binlog locate`: which file, and which bytes, hold the GTIDs of a set."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gtid_audit import exits
+from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
+from gtid_audit.log_operands import (
+    SECONDS_DEFAULT,
+    LogServer,
+    one_source,
+    read_log_operands,
+    require_columns,
+    said_if_unread,
+)
+from gtid_audit.operands import read_operands
+from gtid_audit.output import progress, write_json
+
+if TYPE_CHECKING:
+    from binlog.places import Located
+
+Wanted = Annotated[str, typer.Argument(metavar="SET", help="Text, @file, or - for standard input.")]
+Sources = Annotated[
+    list[str],
+    typer.Argument(metavar="SOURCE...", help="Files, a directory, a glob; or a server's DSN."),
+]
+
+
+def locate(
+    wanted: Wanted,
+    sources: Sources,
+    *,
+    as_json: AsJson = False,
+    ask_password: AskPassword = False,
+    timeout: ServerSeconds = None,
+) -> int:
+    """Find the files and positions of the GTIDs of SET, by the heads of as few files as can be.
+
+    Exit status: 0 all are in the logs; 1 some are not; 3 something could not be read.
+    """
+    [gtids] = read_operands((wanted,))
+    seconds = seconds_of(timeout) or SECONDS_DEFAULT
+    operands = read_log_operands(sources, ask=ask_password)
+    source = one_source(operands)
+
+    def located() -> "Located":
+        with progress() as line:
+            if isinstance(source, LogServer):
+                from binlog.adapters.heads_server import locate_on_server
+
+                connect = source.connector(seconds_max=seconds)
+                return locate_on_server(connect, gtids, timeout_seconds_max=seconds, say=line.say)
+            require_columns()
+            from binlog.adapters.heads_files import locate_in_files
+
+            return locate_in_files(source, gtids, say=lambda name: line.say(f"reading {name}"))
+
+    def work() -> int:
+        from gtid_audit.places_text import document_of, show_located, verdict_of
+
+        found = located()
+        name = ", ".join(each.name for each in operands)
+        if as_json:
+            write_json(document_of(found, source=name))
+        else:
+            show_located(found, source=name)
+        return exits.status_of(verdict_of(found))
+
+    return said_if_unread(work)

@@ -1,0 +1,131 @@
+"""`gtid-audit binlog scan`: the ledger of logs, as a summary, a document, JSON lines or Parquet."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from gtid_audit import exits
+from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
+from gtid_audit.exits import UsageProblem
+from gtid_audit.log_operands import (
+    SECONDS_DEFAULT,
+    LogServer,
+    one_source,
+    read_log_operands,
+    require_columns,
+    said_if_unread,
+)
+from gtid_audit.output import progress, write, write_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TEXT, JSON, JSONL = FORMATS = ("text", "json", "jsonl")
+_PARQUET: Final = ".parquet"
+
+Sources = Annotated[
+    list[str],
+    typer.Argument(metavar="PATH...", help="Files, directories, globs; or a server's DSN."),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format", metavar="FORMAT", help="text and json: a summary; jsonl: a line per row."
+    ),
+]
+Out = Annotated[
+    str | None, typer.Option("--out", metavar="FILE.parquet", help="Write all rows there.")
+]
+Verify = Annotated[
+    bool, typer.Option("--verify", help="Compare every checksum and the chain of positions.")
+]
+Details = Annotated[
+    bool, typer.Option("--details", help="Also tables, their rows, and the text of DDL.")
+]
+Digests = Annotated[
+    bool, typer.Option("--digests", help="Also a digest of what each transaction did.")
+]
+
+
+def scan(
+    sources: Sources,
+    *,
+    as_json: AsJson = False,
+    form: Format = None,
+    out: Out = None,
+    verify: Verify = False,
+    details: Details = False,
+    digests: Digests = False,
+    ask_password: AskPassword = False,
+    timeout: ServerSeconds = None,
+) -> int:
+    """Read logs into a ledger of one row per transaction, and sum it up.
+
+    What stands before a damaged place is read, and the place is said.
+    Exit status: 0 all was read; 3 something was not.
+    """
+    form = _form_of(form, as_json=as_json)
+    target = _parquet_path(out)
+    seconds = seconds_of(timeout) or SECONDS_DEFAULT
+    operands = read_log_operands(sources, ask=ask_password)
+    source = one_source(operands)
+    require_columns()
+
+    from gtid_audit import ledger_scan, ledger_text
+
+    if not isinstance(source, LogServer) and (target is not None or form == JSONL):
+        _refuse_same_names(ledger_scan.same_names(source))
+    wanted = ledger_scan.Wanted(verify=verify, details=details, digests=digests)
+
+    def work() -> int:
+        takers: list[ledger_scan.Rows] = [_write_lines] if form == JSONL else []
+        with ExitStack() as opened:
+            line = opened.enter_context(progress())
+            if target is not None:
+                file = ledger_scan.parquet_file(target, wanted.schema)
+                takers.append(opened.enter_context(file))
+            summary = ledger_scan.scan(source, wanted, rows=takers, line=line, seconds_max=seconds)
+        name, written = ", ".join(each.name for each in operands), out
+        if form == JSON:
+            write_json(ledger_text.document_of(summary, source=name, out=written))
+        elif form == TEXT:
+            ledger_text.show_summary(summary, source=name, out=written)
+        else:
+            ledger_text.warn_of_errors(summary)
+        return exits.status_of(ledger_text.verdict_of(summary))
+
+    return said_if_unread(work)
+
+
+def _form_of(form: str | None, *, as_json: bool) -> str:
+    if form is not None and form not in FORMATS:
+        raise UsageProblem(f"--format: expected one of {', '.join(FORMATS)}")
+    if as_json and form not in (None, JSON):
+        raise UsageProblem(f"--json is --format json; --format {form} was asked for, too")
+    return JSON if as_json else form or TEXT
+
+
+def _parquet_path(out: str | None) -> Path | None:
+    if out is None:
+        return None
+    path = Path(out).expanduser()
+    if path.suffix != _PARQUET:
+        raise UsageProblem(f"--out: expected a name that ends in {_PARQUET}, found {out}")
+    return path
+
+
+def _refuse_same_names(names: list[str]) -> None:
+    """Rows name a file without its folder, as servers do."""
+    if names:
+        raise UsageProblem(
+            f"more than one file is named {names[0]}: rows would not tell them apart"
+        )
+
+
+def _write_lines(rows: "pa.Table") -> None:
+    from gtid_audit.ledger_text import lines_of
+
+    for lines in lines_of(rows):
+        write(lines)

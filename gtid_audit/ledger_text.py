@@ -1,0 +1,288 @@
+"""What `binlog scan` answers with: a document, lines of JSON, or a page for a person.
+
+1. The verdict is OK, or UNKNOWN if something could not be read; a scan judges nothing else.
+2. A page is short: what is long is counted. Sizes are in units of 1,000.
+3. It reads no log; see ledger_summary.py for what it shows.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from gtid_audit.ledger_summary import FileSummary, LedgerSummary, moment
+from gtid_audit.output import warn
+from gtid_audit.places_text import error_document, error_parts
+from gtid_audit.text import (
+    QUIET,
+    VERDICT_STYLE,
+    counted,
+    labelled,
+    line_of,
+    moment_of,
+    rest_of,
+    show,
+)
+from topology.findings import Verdict
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FILES_SHOWN_MAX: Final = 20
+TABLES_SHOWN_MAX: Final = 10
+CELLS_MAX: Final = 60
+LINES_AT_ONCE: Final = 10_000
+
+_LEVELS: Final = " ▁▂▃▄▅▆▇█"
+_UNITS: Final = ("bytes", "kB", "MB", "GB", "TB", "PB")
+_UNIT: Final = 1000
+
+
+def verdict_of(summary: LedgerSummary) -> Verdict:
+    """Judge a scan by whether everything was read."""
+    return Verdict.UNKNOWN if summary.errors else Verdict.OK
+
+
+def document_of(summary: LedgerSummary, *, source: str, out: str | None) -> dict[str, Any]:
+    """Return a summary as a JSON document."""
+    gtids, span = summary.gtids, summary.span
+    return {
+        "verdict": verdict_of(summary).value,
+        "source": source,
+        "out": out,
+        "transactions": summary.transactions,
+        "bytes": summary.bytes,
+        "gtid_set": str(gtids),
+        "gtid_count": gtids.gtid_count,
+        "anonymous": summary.anonymous,
+        "incomplete": summary.incomplete,
+        "with_errors": summary.with_errors,
+        "first_at": _time(span and span[0]),
+        "last_at": _time(span and span[1]),
+        "kinds": {
+            kind: {"transactions": each.transactions, "bytes": each.bytes}
+            for kind, each in sorted(summary.kinds.items())
+        },
+        "largest": [
+            {
+                "gtid": each.gtid,
+                "file": each.file,
+                "start": each.start,
+                "bytes": each.bytes,
+                "kind": each.kind,
+            }
+            for each in summary.largest
+        ],
+        "tables": [
+            {"schema": schema, "table": table, **rows}
+            for schema, table, rows in summary.rows_by_table()
+        ],
+        "files": [_file_document(each) for each in summary.files],
+    }
+
+
+def _file_document(each: FileSummary) -> dict[str, Any]:
+    previous = each.previous_gtids
+    return {
+        "file": each.file,
+        "server_version": each.server_version,
+        "checksum": each.checksum,
+        "previous_gtids": None if previous is None else str(previous),
+        "gtid_set": str(each.gtids),
+        "gtid_count": each.gtids.gtid_count,
+        "transactions": each.transactions,
+        "bytes": each.bytes,
+        "end": each.end,
+        "first_at": _time(_moment(each.first_at)),
+        "last_at": _time(_moment(each.last_at)),
+        "error": None if each.error is None else error_document(each.error),
+    }
+
+
+def lines_of(rows: "pa.Table") -> Iterator[str]:
+    """Give ledger rows as JSON, one line each, thousands of lines at a time."""
+    for batch in rows.to_batches(max_chunksize=LINES_AT_ONCE):
+        columns = {name: _values(batch.column(name)) for name in batch.schema.names}
+        names = tuple(columns)
+        yield "".join(
+            json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n"
+            for row in zip(*columns.values(), strict=True)
+        )
+
+
+def _values(column: "pa.Array") -> list[Any]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_timestamp(column.type):  # to the microsecond, with its Z
+        values: list[Any] = pc.strftime(column, format="%Y-%m-%dT%H:%M:%SZ").to_pylist()
+        return values
+    values = column.to_pylist()
+    if pa.types.is_uint64(column.type):  # a digest; numbers above 2^53 do not survive in JSON
+        return [None if value is None else f"{value:016x}" for value in values]
+    return values
+
+
+def show_summary(summary: LedgerSummary, *, source: str, out: str | None) -> None:
+    """Show a summary to a person."""
+    parts: list[RenderableType] = [_headline(summary, source)]
+    if summary.transactions:
+        parts += [Text(), labelled(_facts(summary))]
+    if summary.tables:
+        parts += [Text(), _tables(summary)]
+    parts += [Text(), _files(summary)]
+    parts += rest_of(len(summary.files), FILES_SHOWN_MAX, "files")
+    parts += error_parts(summary.errors)
+    if out is not None:
+        parts += [Text(), line_of(f"{counted(summary.transactions, 'row')} written to {out}")]
+    show(*parts)
+
+
+def warn_of_errors(summary: LedgerSummary) -> None:
+    """Say on standard error what could not be read: lines of JSON leave no other place."""
+    for error in summary.errors:
+        warn(str(error))
+
+
+def _headline(summary: LedgerSummary, source: str) -> Text:
+    verdict = verdict_of(summary)
+    line = Text(f" {verdict.value} ", style=VERDICT_STYLE[verdict])
+    said = [
+        source,
+        counted(len(summary.files), "file"),
+        counted(summary.transactions, "transaction"),
+        size_of(summary.bytes),
+    ]
+    if summary.errors:
+        said.append(counted(len(summary.errors), "file") + " not read to the end")
+    line.append("  ")
+    return line.append_text(line_of(" · ".join(said)))
+
+
+def _facts(summary: LedgerSummary) -> Iterator[tuple[str, RenderableType]]:
+    yield "GTIDs", Text(summary.gtids.shortened() or "none")
+    if summary.span is not None:
+        first, last = summary.span
+        yield "time", Text(f"{moment_of(first)} … {moment_of(last)}")
+        yield from _pictures(summary)
+    yield "kinds", _kinds(summary)
+    yield "largest", _largest(summary)
+    remarks = {
+        "without GTID": summary.anonymous,
+        "without their end": summary.incomplete,
+        "with a statement that ended in an error on its source": summary.with_errors,
+    }
+    for what, count in remarks.items():
+        if count:
+            yield "note", Text(f"{counted(count, 'transaction')} {what}", style="yellow")
+
+
+def _pictures(summary: LedgerSummary) -> Iterator[tuple[str, RenderableType]]:
+    cells = summary.timeline.cells(CELLS_MAX)
+    if len(cells) < 2:  # noqa: PLR2004 - one column is no picture
+        return
+    span = summary.span
+    assert span is not None
+    each = (span[1] - span[0]) / len(cells)
+    counts, sizes = zip(*cells, strict=True)
+    for number, values in enumerate((counts, sizes)):
+        peak = f"{max(counts):,} transactions" if number == 0 else size_of(max(sizes))
+        line = Text(bars(values), style="green")
+        yield "" if number else "over time", line.append(f"  up to {peak}", style=QUIET)
+    yield "", Text(f"one column is {str(each).partition('.')[0]}", style=QUIET)
+
+
+def bars(values: Iterable[int]) -> str:
+    """Draw one column for each value, as high as it is beside the largest. 0 is empty."""
+    values = tuple(values)
+    highest = max(values, default=0)
+    steps = len(_LEVELS) - 1
+    return "".join(_LEVELS[-(-value * steps // highest) if highest else 0] for value in values)
+
+
+def _kinds(summary: LedgerSummary) -> Text:
+    kinds = sorted(summary.kinds.items(), key=lambda each: (-each[1].transactions, each[0]))
+    said = [f"{kind} {each.transactions:,} ({size_of(each.bytes)})" for kind, each in kinds]
+    return Text(" · ".join(said))
+
+
+def _largest(summary: LedgerSummary) -> RenderableType:
+    grid = _grid(right={"bytes"}, columns=("bytes", "kind", "where", "GTID"))
+    shorten = _shortener(summary.files)
+    for each in summary.largest:
+        where = line_of(f"{shorten(each.file)}:{each.start}")
+        grid.add_row(size_of(each.bytes), each.kind, where, each.gtid or "")
+    return grid
+
+
+def _files(summary: LedgerSummary) -> RenderableType:
+    columns = ("file", "server", "transactions", "bytes", "from", "to", "")
+    grid = _grid(right={"transactions", "bytes"}, columns=columns)
+    grid.add_row(*columns, style=QUIET)
+    shorten = _shortener(summary.files)
+    for each in summary.files[:FILES_SHOWN_MAX]:
+        grid.add_row(
+            line_of(shorten(each.file)),
+            line_of(each.server_version or ""),
+            f"{each.transactions:,}",
+            size_of(each.bytes),
+            _short_time(each.first_at),
+            _short_time(each.last_at),
+            Text(f"stops at byte {each.end:,}" if each.error else "", style="magenta"),
+        )
+    return Padding(grid, (0, 0, 0, 2))
+
+
+def _tables(summary: LedgerSummary) -> RenderableType:
+    columns = ("table", "rows written", "updated", "deleted")
+    grid = _grid(right=set(columns[1:]), columns=columns)
+    grid.add_row(*columns, style=QUIET)
+    found = summary.rows_by_table()
+    for schema, table, rows in found[:TABLES_SHOWN_MAX]:
+        grid.add_row(line_of(f"{schema}.{table}"), *(f"{count:,}" for count in rows.values()))
+    if len(found) > TABLES_SHOWN_MAX or summary.tables_left_out:
+        more = f"{len(found) - TABLES_SHOWN_MAX:,}" + (" or more" * summary.tables_left_out)
+        grid.add_row(Text(f"… and {more} others", style=QUIET))
+    return Padding(grid, (0, 0, 0, 2))
+
+
+def _grid(*, right: set[str], columns: Iterable[str]) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for name in columns:
+        grid.add_column(justify="right" if name in right else "left", overflow="fold")
+    return grid
+
+
+def _shortener(files: Iterable[FileSummary]) -> Callable[[str], str]:
+    """Return how to show a file's name: without its folder, if all are in one."""
+    folders = {PurePath(each.file).parent for each in files}
+    return (lambda file: PurePath(file).name) if len(folders) == 1 else str
+
+
+def size_of(count: int) -> str:
+    """Say how many bytes: "12 bytes", "1.2 GB"."""
+    size, unit = float(count), 0
+    while size >= _UNIT - 0.05 and unit + 1 < len(_UNITS):
+        size, unit = size / _UNIT, unit + 1
+    if not unit:
+        return counted(count, "byte")
+    return f"{size:.1f} {_UNITS[unit]}"
+
+
+def _moment(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else moment(microseconds)
+
+
+def _time(at: datetime | None) -> str | None:
+    return None if at is None else f"{at:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def _short_time(microseconds: int | None) -> str:
+    at = _moment(microseconds)
+    return "" if at is None else f"{at:%m-%d %H:%M:%S}"

@@ -183,10 +183,13 @@ class Sought:
 
     @property
     def has_gtids(self) -> bool:
-        """Tell whether anything is said of GTIDs."""
-        return not (
-            self.gtids is None and self.uuids is None and self.tags is None and self._is_every_gno
-        )
+        """Tell whether what is sought has a GTID, of which something is known.
+
+        "Without a tag" alone says neither: an anonymous transaction has none.
+        """
+        is_tagged = self.tags is not None and "" not in self.tags
+        is_numbered = self.uuids is not None or not self._is_every_gno
+        return self.gtids is not None or is_tagged or is_numbered
 
     @property
     def _is_every_gno(self) -> bool:

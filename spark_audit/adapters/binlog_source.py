@@ -14,6 +14,7 @@
 5. A live server is a source too (binlog_server.py), and the only one of a stream.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -116,6 +117,7 @@ class LedgerReader(DataSourceReader):
         from binlog.adapters.ledger_files import ledger_of_file
 
         path = Path(file)
+        place, name = _shown(file), _shown(path.name)
         options = with_columns(self.options, self.columns)
         try:
             ledger = ledger_of_file(
@@ -125,14 +127,14 @@ class LedgerReader(DataSourceReader):
                 details=options.reads_details,
             )
         except OSError as error:
-            yield from self._damage(Damage.of(error, path=file, file=path.name))
+            yield from self._damage(Damage.of(error, path=place, file=name))
             return
-        yield from self._rows(file, ledger)
+        yield from self._rows(place, ledger)
         if ledger.error is not None:
-            yield from self._damage(Damage.of(ledger.error, path=file, file=path.name))
+            yield from self._damage(Damage.of(ledger.error, path=place, file=name))
 
-    def _rows(self, file: str, ledger: "FileLedger") -> Iterator[pa.RecordBatch]:
-        rows = LedgerRows(file, restricted(ledger.rows, self.options))
+    def _rows(self, place: str, ledger: "FileLedger") -> Iterator[pa.RecordBatch]:
+        rows = LedgerRows(place, restricted(ledger.rows, self.options))
         mask = mask_of(self.conditions, rows)
         yield from (rows if mask is None else rows.where(mask)).batches(self.columns)
 
@@ -143,7 +145,7 @@ class LedgerReader(DataSourceReader):
 
     def _is_wanted(self, file: str) -> bool:
         """Tell whether what is asked of paths and names leaves room for this file."""
-        where = Damage({"path": file, "file": Path(file).name})
+        where = Damage({"path": _shown(file), "file": _shown(Path(file).name)})
         mask = mask_of(filter(_is_of_files, self.conditions), where)
         return mask is None or mask.to_pylist() == [True]
 
@@ -183,3 +185,8 @@ def _may_hold(file: str, folders: Mapping[str, Mapping[str, LogFacts]], sought: 
     path = Path(file)
     folder = folders.get(str(path.parent), {})
     return path.name not in folder or may_hold(bounds_of(path.name, folder), sought)
+
+
+def _shown(name: str) -> str:
+    """Return a name as text; bytes of it that are not UTF-8 are shown in hexadecimal, after `x`."""
+    return os.fsencode(name).decode("utf-8", errors="backslashreplace")

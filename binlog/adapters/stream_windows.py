@@ -44,6 +44,7 @@ from binlog.kernels.packets import (
     SEQUENCE,
     STATE_SIZE,
     THERE,
+    TRAILER,
     unframe,
 )
 from binlog.scan import DumpDecoder
@@ -98,6 +99,7 @@ class Windows:
         self._events = np.empty(window_bytes, np.uint8)
         self._runs = np.empty((_RUNS_MAX, 2), np.int64)
         self._state = np.zeros(STATE_SIZE, np.int64)
+        self._state[TRAILER] = dump.checksum.trailer_bytes
         self._state[SEQUENCE] = connection._next_seq_id  # noqa: SLF001
 
     @property
@@ -220,6 +222,7 @@ class Windows:
         event = self._decoder.decode(raw)
         if isinstance(event.body, FormatDescription):
             self._described = event.body
+            state[TRAILER] = event.body.checksum.trailer_bytes
         state[END] = state[EVENT]
         state[POSITION] = self._decoder.position
         state[EXPECTED] = _NOWHERE

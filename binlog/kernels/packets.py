@@ -25,9 +25,9 @@ MORE, CONTROL, ODD, PACKET, FULL = range(5)
 # `state`. READ: of what was received; END: of `events`; EVENT: where the last event starts there;
 # SEQUENCE: of the next packet; LEFT: bytes of this packet still to come; GOES_ON: so does its event
 # in the next packet; POSITION: in the file, as far as is known; EXPECTED: behind the last event
-# that was kept; RUNS: how many there are.
-READ, END, EVENT, SEQUENCE, LEFT, GOES_ON, POSITION, EXPECTED, RUNS = range(9)
-STATE_SIZE: Final = 9
+# that was kept; RUNS: how many there are; TRAILER: bytes of checksum behind each event.
+READ, END, EVENT, SEQUENCE, LEFT, GOES_ON, POSITION, EXPECTED, RUNS, TRAILER = range(10)
+STATE_SIZE: Final = 10
 
 # A run: events that follow each other in the file as they do here. `runs` has where it starts here,
 # and where in the file.
@@ -116,7 +116,7 @@ def _place(events: Bytes, runs: NDArray[np.int64], state: Numbers) -> int:
     is_wide_beat = kind == _HEARTBEAT_V2
     if is_wide_beat or kind == _HEARTBEAT:
         if is_wide_beat:
-            end = _beat_position(events, event + _HEADER, state[END])
+            end = _beat_position(events, event + _HEADER, state[END] - state[TRAILER])
             if end == _NO_POSITION:
                 return ODD
         state[POSITION] = end

@@ -1,0 +1,232 @@
+"""The ledger of live servers, old and new: row by row what their own files say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import pymysql
+import pytest
+
+from binlog.adapters import stream_ledger
+from binlog.adapters.files import read_transactions
+from binlog.adapters.stream_ledger import LedgerBatch, ledger_of_server
+from binlog.adapters.stream_session import (
+    SERVER_ID_BASE,
+    AllBut,
+    FromPlace,
+    Only,
+    Wish,
+    _request,
+)
+from binlog.adapters.stream_windows import Windows
+from binlog.errors import BinlogMisuse, CorruptBinlog, DumpRefused, LimitExceeded
+from binlog.ledger import LEDGER_SCHEMA, rows_of_transactions
+from binlog.ledger_sets import gtids_of
+from gtid import GtidSet
+from tests.binlog.builders import Log
+from tests.binlog.dumps import Connection, Dribble, answer, rotate_to
+from tests.binlog.material import FOREIGN, Written, connect_arguments
+
+Row = dict[str, Any]
+
+
+def batches(written: Written, wish: Wish, **options: Any) -> list[LedgerBatch]:
+    arguments = connect_arguments(written.server)
+    return list(ledger_of_server(arguments, wish, timeout_seconds_max=30, **options))
+
+
+def rows_of(given: Iterable[LedgerBatch]) -> list[Row]:
+    return [row for batch in given for row in batch.rows.to_pylist()]
+
+
+def in_files(written: Written) -> list[Row]:
+    read = [each for path in written.files for each in read_transactions(path)]
+    found: list[Row] = rows_of_transactions(read).to_pylist()
+    return found
+
+
+def gtid_of(row: Row) -> GtidSet:
+    tag = f"{row['tag']}:" if row["tag"] else ""
+    return GtidSet.parse(f"{row['uuid']}:{tag}{row['gno']}")
+
+
+def test_everything(written: Written) -> None:
+    given = batches(written, AllBut(GtidSet()))
+    assert rows_of(given) == in_files(written)
+    assert [batch.file for batch in given] == [path.name for path in written.files]
+    for batch in given:
+        assert batch.rows.schema == LEDGER_SCHEMA
+        assert batch.gtids == gtids_of(batch.rows)
+        assert batch.end == batch.rows["end"][-1].as_py()
+
+
+@pytest.mark.parametrize("window_bytes", [1, 500, 3000])
+def test_the_size_of_the_window_does_not_show(
+    written: Written, window_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream_ledger, "Windows", partial(Windows, window_bytes=window_bytes))
+    given = batches(written, AllBut(GtidSet()), verify=True)
+    assert rows_of(given) == in_files(written)
+    assert len(given) > len(written.files)
+
+
+def test_from_each_place(written: Written) -> None:
+    expected = in_files(written)
+    for at in range(0, len(expected), 3):
+        place = FromPlace(expected[at]["file"], expected[at]["start"])
+        assert rows_of(batches(written, place)) == expected[at:]
+
+
+def test_from_the_end(written: Written) -> None:
+    last = in_files(written)[-1]
+    assert batches(written, FromPlace(last["file"], last["end"])) == []
+
+
+def test_all_but_a_set(written: Written) -> None:
+    """The set is tagged too where the server knows tags."""
+    expected = in_files(written)
+    for modulus in (2, 3, len(expected)):
+        already = GtidSet.union_of(gtid_of(row) for row in expected[::modulus])
+        left = [row for row in expected if not gtid_of(row) <= already]
+        assert rows_of(batches(written, AllBut(already))) == left
+
+
+def test_only_a_set(written: Written) -> None:
+    expected = in_files(written)
+    for modulus in (2, 3, len(expected)):
+        wanted = GtidSet.union_of(gtid_of(row) for row in expected[::modulus])
+        assert rows_of(batches(written, Only(wanted))) == expected[::modulus]
+
+
+def test_each_alone(written: Written) -> None:
+    for row in in_files(written):
+        assert rows_of(batches(written, Only(gtid_of(row)))) == [row]
+
+
+def test_what_is_not_there(written: Written) -> None:
+    assert batches(written, Only(GtidSet.parse(f"{FOREIGN}:999"))) == []
+    assert batches(written, AllBut(written.executed)) == []
+
+
+def test_what_is_committed_meanwhile_is_no_answer_to_only(written97: Written) -> None:
+    """The server has executed more than it said when it was asked: here, all that is not wanted."""
+    expected = in_files(written97)
+    wanted = gtid_of(expected[3])
+    everything = answered_with(written97, AllBut(GtidSet()))
+    given = ledger_of_server(everything, Only(wanted), timeout_seconds_max=5)
+    assert rows_of(given) == [expected[3]]
+
+
+def answered_with(written: Written, wish: Wish) -> Any:
+    """A connection that asks for something else than it is told to."""
+
+    def connect() -> Any:
+        connection: Any = pymysql.connect(**connect_arguments(written.server))
+        execute = connection._execute_command
+
+        def instead(command: int, sql: bytes | str) -> None:
+            if command in {0x12, 0x1E}:
+                command, sql = _request(wish, flags=1, server_id=SERVER_ID_BASE, executed=GtidSet())
+            execute(command, sql)
+
+        connection._execute_command = instead
+        return connection
+
+    return connect
+
+
+# ---- what goes wrong
+
+
+def test_the_servers_own_words(written: Written) -> None:
+    with pytest.raises(DumpRefused, match="1236"):
+        batches(written, FromPlace("nowhere.000001", 4))
+    with pytest.raises(DumpRefused, match="1236"):
+        batches(written, FromPlace(written.path(1).name, 10**8))
+
+
+def test_questions_that_cannot_be() -> None:
+    with pytest.raises(BinlogMisuse, match="expected a position"):
+        FromPlace("f", 3)
+    with pytest.raises(BinlogMisuse, match="nothing to follow"):
+        list(ledger_of_server({}, Only(GtidSet()), timeout_seconds_max=1, follow=True))
+    with pytest.raises(BinlogMisuse, match="timeout"):
+        list(ledger_of_server({}, AllBut(GtidSet()), timeout_seconds_max=0))
+
+
+def test_a_transaction_larger_than_it_may_be(
+    written97: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream_ledger, "Windows", partial(Windows, window_bytes=100))
+    with pytest.raises(LimitExceeded, match="transaction_bytes_max = 300"):
+        batches(written97, AllBut(GtidSet()), transaction_bytes_max=300)
+
+
+class _Answering:
+    """A session that is real until the dump, which is answered by hand."""
+
+    def __init__(self, written: Written, data: bytes) -> None:
+        self._written = written
+        self._data = data
+
+    def __call__(self) -> Any:
+        connection: Any = pymysql.connect(**connect_arguments(self._written.server))
+        execute = connection._execute_command
+
+        def by_hand(command: int, sql: bytes | str) -> None:
+            if command not in {0x12, 0x1E}:
+                execute(command, sql)
+                return
+            connection._sock.close()
+            made = Connection(Dribble(self._data, bytes_at_once=1000))
+            connection._sock, connection._rfile = made._sock, made._rfile
+            connection._next_seq_id = made._next_seq_id
+
+        connection._execute_command = by_hand
+        return connection
+
+
+def test_what_was_sound_is_given_before_the_error(written97: Written) -> None:
+    log = Log()
+    first = log.gtid(1)
+    log.query("CREATE TABLE t (a INT)")
+    second = log.gtid(2)
+    data = bytes(log)
+    odd = data[second:-1]
+    sent = [rotate_to("f"), data[4:first], *_split(data[first:second]), odd]
+    given = ledger_of_server(
+        _Answering(written97, answer(sent)), FromPlace("f", 4), timeout_seconds_max=5
+    )
+    batch = next(given)
+    assert batch.rows.select(["gno", "start", "end", "kind"]).to_pylist() == [
+        {"gno": 1, "start": first, "end": second, "kind": "ddl"}
+    ]
+    with pytest.raises(
+        CorruptBinlog, match=f"f: at byte {second}: an event of 48 bytes in a packet of 47"
+    ):
+        next(given)
+
+
+def test_a_wrong_checksum_is_seen_when_asked_for(written97: Written) -> None:
+    log = Log()
+    first = log.gtid(1)
+    log.query("CREATE TABLE t (a INT)")
+    data = bytearray(bytes(log))
+    data[-1] ^= 1
+    sent = [rotate_to("f"), bytes(data[4:first]), *_split(bytes(data[first:]))]
+    connect = _Answering(written97, answer(sent))
+    [batch] = ledger_of_server(connect, FromPlace("f", 4), timeout_seconds_max=5)
+    assert batch.rows.num_rows == 1
+    with pytest.raises(CorruptBinlog, match="checksum"):
+        list(ledger_of_server(connect, FromPlace("f", 4), timeout_seconds_max=5, verify=True))
+
+
+def _split(events: bytes) -> list[bytes]:
+    found = []
+    while events:
+        size = int.from_bytes(events[9:13], "little")
+        found.append(events[:size])
+        events = events[size:]
+    return found

@@ -50,7 +50,8 @@ def read_contents(
 
     Args:
         snapshot: the cluster as it was just read: it says who receives from whom.
-        targets: how to reach the servers. Accounts need REPLICATION SLAVE.
+        targets: how to reach the servers. The account needs the privilege to
+            read binary logs, as a replica has it.
         every_start: look at every start in the logs, not only at recent ones.
         seconds_max: for one question to one server.
     """
@@ -63,7 +64,8 @@ def read_contents(
         # Of a server whose facts were not read the audit says so.
         if len(pair) == len(names) and set(starts) != {Starts.NONE}:
             readings.append(_compared(pair, starts, ways, seconds_max))
-    return _merged(readings) if readings else None
+    read = [reading for reading in readings if reading is not None]
+    return _merged(read) if read else None
 
 
 def reading_of(
@@ -110,14 +112,14 @@ def _compared(
     starts: Sequence[Starts],
     ways: Mapping[str, Connect],
     seconds_max: float,
-) -> ContentReading:
+) -> ContentReading | None:
     left, right = pair
     logs = []
     unread = []
     for server, looked_at in zip(pair, starts, strict=True):
         if server.binary_logs is None:
-            unread.append(UnreadContent(server.name, "its binary logs could not be listed"))
-        elif not server.binary_logs:
+            return None  # not listed, which the audit says
+        if not server.binary_logs:
             unread.append(UnreadContent(server.name, "it has no binary logs (log_bin is off)"))
         elif server.name not in ways:
             unread.append(UnreadContent(server.name, "no way to it is known"))

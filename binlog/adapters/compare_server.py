@@ -4,7 +4,7 @@
    only heads are read, and to find the latest start only some of them (halving by time).
 2. What the server has purged is not asked for: it would refuse the whole question (1236).
 
-Privileges needed: REPLICATION SLAVE for the logs, REPLICATION CLIENT for their names.
+Privileges needed: to read binary logs, as a replica has it, and REPLICATION CLIENT for their names.
 """
 
 from __future__ import annotations

@@ -149,10 +149,15 @@ def test_each_missing_privilege_is_named(pair97: Pair, tmp_path: Path) -> None:
     pair97.a.execute("GRANT REPLICATION CLIENT ON *.* TO auditor@'127.0.0.1'")
     client = audit()
     assert client.returncode == 3
-    assert unread(client) == {("workers", "privilege")}
+    content = ("content of transactions", "the server refused the binlog dump")
+    assert unread(client) == {("workers", "privilege"), content}
     pair97.a.execute("GRANT SELECT ON performance_schema.* TO auditor@'127.0.0.1'")
-    assert audit().returncode == 0
-    # Events of a source's log: only a plan reads them.
+    # Events of a source's log: read after a recent start, and by a plan.
+    looked = audit()
+    assert looked.returncode == 3
+    assert unread(looked) == {content}
+    quiet = run_cli("pair", *dsns, "--no-content", environment=environment)
+    assert quiet.returncode == 0
     faults.position_bypass(pair97)
     denied_plan = run_cli("repair", "plan", "--pair", *dsns, environment=environment)
     assert "REPLICATION SLAVE" in denied_plan.stderr

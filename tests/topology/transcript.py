@@ -3,6 +3,10 @@
 An upper-case letter before a colon stands for a UUID. What a line does not say is ordinary: both
 threads run, auto-position is on, nothing is purged or owned, every log ends at 1000 and has been
 read that far. Below `later` stands what the second reading shows otherwise.
+
+`content a b A:1-3 different proved` says what the binary logs of a and b showed of these
+transactions (different, empty or commit; proved or likely); `uncompared a "reason"`, what they did
+not. Without either, contents were not compared.
 """
 
 import re
@@ -14,6 +18,13 @@ from uuid import UUID
 
 from gtid import Gtid, GtidSet
 from topology.audit import audit_cluster
+from topology.contents import (
+    ContentDifference,
+    ContentReading,
+    Difference,
+    TransactionVersion,
+    UnreadContent,
+)
 from topology.facts import gather_facts
 from topology.findings import ClusterAudit, Finding
 from topology.policy import Policy
@@ -49,6 +60,7 @@ class Scenario:
     policy: Policy
     expected: str
     line: int
+    contents: ContentReading | None
 
 
 def read_scenarios(text: str) -> list[Scenario]:
@@ -67,7 +79,7 @@ def read_scenarios(text: str) -> list[Scenario]:
 
 def transcript_of(scenario: Scenario) -> str:
     """Return what the audit says, in the words of the file."""
-    audit = audit_cluster(scenario.snapshot, scenario.policy)
+    audit = audit_cluster(scenario.snapshot, scenario.policy, scenario.contents)
     lines = [audit.verdict.value, *map(_line, audit.findings)]
     lines += [f"not told: {_line(finding)}" for finding in _not_told(scenario, audit)]
     lines += [f"unknown: {one.server}, {one.fact}: {_short(one.reason)}" for one in audit.unknown]
@@ -130,6 +142,8 @@ def _scenario(told: str, expected: str, line: int) -> Scenario:
     first: dict[str, _Told] = {}
     later: dict[str, _Told] = {}
     policy = Policy()
+    differences: list[ContentDifference] = []
+    uncompared: list[UnreadContent] = []
     reading, server = first, _Told()
     for text in told.splitlines():
         words = shlex.split(text, comments=False) if not text.startswith("#") else []
@@ -147,6 +161,10 @@ def _scenario(told: str, expected: str, line: int) -> Scenario:
                 server.channels[source] = _pairs(pairs)
             case ["unread", fact, reason, *detail]:
                 server.unread.append(UnreadFact(fact, UnreadReason(reason), " ".join(detail)))
+            case ["content", source, replica, which, kind, grade]:
+                differences += _differences((source, replica), which, kind, grade)
+            case ["uncompared", name, reason]:
+                uncompared.append(UnreadContent(name, reason))
             case _:
                 raise ValueError(f"not understood: {text}")
     letters = {name: one.facts["uuid"] for name, one in first.items()}
@@ -159,7 +177,39 @@ def _scenario(told: str, expected: str, line: int) -> Scenario:
         ),
     )
     title = " ".join(one for one in titles if one)
-    return Scenario(title, snapshot, policy, expected, line)
+    contents = None
+    if differences or uncompared:
+        contents = ContentReading(NOON, 10, (), tuple(differences), tuple(uncompared))
+    return Scenario(title, snapshot, policy, expected, line, contents)
+
+
+_DIFFERENCES = {
+    "different": Difference.CONTENT,
+    "empty": Difference.EMPTY,
+    "commit": Difference.COMMIT,
+}
+
+
+def _differences(
+    names: tuple[str, str], which: str, kind: str, grade: str
+) -> list[ContentDifference]:
+    source, replica = (
+        TransactionVersion(
+            server=name,
+            place="binlog.000001:157",
+            committed_at=NOON + timedelta(microseconds=number) if grade == "proved" else None,
+            logged_at=NOON,
+            content="nothing" if kind == "empty" and number else "d.t: 1 inserted",
+            is_empty=kind == "empty" and bool(number),
+        )
+        for number, name in enumerate(names)
+    )
+    return [
+        ContentDifference(
+            gtid, _DIFFERENCES[kind], grade == "proved", "they differ", source, replica
+        )
+        for gtid in _singly(which)
+    ]
 
 
 def _pairs(words: list[str]) -> dict[str, str]:

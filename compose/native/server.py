@@ -346,7 +346,7 @@ class Server:
 
 def free_port(address: str) -> int:
     """Return a port nobody listens on now. Somebody may a moment later: the caller tries again."""
-    for port in random.sample(_PORTS, k=200):
+    for port in _random.sample(_PORTS, k=200):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

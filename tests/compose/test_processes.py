@@ -19,7 +19,7 @@ from compose.native.processes import Supervisor, SupervisorDied
 
 # A run of its own: starts a pair from a thread that has ended by the time it says so.
 _RUNNER = """
-import sys, threading, time
+import signal, sys, threading, time
 from compose.native import shapes
 from compose.native.processes import current_supervisor
 from compose.native.provision import OLD, provision
@@ -28,6 +28,7 @@ def run():
     shape = shapes.pair(provision(OLD))
     pairs.append((shape, shape.__enter__()))
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
 pairs = []
 thread = threading.Thread(target=run)
 thread.start()

@@ -246,17 +246,23 @@ def test_a_server_by_path_runs(
 # ---- the packages
 
 
+def provisioned() -> list[str]:
+    """What is in the cache of servers; others fill their own places in it meanwhile."""
+    found = (path.name for path in cache_root().iterdir())
+    return sorted(name for name in found if name.startswith((".mysql", ".seed", "mysql", "seed")))
+
+
 def test_provisioning_again_changes_nothing(
     installation97: Installation, installation56: Installation
 ) -> None:
     for series, before in ((provision.MODERN, installation97), (provision.OLD, installation56)):
         seed = provision.seed_data_directory(before)
-        entries = sorted(path.name for path in cache_root().iterdir())
+        entries = provisioned()
         lines: list[str] = []
         assert provision.provision(series, progress=lines.append) == before
         assert provision.seed_data_directory(before, progress=lines.append) == seed
         assert lines == []
-        assert sorted(path.name for path in cache_root().iterdir()) == entries
+        assert provisioned() == entries != []
         assert not (seed / "auto.cnf").exists()
         assert probe_version(before.mysqld, before.environment) == before.version
 

@@ -1,5 +1,4 @@
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -77,19 +76,6 @@ def test_what_is_missing_is_named_with_the_command(
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(UsageProblem, match=r"pip install 'gtid-audit\[spark\]'"):
         engines.require_parquet() if module == "pyarrow" else engines.require_spark()
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[None]:
-    """Keep one session for the tests of this file: the engine uses the one that is there."""
-    from spark_audit.adapters.java import JavaMissing
-    from spark_audit.adapters.session import local_session
-
-    try:
-        with local_session():
-            yield
-    except JavaMissing as missing:
-        pytest.skip(f"provider missing: {missing}")
 
 
 @pytest.mark.slow

@@ -138,7 +138,7 @@ def test_each_missing_privilege_is_named(pair97: Pair, tmp_path: Path) -> None:
 
     def audit() -> subprocess.CompletedProcess[str]:
         pair97.settle()
-        done = run_cli("pair", *dsns, "--json", environment=environment)
+        done = run_cli("pair", *dsns, "--timeout", "30", "--json", environment=environment)
         assert SECRET not in done.stdout + done.stderr
         return done
 

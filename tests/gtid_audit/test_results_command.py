@@ -1,7 +1,6 @@
 """`audit --out` and `spark trends` as a person uses them: several nights, one directory."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +15,8 @@ from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import A
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
-pytestmark = pytest.mark.spark
+# The engine takes the session that is there.
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 
 def nights_later(snapshot: ClusterSnapshot, number: int) -> ClusterSnapshot:
@@ -38,21 +38,8 @@ def nights_later(snapshot: ClusterSnapshot, number: int) -> ClusterSnapshot:
     return ClusterSnapshot(snapshot.cluster, first, last)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    """Keep one session for the tests of this file: the engine uses the one that is there."""
-    from spark_audit.adapters.java import JavaMissing
-    from spark_audit.adapters.session import local_session
-
-    try:
-        with local_session(cores=2):
-            yield
-    except JavaMissing as missing:
-        pytest.skip(f"provider missing: {missing}")
-
-
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stored(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three nights of three clusters, audited night by night."""
     directory = tmp_path_factory.mktemp("history")
     for number in range(3):

@@ -1,14 +1,13 @@
-"""A small fleet with something of everything, and one Spark session for the whole run."""
+"""A small fleet with something of everything, stored or not."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from gtid import GtidSet
-from spark_audit.adapters.session import JavaMissing, local_session
+from tests.lending import pair97, pairs97
+from tests.one_spark import spark
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, an_unread
 from topology.adapters.parquet import write_snapshots
 from topology.snapshot import (
@@ -18,6 +17,8 @@ from topology.snapshot import (
     UnreadFact,
     UnreadReason,
 )
+
+__all__ = ["fleet", "pair97", "pairs97", "spark", "stored"]
 
 
 def a_pair(
@@ -78,14 +79,3 @@ def stored(tmp_path: Path, fleet: tuple[ClusterSnapshot, ...]) -> Path:
     """A directory with one complete run of the fleet."""
     write_snapshots(tmp_path / "snapshots", fleet)
     return tmp_path / "snapshots"
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    try:
-        with local_session(cores=2) as session:
-            # Partitions stay as many as a test asks for.
-            session.conf.set("spark.sql.adaptive.enabled", "false")
-            yield session
-    except JavaMissing as missing:
-        pytest.skip(f"provider missing: {missing}")

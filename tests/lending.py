@@ -1,0 +1,160 @@
+"""Pairs, stars and chains of real servers, lent to one test after another of a file.
+
+1. Who borrows a topology gets it as a new one is: no GTID executed, no schema, no account but those
+   of its data directory, no variable changed, every link replicating.
+2. What a test leaves behind is undone by statements, which takes a tenth of the time of new
+   servers. If one of them fails, or what is then seen is not what was seen at first, the topology
+   is discarded and the next test gets new servers: a doubt costs time, never the truth of a test.
+3. Made for fixtures; which tests use them is said in the conftest.py beside those tests.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Generic, TypeAlias, TypeVar
+
+import pymysql
+import pytest
+from pymysql.cursors import Cursor
+
+from compose.native import shapes
+from compose.native.installation import Installation
+from compose.native.server import Server
+from topology.quoting import quote_identifier, quote_string
+
+Lent = TypeVar("Lent", bound=shapes.Topology)
+Traits: TypeAlias = dict[tuple[str, str], str]
+"""What makes a server what it is: a value by kind and name."""
+
+WAIT_SECONDS_MAX = 10  # for a statement that waits for what a test left, such as a lock
+MOVING = ("gtid_executed", "gtid_purged", "gtid_owned")  # with every transaction
+QUESTIONS = {
+    "variable": "SHOW GLOBAL VARIABLES",
+    "schema": "SELECT schema_name, '' FROM information_schema.schemata",
+    "account": "SELECT CONCAT(QUOTE(user), '@', QUOTE(host)), '' FROM mysql.user",
+    "privilege": "SELECT CONCAT(grantee, privilege_type), '' FROM information_schema.user_privileges",
+}
+
+
+class Stock(Generic[Lent]):
+    """One topology at the most, made when it is first asked for."""
+
+    def __init__(self, shape: Callable[[], AbstractContextManager[Lent]]) -> None:
+        self._shape = shape
+        self._running = ExitStack()
+        self._held: tuple[Lent, dict[str, Traits]] | None = None
+
+    @contextmanager
+    def lent(self) -> Iterator[Lent]:
+        """Lend the topology, new or as good as new."""
+        if self._held is None:
+            made = self._running.enter_context(self._shape())
+            self._held = made, {name: traits_of(each) for name, each in made.servers.items()}
+        topology, at_first = self._held
+        try:
+            yield topology
+        finally:
+            if not renewed(topology, at_first):
+                self.discard()
+
+    def discard(self) -> None:
+        """End the servers, if there are any."""
+        self._running.close()
+        self._held = None
+
+
+def renewed(topology: shapes.Topology, at_first: dict[str, Traits]) -> bool:
+    """Undo what was done to a topology. Return whether it is now as it was at first."""
+    servers = topology.servers
+    if not all(each.running for each in servers.values()):
+        return False
+    try:
+        for each in servers.values():
+            each.thaw()
+            each.execute(each.dialect.stop_replica, each.dialect.reset_replica)
+        if not all(undone(each, at_first[name]) for name, each in servers.items()):
+            return False
+        for link in topology.links:
+            shapes.follow(servers[link.replica], servers[link.source])
+    except pymysql.err.MySQLError:
+        return False
+    return True
+
+
+def undone(server: Server, at_first: Traits) -> bool:
+    """Drop what was not there at first, set variables as they were, and forget every GTID."""
+    with server.connect() as session, session.cursor() as cursor:
+        now = traits_in(cursor)
+        cursor.execute("SET SESSION sql_log_bin = 0")
+        cursor.execute(f"SET SESSION lock_wait_timeout = {WAIT_SECONDS_MAX}")
+        for kind, name in sorted(now.keys() - at_first.keys()):
+            if kind == "schema":
+                cursor.execute(f"DROP DATABASE {quote_identifier(name)}")
+            elif kind == "account":
+                cursor.execute(f"DROP USER {name}")
+        for kind, name in sorted(now.keys() & at_first.keys()):
+            value = at_first[kind, name]
+            if now[kind, name] != value:
+                literal = value if value.isdigit() else quote_string(value)
+                cursor.execute(f"SET GLOBAL {name} = {literal}")
+        cursor.execute(server.dialect.words.reset_binary_logs_and_gtids)
+        return traits_in(cursor) == at_first
+
+
+def traits_of(server: Server) -> Traits:
+    """Return what has to be as it was."""
+    with server.connect() as session, session.cursor() as cursor:
+        return traits_in(cursor)
+
+
+def traits_in(cursor: Cursor) -> Traits:
+    found: Traits = {}
+    for kind, question in QUESTIONS.items():
+        cursor.execute(question)
+        found |= {
+            (kind, str(name)): str(value) for name, value in cursor.fetchall() if name not in MOVING
+        }
+    return found
+
+
+# -- fixtures -------------------------------------------------------------------------------------
+
+
+def kept(shape: Callable[[], AbstractContextManager[Lent]]) -> Iterator[Stock[Lent]]:
+    stock = Stock(shape)
+    try:
+        yield stock
+    finally:
+        stock.discard()
+
+
+@pytest.fixture(scope="module")
+def pairs97(installation97: Installation) -> Iterator[Stock[shapes.Pair]]:
+    yield from kept(lambda: shapes.pair(installation97))
+
+
+@pytest.fixture(scope="module")
+def pairs56(installation56: Installation) -> Iterator[Stock[shapes.Pair]]:
+    yield from kept(lambda: shapes.pair(installation56))
+
+
+@pytest.fixture(scope="module")
+def stars97(installation97: Installation) -> Iterator[Stock[shapes.Topology]]:
+    yield from kept(lambda: shapes.star(installation97))
+
+
+@pytest.fixture
+def pair97(pairs97: Stock[shapes.Pair]) -> Iterator[shapes.Pair]:
+    with pairs97.lent() as pair:
+        yield pair
+
+
+@pytest.fixture
+def pair56(pairs56: Stock[shapes.Pair]) -> Iterator[shapes.Pair]:
+    with pairs56.lent() as pair:
+        yield pair
+
+
+@pytest.fixture
+def star97(stars97: Stock[shapes.Topology]) -> Iterator[shapes.Topology]:
+    with stars97.lent() as star:
+        yield star

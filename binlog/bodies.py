@@ -99,7 +99,7 @@ def _query(cursor: Cursor, header: EventHeader, description: FormatDescription) 
     if post_header < _QUERY_POST_HEADER_BYTES:
         raise cursor.fail(f"expected a post-header of 13 bytes or more, found {post_header}")
     cursor.take(post_header - _QUERY_POST_HEADER_BYTES, "the rest of the post-header")
-    variables = _status_variables(cursor, variables_bytes)
+    variables, time_zone = _status_variables(cursor, variables_bytes)
     schema = cursor.text(schema_bytes, "the schema")
     if cursor.integer(1, "the zero after the schema") != 0:
         raise cursor.fail("expected a zero byte after the schema")
@@ -115,6 +115,8 @@ def _query(cursor: Cursor, header: EventHeader, description: FormatDescription) 
         charset_client=charsets & 0xFFFF if charsets is not None else None,
         collation_server=charsets >> 32 if charsets is not None else None,
         explicit_defaults_for_timestamp=None if explicit is None else bool(explicit),
+        status=tuple(sorted(variables.items())),
+        time_zone=time_zone,
     )
 
 
@@ -151,16 +153,19 @@ _STATUS_VARIABLE_BYTES: Mapping[int, int] = MappingProxyType(
 _UPDATED_SCHEMAS_MAX = 16
 
 
-def _status_variables(cursor: Cursor, size: int) -> dict[int, int]:
-    """Read the variables we use. An unknown code ends the block, as it does in the server."""
+def _status_variables(cursor: Cursor, size: int) -> tuple[dict[int, int], str | None]:
+    """Read the numbers, and the time zone. An unknown code ends the block, as in the server."""
     block = Cursor(cursor.take(size, "the status variables"))
     found: dict[int, int] = {}
+    time_zone = None
     while block.remaining:
         code = block.integer(1, "a status variable")
         if code in _STATUS_VARIABLE_BYTES:
             value = block.take(_STATUS_VARIABLE_BYTES[code], f"status variable {code}")
             found[code] = int.from_bytes(value, "little")
-        elif code in (_CATALOG, _TIME_ZONE):
+        elif code == _TIME_ZONE:
+            time_zone = block.text(block.integer(1, "a length"), f"status variable {code}")
+        elif code == _CATALOG:
             block.take(block.integer(1, "a length"), f"status variable {code}")
         elif code == _CATALOG_ZERO:  # 5.0.0 to 5.0.3: with a zero byte behind it
             length = block.integer(1, "a length")
@@ -174,7 +179,7 @@ def _status_variables(cursor: Cursor, size: int) -> dict[int, int]:
                 _zero_terminated(block, "the name of a schema")
         else:
             break
-    return found
+    return found, time_zone
 
 
 def _zero_terminated(cursor: Cursor, what: str) -> None:

@@ -93,6 +93,10 @@ class Query:
     collation_server: int | None = None
     # Whether a TIMESTAMP may be NULL where nothing is said. Logged with DDL since 8.0.
     explicit_defaults_for_timestamp: bool | None = None
+    # Every status variable that is a number, by its code (Query_event_status_vars,
+    # statement_events.h): the session the statement ran in.
+    status: tuple[tuple[int, int], ...] = ()
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ DefinitionOf: TypeAlias = "Callable[[str, str], TableDefinition | None]"
 # Rows_event::enum_flag, rows_event.h.
 _NO_FOREIGN_KEY_CHECKS = 1 << 1
 _RELAXED_UNIQUE_CHECKS = 1 << 2
+_SQL_FOREIGN_KEYS = 1 << 4  # seen on 9.7.4
 
 
 class ReadValue(Protocol):
@@ -75,6 +76,9 @@ class RowChanges:
     # As the session had it: FOREIGN_KEY_CHECKS, UNIQUE_CHECKS.
     foreign_key_checks: bool
     unique_checks: bool
+    # Foreign keys were kept above the engine, which logs what they change in other tables (9.6 and
+    # later). Where not, a cascade is not in the log: it happens again where the rows are applied.
+    logs_cascades: bool
 
 
 def definitions_nowhere(_schema: str, _table: str) -> None:
@@ -125,6 +129,7 @@ def read_rows(event: Event, rows: Rows, table: RowTable, read_value: ReadValue) 
         position=event.start,
         foreign_key_checks=not rows.flags & _NO_FOREIGN_KEY_CHECKS,
         unique_checks=not rows.flags & _RELAXED_UNIQUE_CHECKS,
+        logs_cascades=bool(rows.flags & _SQL_FOREIGN_KEYS),
     )
 
 

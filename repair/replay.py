@@ -1,0 +1,312 @@
+"""Writes one transaction as SQL again (redo), or its opposite (undo).
+
+1. A transaction becomes one transaction. Before it commits, a guard counts its rows: each statement
+   must have found exactly one. If one has not, the client stops and nothing of it stays, or, where
+   the client was told not to stop, it rolls back.
+2. Redo keeps what the rows ran under (foreign key and unique checks) and what statements ran under
+   (everything: see `statement_sql`).
+3. Undo goes backwards, row by row. Foreign key checks are off: going back through states that have
+   been must not fail, nor cascade into rows that no transaction here has touched.
+4. What cannot be done is a problem with its reason, and then there are no lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from binlog.cursor import MalformedBody
+from binlog.errors import CorruptBinlog
+from binlog.event_types import EventType, RowKind
+from binlog.events import (
+    Event,
+    Incident,
+    Opaque,
+    Query,
+    TransactionPayload,
+    XaPrepare,
+)
+from binlog.rows import RowChanges
+from binlog.scan import EventGroup
+from binlog.transactions import TransactionKind
+from repair.row_literals import CannotRender
+from repair.row_sql import check_named, needs_lenience, redo_row, undo_row
+from repair.statement_sql import preparation, statement_lines
+from repair.steps import Guard
+
+# What rows are written under: zero and odd dates as they are, 0 as 0 and not as the next number,
+# everything else strictly, so that nothing is cut to fit.
+SQL_MODE = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"
+_LENIENT_SQL_MODE = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION"
+ROW_SESSION = (
+    "SET NAMES utf8mb4;",
+    f"SET sql_mode = '{SQL_MODE}', time_zone = '+00:00', timestamp = DEFAULT;",
+)
+
+_END = (
+    "SET @end = IF(@go, 'COMMIT', 'ROLLBACK');",
+    "PREPARE `end of transaction` FROM @end;",
+    "EXECUTE `end of transaction`;",
+)
+_BEGIN_WORD = re.compile(rb"BEGIN\s*\Z", re.IGNORECASE)
+_COMMIT_WORD = re.compile(rb"(COMMIT|ROLLBACK)\s*\Z", re.IGNORECASE)
+_SAVEPOINT = re.compile(rb"SAVEPOINT\b", re.IGNORECASE)
+_ROLLBACK_TO = re.compile(rb"ROLLBACK\s+TO\b", re.IGNORECASE)
+_XA_START = re.compile(rb"XA\s+(?:START|BEGIN)\s+(?P<xid>.*)", re.IGNORECASE | re.DOTALL)
+_XA_END = re.compile(rb"XA\s+END\b", re.IGNORECASE)
+_XA = re.compile(rb"XA\s", re.IGNORECASE)
+# CREATE TABLE … SELECT since 8.0.21: the table and its rows in one transaction.
+_CREATE_WITH_ROWS = re.compile(
+    rb"(?P<create>CREATE\s.*\S)\s+START\s+TRANSACTION\s*\Z", re.IGNORECASE | re.DOTALL
+)
+_COMMENT_CHARACTERS_MAX = 200
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TouchedTable:
+    """A table whose rows a script changes, and what must be asked of the server before."""
+
+    schema: str
+    table: str
+    # Nobody has said which of its columns are generated.
+    asks_for_generated: bool = False
+    # Rows went or changed that foreign keys may have carried into tables the log does not show.
+    asks_for_delete_rules: bool = False
+    asks_for_update_rules: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One transaction as SQL. Lines hold lone surrogates where a statement is not UTF-8."""
+
+    label: str
+    lines: tuple[str, ...]
+    tables: frozenset[TouchedTable] = frozenset()
+    problem: str | None = None
+
+    def __post_init__(self) -> None:
+        assert self.problem is None or not self.lines
+
+
+def redo(group: EventGroup, items: Iterable[RowChanges | Event]) -> Replayed:
+    """Write what a transaction did. Raises CorruptBinlog while `items` are read."""
+    return _replay(group, items, _Redo())
+
+
+def undo(group: EventGroup, items: Iterable[RowChanges | Event]) -> Replayed:
+    """Write the opposite of what a transaction did. Raises CorruptBinlog while `items` are read."""
+    return _replay(group, items, _Undo())
+
+
+def _replay(
+    group: EventGroup, items: Iterable[RowChanges | Event], writer: _Redo | _Undo
+) -> Replayed:
+    transaction = group.transaction
+    label = str(transaction.gtid or f"{transaction.file}:{transaction.start}")
+    if not transaction.is_complete:
+        return Replayed(label, (), problem="its end is not in the logs")
+    if transaction.kind is TransactionKind.INCIDENT:
+        return Replayed(label, (), problem="the source says that its log has a hole here")
+    try:
+        lines = tuple(writer.write(label, items))
+    except CannotRender as refusal:
+        return Replayed(label, (), problem=str(refusal))
+    return Replayed(label, lines, frozenset(writer.tables))
+
+
+def comment(text: str) -> str:
+    """Write a comment on one line, whatever the text holds."""
+    shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if len(shown) > _COMMENT_CHARACTERS_MAX:
+        shown = shown[: _COMMENT_CHARACTERS_MAX - 1] + "…"
+    return f"-- {shown}"
+
+
+def _guarded_end(label: str, count: int, verb: str) -> Iterator[str]:
+    if count:
+        message = f"{label}: a row is not as it should be; nothing of this transaction is {verb}"
+        yield from Guard(f"@rows = {count}", message).statements()
+    yield from _END
+
+
+def _row_lines(changes: RowChanges, statements: Iterable[tuple[str, bool]]) -> Iterator[str]:
+    """Write the rows of one event, each with its part of the count."""
+    yield comment(f"{changes.table.name}, {changes.file}:{changes.position}")
+    for statement, is_lenient in statements:
+        counted = f"{statement} SET @rows = @rows + ROW_COUNT();"
+        if is_lenient:
+            yield f"SET sql_mode = '{_LENIENT_SQL_MODE}';"
+            yield counted
+            yield f"SET sql_mode = '{SQL_MODE}';"
+        else:
+            yield counted
+
+
+def _touched(changes: RowChanges, *, is_undo: bool) -> TouchedTable:
+    hides_cascades = is_undo and not changes.logs_cascades and changes.foreign_key_checks
+    return TouchedTable(
+        changes.table.schema,
+        changes.table.table,
+        asks_for_generated=any(column.is_generated is None for column in changes.table.columns),
+        asks_for_delete_rules=hides_cascades and changes.kind is RowKind.DELETE,
+        asks_for_update_rules=hides_cascades and changes.kind is RowKind.UPDATE,
+    )
+
+
+@dataclass(slots=True)
+class _Redo:
+    """Writes a transaction forwards. The session is that of rows, or that of a statement."""
+
+    tables: set[TouchedTable] = field(default_factory=set)
+    count: int = 0
+    is_open: bool = False
+    xid: str | None = None
+    is_row_session: bool = True
+    checks: tuple[bool, bool] | None = None
+
+    def write(self, label: str, items: Iterable[RowChanges | Event]) -> Iterator[str]:
+        for item in items:
+            if isinstance(item, RowChanges):
+                yield from self.rows(item)
+            else:
+                yield from self.event(label, item)
+        if self.is_open:
+            yield from _guarded_end(label, self.count, "done")
+        yield from self.row_session()
+
+    def row_session(self) -> Iterator[str]:
+        if not self.is_row_session:
+            yield from ROW_SESSION
+            self.is_row_session = True
+            self.checks = None
+
+    def begin(self) -> Iterator[str]:
+        if not self.is_open and self.xid is None:
+            yield "BEGIN; SET @rows = 0;"
+            self.is_open = True
+
+    def rows(self, changes: RowChanges) -> Iterator[str]:
+        check_named(changes.table)
+        self.tables.add(_touched(changes, is_undo=False))
+        yield from self.row_session()
+        yield from self.begin()
+        checks = (changes.foreign_key_checks, changes.unique_checks)
+        if checks != self.checks:
+            yield f"SET foreign_key_checks = {checks[0]:d}, unique_checks = {checks[1]:d};"
+            self.checks = checks
+        statements = []
+        for row in changes.rows:
+            statement = redo_row(changes.table, row)
+            if statement is not None:
+                statements.append((statement, needs_lenience(changes.table, row)))
+        self.count += len(statements)
+        yield from _row_lines(changes, statements)
+
+    def event(self, label: str, event: Event) -> Iterator[str]:
+        match event.body:
+            case Query() as query:
+                yield from self.query(label, event, query)
+            case XaPrepare(is_one_phase=is_one_phase):
+                if self.xid is None:
+                    raise CannotRender("it ends an XA transaction that it does not begin")
+                ending = " ONE PHASE" if is_one_phase else ""
+                yield f"XA {'COMMIT' if is_one_phase else 'PREPARE'} {self.xid}{ending};"
+            case Opaque() as opaque:
+                yield from self.opaque(event, opaque)
+            case Incident() | TransactionPayload():
+                raise CannotRender("its content could not be read")
+            case _:
+                return  # GTID, XID, annotations: they have said what they have to say
+
+    def query(self, label: str, event: Event, query: Query) -> Iterator[str]:
+        if _BEGIN_WORD.match(query.sql):
+            yield from self.begin()
+            return
+        if _COMMIT_WORD.match(query.sql):
+            return
+        if start := _XA_START.match(query.sql):
+            self.xid = start["xid"].decode("ascii", errors="surrogateescape")
+            yield "SET @rows = 0;"
+        if _XA_END.match(query.sql):
+            message = f"{label}: a row is not as it should be; nothing of it is done"
+            yield from Guard(f"@rows = {self.count}", message).statements()
+        self.is_row_session = False
+        if create := _CREATE_WITH_ROWS.match(query.sql):
+            # A client may not fill a table so created; here the table stays if its rows do not.
+            yield from statement_lines(event, _with_sql(query, create["create"]))
+            yield "BEGIN; SET @rows = 0;"
+            return
+        yield from statement_lines(event, query)
+
+    def opaque(self, event: Event, opaque: Opaque) -> Iterator[str]:
+        try:
+            line = preparation(event, opaque)
+        except MalformedBody as error:
+            raise CorruptBinlog(file=event.file, position=event.start, what=error.what) from error
+        if line is not None:
+            yield line
+
+
+def _with_sql(query: Query, sql: bytes) -> Query:
+    from dataclasses import replace
+
+    return replace(query, sql=sql)
+
+
+@dataclass(slots=True)
+class _Undo:
+    """Writes a transaction backwards."""
+
+    tables: set[TouchedTable] = field(default_factory=set)
+
+    def write(self, label: str, items: Iterable[RowChanges | Event]) -> Iterator[str]:
+        events: list[RowChanges] = []
+        for item in items:
+            if isinstance(item, RowChanges):
+                check_named(item.table)
+                self.tables.add(_touched(item, is_undo=True))
+                events.append(item)
+            else:
+                _refuse_to_undo(item)
+        blocks: list[str] = []
+        count = 0
+        for changes in reversed(events):
+            statements = []
+            for row in reversed(changes.rows):
+                statement = undo_row(changes.table, row)
+                if statement is not None:
+                    statements.append((statement, needs_lenience(changes.table, row)))
+            count += len(statements)
+            blocks += _row_lines(changes, statements)
+        if not count:
+            yield comment(f"{label}: changed no rows")
+            return
+        yield "BEGIN; SET @rows = 0;"
+        yield "SET foreign_key_checks = 0, unique_checks = 1;"
+        yield from blocks
+        yield from _guarded_end(label, count, "undone")
+
+
+def _refuse_to_undo(event: Event) -> None:
+    match event.body:
+        case Query(sql=sql):
+            if _BEGIN_WORD.match(sql) or _COMMIT_WORD.match(sql) or _SAVEPOINT.match(sql):
+                return
+            if _ROLLBACK_TO.match(sql):
+                raise CannotRender("it goes back to a savepoint half-way")
+            shown = comment(sql.decode("utf-8", errors="replace"))[3:]
+            if _XA.match(sql):
+                raise CannotRender(f"an XA transaction ends in another one: {shown}")
+            raise CannotRender(f"the log holds a statement, and not what it changed: {shown}")
+        case XaPrepare():
+            raise CannotRender("an XA transaction ends in another one")
+        case Incident() | TransactionPayload():
+            raise CannotRender("its content could not be read")
+        case _ if event.header.type_code in _LOAD_EVENTS:
+            raise CannotRender("LOAD DATA was logged as a statement")
+        case _:
+            return
+
+
+_LOAD_EVENTS = frozenset({EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK})

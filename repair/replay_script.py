@@ -1,0 +1,135 @@
+"""Puts replayed transactions together into one script for the plain `mysql` client.
+
+1. The script says what it is, checks what it relies on, then goes transaction by transaction. It
+   may be stopped anywhere: what has committed stays, the transaction it stopped in does not.
+2. Before anything is changed, the server is asked what no log says: whether triggers would fire
+   again, which columns are generated, whether foreign keys carried changes the log does not hold.
+3. It holds no account, no secret and no path of this machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+
+from repair.replay import ROW_SESSION, Replayed, TouchedTable, comment
+from repair.steps import Guard
+from topology.quoting import quote_string
+
+_SESSION = (
+    "SET SESSION autocommit = 1, SESSION completion_type = 'NO_CHAIN',"
+    " SESSION sql_safe_updates = 0, @go = 1, @rows = 0;"
+)
+
+
+class Direction(Enum):
+    """What a script does with its transactions."""
+
+    REDO = "redo"
+    UNDO = "undo"
+
+
+_HEADS = {
+    Direction.REDO: (
+        "Does again what {what} did, in the order of the logs. It is logged under new GTIDs of the"
+        " server that runs it. A row must be as the transaction found it; if one is not, the"
+        " script stops there, and nothing of that transaction stays (except in tables without"
+        " transactions)."
+    ),
+    Direction.UNDO: (
+        "Takes back what {what} did, the last first. It is logged under new GTIDs of the server"
+        " that runs it. A row must be as the transaction left it; if one has been changed since,"
+        " the script stops there, and nothing of that transaction is undone (except in tables"
+        " without transactions). Counters of AUTO_INCREMENT stay where they are."
+    ),
+}
+_RUN = (
+    "Run it with: mysql --host=… --port=… < this file. Not with --force. Best while nobody else"
+    " writes to these tables."
+)
+
+
+def script_lines(direction: Direction, replayed: Sequence[Replayed]) -> Iterator[str]:
+    """Write the script of transactions that are in the order of the logs and have no problem."""
+    assert all(each.problem is None for each in replayed)
+    count = len(replayed)
+    what = replayed[0].label if count == 1 else f"{count} transactions"
+    yield from _paragraph(_HEADS[direction].format(what=what))
+    yield from _paragraph(_RUN)
+    yield ""
+    yield _SESSION
+    yield from ROW_SESSION
+    tables = _joined(replayed)
+    if tables:
+        yield ""
+        yield comment("what no log says; if it is not so, nothing is changed")
+        for table in tables:
+            for guard in _guards(table):
+                yield from guard.statements()
+    ordered = replayed if direction is Direction.REDO else reversed(replayed)
+    for number, each in enumerate(ordered, start=1):
+        yield ""
+        yield comment(f"{number} of {count}: {each.label}")
+        yield from each.lines
+    yield ""
+    done = f"{direction.value} of {count} transaction{'s' if count > 1 else ''}"
+    yield f"SELECT IF(@go, 'done', 'NOT done') AS {quote_string(done)};"
+
+
+def _paragraph(text: str) -> Iterator[str]:
+    import textwrap
+
+    for line in textwrap.wrap(text, 96, subsequent_indent="   ", break_on_hyphens=False):
+        yield f"-- {line}"
+
+
+def _joined(replayed: Sequence[Replayed]) -> list[TouchedTable]:
+    """Give each table once, with everything that must be asked about it."""
+    found: dict[tuple[str, str], list[TouchedTable]] = {}
+    for each in replayed:
+        for table in each.tables:
+            found.setdefault((table.schema, table.table), []).append(table)
+    return [
+        TouchedTable(
+            *name,
+            asks_for_generated=any(table.asks_for_generated for table in tables),
+            asks_for_delete_rules=any(table.asks_for_delete_rules for table in tables),
+            asks_for_update_rules=any(table.asks_for_update_rules for table in tables),
+        )
+        for name, tables in sorted(found.items())
+    ]
+
+
+def _none(table: str, condition: str) -> str:
+    return f"NOT EXISTS (SELECT 1 FROM information_schema.{table} WHERE {condition})"  # noqa: S608
+
+
+def _guards(table: TouchedTable) -> Iterator[Guard]:
+    schema, name = quote_string(table.schema), quote_string(table.table)
+    shown = f"{table.schema}.{table.table}"
+    yield Guard(
+        _none("triggers", f"event_object_schema = {schema} AND event_object_table = {name}"),
+        f"{shown} has triggers, which would fire again",
+    )
+    if table.asks_for_generated:
+        yield Guard(
+            _none(
+                "columns",
+                f"table_schema = {schema} AND table_name = {name}"
+                " AND extra REGEXP '(VIRTUAL|STORED) GENERATED'",
+            ),
+            f"{shown} has generated columns: make the script with its definition",
+        )
+    for asks, rule in (
+        (table.asks_for_delete_rules, "delete_rule"),
+        (table.asks_for_update_rules, "update_rule"),
+    ):
+        if asks:
+            yield Guard(
+                _none(
+                    "referential_constraints",
+                    f"unique_constraint_schema = {schema} AND referenced_table_name = {name}"
+                    f" AND {rule} IN ('CASCADE', 'SET NULL', 'SET DEFAULT')",
+                ),
+                f"foreign keys of {shown} change other tables, and the log does not hold that",
+            )

@@ -1,0 +1,160 @@
+"""Writes the value of a column as SQL: to store it, and to find it.
+
+1. What is stored is what was logged, to the last bit: text by its bytes and character set where
+   quoting could change it, floating-point numbers by the digits that give the same double back.
+2. What is found is what was logged: text is compared by its bytes, because a collation calls 'a'
+   and 'A' equal; a FLOAT by the double it stands for (1.1 in a FLOAT column is 1.100000023841858,
+   and equal to no shorter number); members of ENUM and SET by their numbers.
+3. The session must be as `replay` sets it: sql_mode, time_zone and character set matter.
+4. What cannot be written for certain is CannotRender, never an approximation.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from binlog.charsets import UTF8, decode_text, is_plain
+from binlog.row_images import GEOMETRY, SET, VECTOR
+from binlog.row_json import (
+    JsonDecimal,
+    JsonDocument,
+    JsonObject,
+    JsonOpaque,
+    JsonTemporal,
+    JsonUnsigned,
+    JsonValue,
+    json_text,
+)
+from binlog.row_tables import INTEGERS, RowColumn
+from binlog.row_temporal import TemporalKind
+from binlog.rows import Value
+from binlog.schema_charsets import BINARY
+from topology.quoting import quote_string
+
+# Opaque bytes in a JSON document keep their column's type; a literal can make only a VARCHAR's.
+_LITERAL_OPAQUE = 15
+_SIGNED_END = 1 << 63
+_CASTS = {
+    TemporalKind.DATE: "DATE",
+    TemporalKind.TIME: "TIME(6)",
+    TemporalKind.DATETIME: "DATETIME(6)",
+}
+
+
+class CannotRender(Exception):
+    """Why a row cannot be written as SQL; for a person."""
+
+
+def literal(column: RowColumn, value: Value) -> str:
+    """Write a value to be stored. Raises CannotRender."""
+    match value:
+        case None:
+            return "NULL"
+        case int():
+            if column.type_code in INTEGERS and column.is_unsigned is None and value < 0:
+                raise CannotRender(f"{_label(column)} may be signed or unsigned: nobody says which")
+            return str(value)
+        case float():
+            return _double(value)
+        case Decimal():
+            return f"{value:f}"
+        case bytes():
+            return _string(column, value)
+        case JsonDocument(root):
+            return json_expression(root)
+        case str():
+            return quote_string(value)
+        case _:
+            raise CannotRender(f"{_label(column)} was logged as differences only")
+
+
+def condition(column: RowColumn, identifier: str, value: Value, *, is_key: bool) -> str:
+    """Write the condition that a column holds a value. Raises CannotRender.
+
+    A key is compared as it is, so that the server uses its index: no two rows have it equal, and
+    the rest of the row decides whether the one that is found is the one that is meant.
+    """
+    if value is None:
+        return f"{identifier} IS NULL"
+    text = literal(column, value)
+    is_bytes = column.is_string or column.type_code in {GEOMETRY, VECTOR}
+    if is_bytes and not is_key:
+        return f"CAST({identifier} AS BINARY) = {text}"
+    if column.type_code == SET and isinstance(value, int) and value >= _SIGNED_END:
+        # A SET is a signed number where it is compared (seen on 5.6.24 and 9.7.4).
+        return f"({identifier} | 0) = {text}"
+    return f"{identifier} = {text}"
+
+
+def json_expression(value: JsonValue) -> str:
+    """Write a document. Text makes most of them; where it would not, functions do.
+
+    In text an unsigned integer becomes a signed one, a decimal a double, a date a string.
+    """
+    if _is_plain_json(value):
+        return f"CAST({quote_string(json_text(value))} AS JSON)"
+    match value:
+        case JsonObject(members):
+            pairs = (f"{quote_string(key)}, {json_expression(item)}" for key, item in members)
+            return f"JSON_OBJECT({', '.join(pairs)})"
+        case tuple():
+            return f"JSON_ARRAY({', '.join(map(json_expression, value))})"
+        case JsonUnsigned(number):
+            return f"CAST(CAST({number} AS UNSIGNED) AS JSON)"
+        case JsonDecimal():
+            typed = f"DECIMAL({value.precision},{value.scale})"
+            return f"CAST(CAST({value.value:f} AS {typed}) AS JSON)"
+        case JsonTemporal():
+            return f"CAST(CAST({quote_string(value.text)} AS {_CASTS[value.kind]}) AS JSON)"
+        case JsonOpaque() if value.type_code == _LITERAL_OPAQUE and value.data:
+            return f"CAST(0x{value.data.hex()} AS JSON)"
+        case JsonOpaque():
+            what = f"bytes of column type {value.type_code}, which no literal makes"
+            raise CannotRender(f"a JSON document holds {what}")
+    raise AssertionError(value)
+
+
+def _is_plain_json(value: JsonValue) -> bool:
+    match value:
+        case JsonObject(members):
+            return all(_is_plain_json(item) for _, item in members)
+        case tuple():
+            return all(map(_is_plain_json, value))
+        case JsonUnsigned(number):
+            return number >= _SIGNED_END
+        case JsonDecimal() | JsonTemporal() | JsonOpaque():
+            return False
+    return True
+
+
+def _double(value: float) -> str:
+    """Write a double so that it is one: without an exponent MySQL would read a DECIMAL."""
+    text = repr(value)
+    return text if "e" in text else text + "e0"
+
+
+def _string(column: RowColumn, value: bytes) -> str:
+    if not value:
+        return "''"
+    hexadecimal = f"0x{value.hex()}"
+    charset = column.charset
+    if column.type_code in {GEOMETRY, VECTOR}:
+        return hexadecimal
+    if charset == BINARY:
+        return _quoted(value) if is_plain(value, "ascii") else hexadecimal
+    if is_plain(value, charset or "ascii"):
+        return _quoted(value)
+    if charset is None:
+        raise CannotRender(f"the character set of {_label(column)} is not known")
+    if charset in UTF8:
+        text = decode_text(value, charset)
+        return hexadecimal if text is None else quote_string(text)
+    return f"_{charset} {hexadecimal}"
+
+
+def _quoted(value: bytes) -> str:
+    return quote_string(value.decode("ascii"))
+
+
+def _label(column: RowColumn) -> str:
+    return f"column {column.name}" if column.name else "a column"

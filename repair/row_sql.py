@@ -1,0 +1,190 @@
+"""Writes changes of rows as SQL, forwards and backwards.
+
+1. A row is found by all that is known of it: it must still be as the transaction found it (redo) or
+   left it (undo). A row that somebody has changed since is not found, and the script stops there.
+2. One row, one statement. LIMIT 1 stands where no key is known, because equal rows may be many.
+3. Generated columns are left out, invisible ones are named like all others.
+4. What is not in the log cannot be written: CannotRender says which column is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from binlog.row_images import DATETIME2, ENUM, TIMESTAMP2
+from binlog.row_json import DiffKind, JsonDiff, JsonDiffs
+from binlog.row_tables import OLD_DATETIME, OLD_TIMESTAMP, Origin, RowTable
+from binlog.rows import ABSENT, Image, RowChange, Value
+from repair.row_literals import CannotRender, condition, json_expression, literal
+from topology.quoting import quote_identifier, quote_string
+
+# They may be declared ON UPDATE CURRENT_TIMESTAMP, and then an UPDATE that does not set them does.
+_SELF_SETTING = frozenset({OLD_TIMESTAMP, OLD_DATETIME, TIMESTAMP2, DATETIME2})
+
+
+def redo_row(table: RowTable, row: RowChange) -> str | None:
+    """Write the statement that changes a row as it was changed; None if nothing was.
+
+    Raises CannotRender.
+    """
+    if row.before is None:
+        assert row.after is not None
+        return _insert(table, row.after)
+    if row.after is None:
+        return _delete(table, row.before)
+    return _update(table, found=row.before, wanted=row.after)
+
+
+def undo_row(table: RowTable, row: RowChange) -> str | None:
+    """Write the statement that changes a row back; None if nothing was changed.
+
+    Raises CannotRender.
+    """
+    if row.before is None:
+        assert row.after is not None
+        return _delete(table, row.after)
+    if row.after is None:
+        _check_whole(table, row.before, "the row")
+        return _insert(table, row.before)
+    missing = [
+        at for at in _written(table) if row.after[at] is not ABSENT and row.before[at] is ABSENT
+    ]
+    _check_none(table, missing, "the value before the update of")
+    # What the update did not touch is as it was before it.
+    left = tuple(
+        old if new is ABSENT else new for old, new in zip(row.before, row.after, strict=True)
+    )
+    return _update(table, found=left, wanted=row.before, base=row.before)
+
+
+def needs_lenience(table: RowTable, row: RowChange) -> bool:
+    """Tell if a row holds an ENUM's error value, the number 0, which strict mode will not store."""
+    enums = [at for at, column in enumerate(table.columns) if column.type_code == ENUM]
+    images = [image for image in (row.before, row.after) if image is not None]
+    return any(image[at] == 0 for image in images for at in enums)
+
+
+def _insert(table: RowTable, image: Image) -> str:
+    present = [at for at in _written(table) if image[at] is not ABSENT]
+    names = ", ".join(_name(table, at) for at in present)
+    values = ", ".join(literal(table.columns[at], image[at]) for at in present)
+    return f"INSERT INTO {table_name(table)} ({names}) VALUES ({values});"  # noqa: S608
+
+
+def _delete(table: RowTable, image: Image) -> str:
+    return f"DELETE FROM {table_name(table)} WHERE {_where(table, image)};"  # noqa: S608
+
+
+def _update(
+    table: RowTable, *, found: Image, wanted: Image, base: Image | None = None
+) -> str | None:
+    """Write an UPDATE. `base` is what differences in `found` start from, where it has any."""
+    changed = [
+        at
+        for at in _written(table)
+        if wanted[at] is not ABSENT and not _is_same(found[at], wanted[at])
+    ]
+    if not changed:
+        return None
+    settings = []
+    for at in _written(table):
+        name = _name(table, at)
+        if at in changed:
+            settings.append(f"{name} = {_new_value(table, at, wanted[at])}")
+        elif table.columns[at].type_code in _SELF_SETTING:
+            settings.append(f"{name} = {name}")
+    where = _where(table, found, base=base)
+    return f"UPDATE {table_name(table)} SET {', '.join(settings)} WHERE {where};"  # noqa: S608
+
+
+def _is_same(left: Value, right: Value) -> bool:
+    """Compare as the row does: 1 and 1.0 are one number, but -0.0 and 0.0 are two values."""
+    return left == right and repr(left) == repr(right)
+
+
+def _where(table: RowTable, image: Image, *, base: Image | None = None) -> str:
+    """Write what only this row, as it should be, answers to."""
+    present = [at for at in _written(table) if image[at] is not ABSENT]
+    has_key = bool(table.key) and all(image[at] is not ABSENT for at in table.key or ())
+    if not has_key:
+        _check_whole(table, image, "the row, and no key of the table is logged or known:")
+    conditions = []
+    for at in sorted(present, key=lambda each: each not in (table.key or ())):
+        value, name = image[at], _name(table, at)
+        if isinstance(value, JsonDiffs):
+            start = base[at] if base else ABSENT
+            assert not isinstance(start, JsonDiffs), "a row before a change is logged whole"
+            if start is ABSENT:
+                continue
+            expression = _applied(literal(table.columns[at], start), value.steps)
+            conditions.append(f"{name} = {expression}")
+        else:
+            is_key = has_key and at in (table.key or ())
+            conditions.append(condition(table.columns[at], name, value, is_key=is_key))
+    return " AND ".join(conditions) + ("" if has_key else " LIMIT 1")
+
+
+def _new_value(table: RowTable, at: int, value: Value) -> str:
+    if isinstance(value, JsonDiffs):
+        return _applied(_name(table, at), value.steps)
+    return literal(table.columns[at], value)
+
+
+def _applied(document: str, steps: Iterable[JsonDiff]) -> str:
+    """Wrap a document in the functions whose effect the differences have (json_diff.h)."""
+    for step in steps:
+        path = quote_string(step.path)
+        if step.value is None:
+            document = f"JSON_REMOVE({document}, {path})"
+            continue
+        value = json_expression(step.value.root)
+        if step.kind is DiffKind.REPLACE:
+            function = "JSON_REPLACE"
+        else:
+            function = "JSON_ARRAY_INSERT" if step.path.endswith("]") else "JSON_INSERT"
+        document = f"{function}({document}, {path}, {value})"
+    return document
+
+
+def _written(table: RowTable) -> Iterator[int]:
+    """Give the columns that can be written: all but generated ones."""
+    return (at for at, column in enumerate(table.columns) if not column.is_generated)
+
+
+def _check_whole(table: RowTable, image: Image, what: str) -> None:
+    _check_none(table, [at for at in _written(table) if image[at] is ABSENT], what)
+
+
+def _check_none(table: RowTable, missing: list[int], what: str) -> None:
+    if missing:
+        names = ", ".join(table.columns[at].name or f"@{at + 1}" for at in missing)
+        raise CannotRender(
+            f"{table.name}: the log lacks {what} {names}: it was written with"
+            " binlog_row_image=MINIMAL or NOBLOB"
+        )
+
+
+def table_name(table: RowTable) -> str:
+    """Quote a table's name with its schema."""
+    return f"{quote_identifier(table.schema)}.{quote_identifier(table.table)}"
+
+
+def check_named(table: RowTable) -> None:
+    """Raise CannotRender if the table's columns have no names."""
+    if table.origin is not Origin.NOWHERE:
+        return
+    why = (
+        f"the definition that was given does not fit: {table.mismatch}"
+        if table.mismatch
+        else (
+            "the log was not written with binlog_row_metadata=FULL; give the definition"
+            " (--definitions, --schema-from)"
+        )
+    )
+    raise CannotRender(f"{table.name}: the names of the columns are not known: {why}")
+
+
+def _name(table: RowTable, at: int) -> str:
+    name = table.columns[at].name
+    assert name is not None, "check_named comes first"
+    return quote_identifier(name)

@@ -1,0 +1,161 @@
+"""Writes logged statements again, each in the session it ran in.
+
+1. Order and meaning follow Query_event's status variables (statement_events.h) and what mysqlbinlog
+   prints for them (sql/log_event.cc): what a statement depends on is set before it.
+2. The statement's bytes are not touched: they are in the client's character set, and the server is
+   told which. A text here may therefore hold bytes that are no UTF-8, as lone surrogates
+   (errors="surrogateescape").
+3. INSERT_ID, LAST_INSERT_ID, RAND's seeds and user variables come as events of their own, before
+   the statement.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+from binlog.cursor import Cursor, MalformedBody
+from binlog.event_types import EventType
+from binlog.events import Event, Opaque, Query
+from binlog.schema_charsets import BINARY, CHARSET_OF_COLLATION
+from repair.row_literals import CannotRender
+from topology.quoting import quote_identifier, quote_string
+
+# No statement holds it, and it is a comment to whoever does not know the client's DELIMITER.
+DELIMITER = "/*!*/;"
+
+# Query_event_status_vars.
+_FLAGS2, _AUTO_INCREMENT, _CHARSETS, _LC_TIME_NAMES, _COLLATION_DATABASE = 0, 3, 4, 7, 8
+_MICROSECONDS, _EXPLICIT_DEFAULTS, _UTF8MB4_COLLATION = 13, 16, 18
+_REQUIRE_PRIMARY_KEY, _TABLE_ENCRYPTION = 19, 20
+# Query_event's flags2: OPTION_… bits, query_options.h. Value of the variable when the bit is set.
+_FLAG_VARIABLES = (
+    (1 << 14, "sql_auto_is_null", 1),
+    (1 << 26, "foreign_key_checks", 0),
+    (1 << 27, "unique_checks", 0),
+)
+# "0 means not logged" of sql_require_primary_key is 0xff, as of the next one.
+_NOT_LOGGED = 0xFF
+_INTVAR_NAMES = {1: "last_insert_id", 2: "insert_id"}
+
+
+def statement_lines(event: Event, query: Query) -> Iterator[str]:
+    """Write one statement with its session. Raises CannotRender.
+
+    Every line but the statement's own ends with `;`.
+    """
+    if event.header.type_code == EventType.EXECUTE_LOAD_QUERY:
+        raise CannotRender(
+            "LOAD DATA was logged as a statement, and its data beside it: use mysqlbinlog for it"
+        )
+    if query.error_code:
+        raise CannotRender(f"a statement that ended with error {query.error_code} on its server")
+    if query.schema:
+        yield f"USE {quote_identifier(query.schema)};"
+    yield f"SET {', '.join(_settings(event, query))};"
+    sql = query.sql.decode("utf-8", errors="surrogateescape")
+    if DELIMITER in sql:
+        raise CannotRender(f"a statement that holds {DELIMITER}")
+    yield f"DELIMITER {DELIMITER}"
+    yield f"{sql}\n{DELIMITER}"
+    yield "DELIMITER ;"
+
+
+def _settings(event: Event, query: Query) -> Iterator[str]:
+    status = dict(query.status)
+    flags = status.get(_FLAGS2, 0)
+    for bit, name, when_set in _FLAG_VARIABLES:
+        yield f"{name} = {when_set if flags & bit else 1 - when_set}"
+    if query.sql_mode is not None:
+        yield f"sql_mode = {query.sql_mode}"
+    if _AUTO_INCREMENT in status:
+        yield f"auto_increment_increment = {status[_AUTO_INCREMENT] & 0xFFFF}"
+        yield f"auto_increment_offset = {status[_AUTO_INCREMENT] >> 16}"
+    if _CHARSETS in status:
+        numbers = status[_CHARSETS]
+        yield f"character_set_client = {numbers & 0xFFFF}"
+        yield f"collation_connection = {numbers >> 16 & 0xFFFF}"
+        yield f"collation_server = {numbers >> 32}"
+    if query.time_zone is not None:
+        yield f"time_zone = {quote_string(query.time_zone)}"
+    yield f"lc_time_names = {status.get(_LC_TIME_NAMES, 0)}"
+    if _EXPLICIT_DEFAULTS in status:
+        yield f"explicit_defaults_for_timestamp = {status[_EXPLICIT_DEFAULTS]}"
+    if _UTF8MB4_COLLATION in status:
+        yield f"default_collation_for_utf8mb4 = {status[_UTF8MB4_COLLATION]}"
+    if status.get(_REQUIRE_PRIMARY_KEY, _NOT_LOGGED) != _NOT_LOGGED:
+        yield f"sql_require_primary_key = {status[_REQUIRE_PRIMARY_KEY]}"
+    if status.get(_TABLE_ENCRYPTION, _NOT_LOGGED) != _NOT_LOGGED:
+        yield f"default_table_encryption = {status[_TABLE_ENCRYPTION]}"
+    yield f"timestamp = {event.header.timestamp_seconds}.{status.get(_MICROSECONDS, 0):06d}"
+
+
+def preparation(event: Event, body: Opaque) -> str | None:
+    """Write what an event sets for the statement after it; None if it sets nothing.
+
+    Raises CannotRender, `MalformedBody`.
+    """
+    write = _PREPARATIONS.get(event.header.type_code)
+    return None if write is None else write(Cursor(body.body))
+
+
+def _intvar(cursor: Cursor) -> str:
+    """Intvar_event, statement_events.h."""
+    kind = cursor.integer(1, "the kind of number")
+    if kind not in _INTVAR_NAMES:
+        raise cursor.fail(f"expected INSERT_ID or LAST_INSERT_ID, found {kind}")
+    return f"SET {_INTVAR_NAMES[kind]} = {cursor.integer(8, 'a number')};"
+
+
+def _rand(cursor: Cursor) -> str:
+    """Rand_event, statement_events.h."""
+    seeds = (cursor.integer(8, "a seed"), cursor.integer(8, "a seed"))
+    return f"SET rand_seed1 = {seeds[0]}, rand_seed2 = {seeds[1]};"
+
+
+# Item_result, include/field_types.h.
+_STRING, _REAL, _INTEGER, _DECIMAL = 0, 1, 2, 4
+
+
+def _user_variable(cursor: Cursor) -> str:
+    """User_var_event, statement_events.h."""
+    name = cursor.text(cursor.integer(4, "the length of a name"), "the name of a variable")
+    variable = f"@{quote_identifier(name)}"
+    if cursor.integer(1, "the NULL flag"):
+        return f"SET {variable} := NULL;"
+    kind = cursor.integer(1, "the type of a variable")
+    collation = cursor.integer(4, "a collation")
+    value = cursor.take(cursor.integer(4, "the length of a value"), "a value")
+    flags = cursor.integer(1, "the flags") if cursor.remaining else 0
+    if kind == _STRING:
+        charset = CHARSET_OF_COLLATION.get(collation)
+        if charset is None:
+            raise CannotRender(f"variable {variable} is in collation {collation}, not known here")
+        introducer = "" if charset == BINARY else f"_{charset} "
+        written = f"{introducer}0x{value.hex()}" if value else f"{introducer or '_binary '}''"
+    elif kind == _REAL:
+        double: float = struct.unpack("<d", value)[0]
+        written = repr(double) if "e" in repr(double) else f"{double!r}e0"
+    elif kind == _INTEGER:
+        written = str(int.from_bytes(value, "little", signed=not flags & 1))
+    else:
+        raise CannotRender(f"variable {variable} is a DECIMAL: use mysqlbinlog for it")
+    return f"SET {variable} := {written};"
+
+
+def _load(_cursor: Cursor) -> str:
+    raise CannotRender("LOAD DATA was logged as a statement, and its data with it")
+
+
+_PREPARATIONS: Mapping[int, Callable[[Cursor], str]] = MappingProxyType(
+    {
+        EventType.INTVAR: _intvar,
+        EventType.RAND: _rand,
+        EventType.USER_VAR: _user_variable,
+        EventType.BEGIN_LOAD_QUERY: _load,
+        EventType.APPEND_BLOCK: _load,
+    }
+)
+
+__all__ = ["CannotRender", "MalformedBody", "preparation", "statement_lines"]

@@ -1,0 +1,156 @@
+"""Random changes on real tables, and what it takes to do them again and to take them back."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from binlog.adapters.files import FileLogs
+from binlog.adapters.row_decoder import RowDecoder
+from binlog.rows import rows_of_group
+from binlog.tables import TableDefinition, definition_from_create
+from compose.native.server import Server
+from gtid import GtidSet
+from repair.replay import Replayed, redo, undo
+from repair.replay_script import Direction, script_lines
+from tests.binlog.row_values import Kind
+
+SESSION = (
+    "SET SESSION sql_mode = 'ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO', time_zone = '+00:00'",
+    "SET NAMES utf8",
+)
+
+
+def executed(server: Server) -> GtidSet:
+    return GtidSet.parse(server.value("@@GLOBAL.gtid_executed"))
+
+
+def definitions(server: Server, schema: str) -> dict[str, TableDefinition]:
+    tables = [str(row[0]) for row in server.query(f"SHOW TABLES IN `{schema}`")]
+    found = {}
+    for table in tables:
+        create = server.query(f"SHOW CREATE TABLE `{schema}`.`{table}`")[0][1]
+        found[table] = definition_from_create(create, schema=schema)
+    return found
+
+
+def replayed(
+    server: Server,
+    wanted: GtidSet,
+    direction: Direction,
+    known: dict[str, TableDefinition] | None = None,
+) -> list[Replayed]:
+    names = [str(row[0]) for row in server.query("SHOW BINARY LOGS")]
+    read = RowDecoder()
+    write = redo if direction is Direction.REDO else undo
+    return [
+        write(group, rows_of_group(group, read, definition_of=lambda _s, t: (known or {}).get(t)))
+        for group in FileLogs([server.datadir / name for name in names]).events_of(wanted)
+    ]
+
+
+def script(direction: Direction, transactions: Sequence[Replayed]) -> str:
+    assert [each.problem for each in transactions if each.problem] == []
+    return "\n".join(script_lines(direction, transactions)) + "\n"
+
+
+def run(server: Server, text: str) -> None:
+    done = server.client(text)
+    assert done.returncode == 0, done.stderr
+    assert "\ndone\n" in done.stdout
+
+
+def checksums(server: Server, schema: str) -> dict[str, object]:
+    """Checksum and rows of every table, the rows as their columns' bytes."""
+    found: dict[str, object] = {}
+    for table, definition in definitions(server, schema).items():
+        name = f"`{schema}`.`{table}`"
+        columns = ", ".join(
+            f"HEX(CONCAT('', `{column.name}`))"
+            if column.base_type not in {"vector"}
+            else f"HEX(`{column.name}`)"
+            for column in definition.columns
+        )
+        with server.connect() as connection, connection.cursor() as cursor:
+            for statement in SESSION:
+                cursor.execute(statement)
+            cursor.execute(f"CHECKSUM TABLE {name}")
+            checksum = cursor.fetchall()[0][1]
+            cursor.execute(f"SELECT {columns} FROM {name}")
+            rows = sorted(cursor.fetchall(), key=repr)
+        found[table] = (checksum, rows)
+    return found
+
+
+def copy_schema(server: Server, source: str, target: str) -> None:
+    """Copy tables and rows. Foreign keys are not copied by LIKE, which is as it must be here."""
+    statements = [f"DROP DATABASE IF EXISTS `{target}`", f"CREATE DATABASE `{target}`"]
+    for table, definition in definitions(server, source).items():
+        names = ", ".join(f"`{c.name}`" for c in definition.columns if c.is_generated is None)
+        statements += [
+            f"CREATE TABLE `{target}`.`{table}` LIKE `{source}`.`{table}`",
+            f"INSERT INTO `{target}`.`{table}` ({names}) SELECT {names} FROM `{source}`.`{table}`",
+        ]
+    server.execute(*SESSION, *statements)
+
+
+def put_back(server: Server, source: str, target: str) -> None:
+    """Make the rows of `target` those of `source`, and keep its tables."""
+    statements = ["SET foreign_key_checks = 0"]
+    for table, definition in definitions(server, source).items():
+        names = ", ".join(f"`{c.name}`" for c in definition.columns if c.is_generated is None)
+        statements += [
+            f"DELETE FROM `{target}`.`{table}`",
+            f"INSERT INTO `{target}`.`{table}` ({names}) SELECT {names} FROM `{source}`.`{table}`",
+        ]
+    server.execute(*SESSION, *statements)
+
+
+@dataclass
+class Changes:
+    """Random DML over tables whose columns are `kinds`, besides an `id`."""
+
+    random: random.Random
+    schema: str
+    tables: Sequence[str]
+    kinds: Sequence[Kind]
+    has_id: dict[str, bool]
+    next_id: int = 1000
+    extra: Callable[[], Iterator[str]] | None = field(default=None)
+
+    def value(self, kind: Kind) -> str:
+        return self.random.choice((*kind.values, *kind.values, "NULL"))
+
+    def some(self, count: int) -> list[Kind]:
+        return self.random.sample(list(self.kinds), min(count, len(self.kinds)))
+
+    def statement(self) -> str:
+        table = self.random.choice(self.tables)
+        name = f"`{self.schema}`.`{table}`"
+        kinds = self.some(6)
+        number = self.random.random()
+        if number < 0.45:
+            names, values = (
+                [f"`{kind.name}`" for kind in kinds],
+                [self.value(kind) for kind in kinds],
+            )
+            if self.has_id[table]:
+                self.next_id += 1
+                names, values = ["id", *names], [str(self.next_id), *values]
+            return f"INSERT INTO {name} ({', '.join(names)}) VALUES ({', '.join(values)})"
+        limit = self.random.randint(1, 3)
+        if number < 0.8:
+            settings = ", ".join(f"`{kind.name}` = {self.value(kind)}" for kind in kinds)
+            return f"UPDATE {name} SET {settings} ORDER BY RAND({self.random.randint(0, 99)}) LIMIT {limit}"
+        return f"DELETE FROM {name} ORDER BY RAND({self.random.randint(0, 99)}) LIMIT {limit}"
+
+    def transactions(self, count: int) -> list[str]:
+        statements: list[str] = []
+        for _ in range(count):
+            statements.append("BEGIN")
+            statements += [self.statement() for _ in range(self.random.randint(1, 5))]
+            if self.extra is not None:
+                statements += self.extra()
+            statements.append("COMMIT")
+        return statements

@@ -18,7 +18,6 @@ The digest is the same for the same transaction in the binary logs of its source
 """
 
 import re
-import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -36,16 +35,12 @@ from binlog.events import (
 )
 from binlog.header import FLAG_IGNORABLE
 from binlog.row_images import row_spans
+from gtid.hashing import SEED, add, finish, mix, mix_bytes
 
 # Parts of one transaction kept for a closer look; the digest covers all of them.
 PARTS_MAX: Final = 1_000
 
-_BITS = (1 << 64) - 1
-SEED: Final = 0x9E3779B97F4A7C15  # the golden ratio, an odd number without a pattern
-MULTIPLIER: Final = 0xD6E8FEB86659FD93
-FINISH_1: Final = 0xBF58476D1CE4E5B9  # of splitmix64
-FINISH_2: Final = 0x94D049BB133111EB
-NOTHING: Final = _BITS  # stands for a status variable that was not logged
+NOTHING: Final = (1 << 64) - 1  # stands for a status variable that was not logged
 
 # What a part begins with. A row event's is ROWS plus its kind.
 STATEMENT, CONTEXT, INCIDENT, FILE, ROWS = 1, 2, 3, 4, 16
@@ -73,30 +68,6 @@ _WITHOUT_CONTENT = frozenset(
     }
 )
 _HEADS = frozenset({EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED})
-
-
-def mix(state: int, word: int) -> int:
-    """Put one 64-bit word into a state. For a given word no two states give the same one."""
-    state = ((state ^ word) * MULTIPLIER) & _BITS
-    return state ^ state >> 32
-
-
-def mix_bytes(state: int, data: bytes) -> int:
-    """Put a length and the bytes behind it into a state, eight at a time, the last padded."""
-    state = mix(state, len(data))
-    whole = len(data) & ~7
-    for (word,) in struct.iter_unpack("<Q", data[:whole]):
-        state = mix(state, word)
-    if whole < len(data):
-        state = mix(state, int.from_bytes(data[whole:], "little"))
-    return state
-
-
-def finish(state: int) -> int:
-    """Spread what went in over all bits, so that sums of states keep them apart."""
-    state = ((state ^ state >> 30) * FINISH_1) & _BITS
-    state = ((state ^ state >> 27) * FINISH_2) & _BITS
-    return state ^ state >> 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +240,7 @@ class _Folder:
             self._run = run = _Run(table, rows.kind, form)
         try:
             for start, end in row_spans(rows, table):
-                run.rows += finish(mix_bytes(SEED, rows.images[start:end]))
+                run.rows = add(run.rows, finish(mix_bytes(SEED, rows.images[start:end])))
                 run.row_count += 1
         except MalformedBody as error:
             return f"rows of {table.schema}.{table.table}: {error.what}"
@@ -279,11 +250,10 @@ class _Folder:
         run, self._run = self._run, None
         if run is None:
             return
-        total = run.rows & _BITS
         state = mix(mix(self._state, ROWS + KINDS[run.kind]), run.form)
-        self._state = mix(mix(state, run.row_count), total)
+        self._state = mix(mix(state, run.row_count), run.rows)
         name = (run.table.schema, run.table.table)
-        self._keep(RowsPart(*name, run.kind, run.form, run.row_count, total))
+        self._keep(RowsPart(*name, run.kind, run.form, run.row_count, run.rows))
 
     def _keep(self, part: Part) -> None:
         self._part_count += 1

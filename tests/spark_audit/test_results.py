@@ -302,7 +302,7 @@ def slowly(batches):
 
 if __name__ == "__main__":
     with local_session(cores=1) as session:
-        fleet = [an_audit(f"c{number}", at=night(1), codes=("H1",)) for number in range(5000)]
+        fleet = [an_audit(f"c{number}", at=night(1), codes=("H1",)) for number in range(50)]
         slow = frame_of(session, fleet).mapInArrow(slowly, AUDITS)
         write_results(session, slow, directory=directory, run=run_of(1), policy=Policy())
 """

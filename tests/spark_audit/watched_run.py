@@ -28,6 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from spark_audit.adapters.sources import register_sources
+from tests.spark_audit.cluster import JAVA_OPTIONS
 
 MARK = "from-here-on-the-password-is-planted"
 PAGES_MAX = 400
@@ -57,6 +58,7 @@ def session_in(scratch: Path, master: str) -> SparkSession:
         "spark.shuffle.compress": "false",
         "spark.shuffle.spill.compress": "false",
         "spark.sql.shuffle.partitions": "2",
+        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
     }
     builder = SparkSession.builder.master(master).appName("watched")
     for name, value in settings.items():
@@ -189,7 +191,8 @@ def read_everything(session: SparkSession, scratch: Path, fleet: str, wrong: str
     for name, frame in {"shipped": shipped, "own": own, "refused": refused}.items():
         grouped = frame.groupBy("cluster").agg(sf.collect_list(sf.struct("*")).alias("rows"))
         grouped.write.json(str(scratch / "rows" / name))  # with a shuffle, so that files appear
-        rows[name] = [json.loads(str(row)) for row in frame.toJSON().collect()]
+        written = session.read.text(str(scratch / "rows" / name)).collect()
+        rows[name] = [row for line in written for row in json.loads(line["value"])["rows"]]
     (kept / "explain").write_text(explained(shipped) + explained(own) + explained(refused))
     failing = shipped.select(sf.raise_error(sf.col("cluster")))
     (kept / "errors").write_text(

@@ -33,7 +33,7 @@ def audit_cluster(
     facts = gather_facts(snapshot, policy or Policy())
     found = [finding for rule in RULES for finding in rule(facts)]
     if contents is not None:
-        found += same_gtid_different_content(facts, contents)
+        found += same_gtid_different_content(contents, cluster=snapshot.cluster)
     findings = tuple(sorted(suppress_symptoms(found), key=lambda finding: finding.order))
     unknown = tuple(sorted({*_unread(snapshot), *_torn(facts), *_uncompared(snapshot, contents)}))
     assert len({finding.id for finding in findings}) == len(findings), "one fact, one finding"

@@ -10,15 +10,15 @@ from itertools import groupby
 from typing import Final
 
 from gtid import GtidSet
+from topology.catalogue import entry_of
 from topology.contents import (
     ContentDifference,
     ContentReading,
     Difference,
     TransactionVersion,
 )
-from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
-from topology.rules.build import finding, many
+from topology.rules.build import many
 
 # Both versions of so many GTIDs are quoted; the finding's set has all.
 VERSIONS_QUOTED_MAX: Final = 8
@@ -30,34 +30,36 @@ _SEVERITY: Final = {
     # Redone under its GTID, or its number reused for the same work: the rows agree.
     Difference.COMMIT: Severity.INFO,
 }
-_GRAVEST_FIRST: Final = tuple(Difference)
 
 
-def same_gtid_different_content(facts: ClusterFacts, contents: ContentReading) -> Iterator[Finding]:
+def same_gtid_different_content(contents: ContentReading, *, cluster: str) -> Iterator[Finding]:
     """E4: two servers hold different transactions under one GTID."""
+    entry = entry_of("E4")
     ordered = sorted(contents.differences, key=_servers)
     for (source, replica), group in groupby(ordered, key=_servers):
         differences = list(group)
         kinds = {each.difference for each in differences}
-        gravest = next(kind for kind in _GRAVEST_FIRST if kind in kinds)
+        gravest = next(kind for kind in Difference if kind in kinds)
         told = sorted(
             (each for each in differences if each.difference is gravest),
             key=lambda each: each.gtid,
         )
         is_proved = any(each.is_proved for each in told)
-        yield finding(
-            facts,
-            "E4",
-            source=source,
-            replica=replica,
-            gtid_set=GtidSet.of(each.gtid for each in told),
+        yield Finding(
+            code=entry.code,
+            name=entry.name,
             severity=_SEVERITY[gravest],
             grade=Grade.PROVED if is_proved else Grade.LIKELY,
-            proof=tuple(_proof(told, contents.read_at)),
-            explanation=_explanation(
-                told, others=len(differences) - len(told), cut=contents.is_cut
-            ),
-            strategies=None if gravest is Difference.CONTENT else (),
+            cluster=cluster,
+            source=source,
+            replica=replica,
+            channel=None,
+            gtid_set=GtidSet.of(each.gtid for each in told),
+            first_seen=contents.read_at,
+            last_seen=contents.read_at,
+            evidence=tuple(_proof(told, contents.read_at)),
+            explanation=_explanation(told, len(differences) - len(told), cut=contents.is_cut),
+            strategies=entry.strategies if gravest is Difference.CONTENT else (),
         )
 
 

@@ -162,7 +162,7 @@ class _Reader:
                 try:
                     pause = windows.fill()
                 except BinlogError as error:
-                    failure = error  # after what came before it
+                    failure, pause = error, Pause.SILENCE  # after what came before it
                 batch, error_within = self._take(windows, wish, pause)
                 if batch is not None:
                     yield batch

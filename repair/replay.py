@@ -106,6 +106,9 @@ def _replay(
     label = str(transaction.gtid or f"{transaction.file}:{transaction.start}")
     if not transaction.is_complete:
         return Replayed(label, (), problem="its end is not in the logs")
+    if transaction.kind is TransactionKind.DDL and isinstance(writer, _Undo):
+        sql = transaction.statements[0].sql if transaction.statements else ""
+        return Replayed(label, (), problem=f"DDL cannot be undone: {comment(sql)[3:]}")
     if transaction.kind is TransactionKind.INCIDENT:
         return Replayed(label, (), problem="the source says that its log has a hole here")
     try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from gtid_audit.commands import binlog_locate, binlog_scan
+from gtid_audit.commands import binlog_locate, binlog_scan, binlog_show
 from gtid_audit.commands.quick import QuickCommand
 
 
@@ -17,6 +17,7 @@ def commands(settings: dict[str, Any]) -> typer.Typer:
     family.callback()(_binlog)
     family.command("scan", cls=QuickCommand)(binlog_scan.scan)
     family.command("locate", cls=QuickCommand)(binlog_locate.locate)
+    family.command("show", cls=QuickCommand)(binlog_show.show)
     return family
 
 

@@ -68,7 +68,7 @@ def checksums(server: Server, schema: str) -> dict[str, object]:
         name = f"`{schema}`.`{table}`"
         columns = ", ".join(
             f"HEX(CONCAT('', `{column.name}`))"
-            if column.base_type not in {"vector"}
+            if column.base_type != "vector"
             else f"HEX(`{column.name}`)"
             for column in definition.columns
         )

@@ -1,0 +1,222 @@
+"""`gtid-audit binlog show`: what transactions hold, and SQL that does or undoes them again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from gtid import GtidSet
+from gtid_audit import exits
+from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
+from gtid_audit.exits import UsageProblem
+from gtid_audit.log_operands import (
+    SECONDS_DEFAULT,
+    LogServer,
+    one_source,
+    read_log_operand,
+    read_log_operands,
+    said_if_unread,
+)
+from gtid_audit.operands import read_operands
+from gtid_audit.output import warn, write_json
+from topology.findings import Verdict
+
+if TYPE_CHECKING:
+    from binlog.rows import DefinitionOf
+    from binlog.scan import EventGroup
+    from binlog.tables import TableDefinition
+    from repair.replay import Replayed
+
+TRANSACTIONS_SHOWN_MAX: Final = 50
+SCRIPT_CHARACTERS_MAX: Final = 1024**3
+
+Wanted = Annotated[str, typer.Argument(metavar="SET", help="Text, @file, or - for standard input.")]
+Sources = Annotated[
+    list[str],
+    typer.Argument(metavar="SOURCE...", help="Files, a directory, a glob; or a server's DSN."),
+]
+Redo = Annotated[bool, typer.Option("--redo", help="Write SQL that does it again.")]
+Undo = Annotated[bool, typer.Option("--undo", help="Write SQL that takes it back.")]
+Definitions = Annotated[
+    list[Path] | None,
+    typer.Option("--definitions", metavar="FILE", help="CREATE TABLE statements, for old logs."),
+]
+SchemaFrom = Annotated[
+    str | None,
+    typer.Option("--schema-from", metavar="DSN", help="Ask this server what its tables are today."),
+]
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run: where the transactions are, and which of them have come."""
+
+    wanted: GtidSet
+    groups: Iterator[EventGroup]
+    definition_of: DefinitionOf
+    found: list[Any] = field(default_factory=list)
+
+    def contents(self) -> Iterator[tuple[EventGroup, Iterator[Any]]]:
+        """Give each transaction with its rows decoded as they are asked for."""
+        from binlog.adapters.row_decoder import RowDecoder
+        from binlog.rows import rows_of_group
+
+        read = RowDecoder()
+        for group in self.groups:
+            self.found.append(group.transaction.gtid)
+            yield group, rows_of_group(group, read, definition_of=self.definition_of)
+
+    @property
+    def missing(self) -> GtidSet:
+        """What has not come."""
+        return self.wanted - GtidSet.of(self.found)
+
+
+def show(
+    wanted: Wanted,
+    sources: Sources,
+    *,
+    redo: Redo = False,
+    undo: Undo = False,
+    definitions: Definitions = None,
+    schema_from: SchemaFrom = None,
+    as_json: AsJson = False,
+    ask_password: AskPassword = False,
+    timeout: ServerSeconds = None,
+) -> int:
+    """Show what the transactions of SET hold; or write SQL for the mysql client.
+
+    Exit status: 0 all were read; 1 some are not in the logs; 3 something could not be read, or not
+    be written as SQL.
+    """
+    if redo and undo:
+        raise UsageProblem("--redo or --undo, not both")
+    [gtids] = read_operands((wanted,))
+    seconds = seconds_of(timeout) or SECONDS_DEFAULT
+    source = one_source(read_log_operands(sources, ask=ask_password))
+    definition_of = _definitions(definitions or [], schema_from, seconds, ask=ask_password)
+    run = _Run(gtids, _groups(source, gtids, seconds), definition_of)
+    if redo or undo:
+        return said_if_unread(lambda: _write_script(run, is_undo=undo, as_json=as_json))
+    return said_if_unread(lambda: _show(run, as_json=as_json))
+
+
+def _groups(
+    source: LogServer | tuple[Path, ...], wanted: GtidSet, seconds: float
+) -> Iterator[EventGroup]:
+    if isinstance(source, LogServer):
+        from binlog.adapters.stream import ServerLogs
+
+        connect = source.connector(seconds_max=seconds)
+        yield from ServerLogs(connect, timeout_seconds_max=seconds).events_of(wanted)
+        return
+    from binlog.adapters.files import FileLogs
+
+    yield from FileLogs(source).events_of(wanted)
+
+
+def _definitions(
+    files: list[Path], schema_from: str | None, seconds: float, *, ask: bool
+) -> DefinitionOf:
+    from gtid_audit.definition_sources import GivenDefinitions, definitions_of_file
+
+    given: dict[tuple[str, str], TableDefinition] = {}
+    for path in files:
+        given |= definitions_of_file(path)
+    if schema_from is None:
+        return GivenDefinitions(given, None)
+    server = read_log_operand(schema_from, ask=ask)
+    if not isinstance(server, LogServer):
+        raise UsageProblem(f"--schema-from: expected mysql://user@host:port/, not {schema_from}")
+    warn(f"tables are taken as they are on {server.name} now, whatever they were at the event")
+    return GivenDefinitions(given, server.connector(seconds_max=seconds))
+
+
+def _show(run: _Run, *, as_json: bool) -> int:
+    if as_json:
+        from gtid_audit.show_json import transaction_document
+
+        transactions = [transaction_document(*each) for each in run.contents()]
+        document = {"wanted": str(run.wanted), "transactions": transactions}
+        write_json(document | {"missing": str(run.missing)})
+        return _status(run)
+    from rich.text import Text
+
+    from gtid_audit.show_text import transaction_parts
+    from gtid_audit.text import QUIET, counted
+    from gtid_audit.text import show as show_parts
+
+    notes: set[str] = set()
+    hidden = 0
+    for number, (group, items) in enumerate(run.contents()):
+        if number >= TRANSACTIONS_SHOWN_MAX:
+            hidden += 1
+            continue
+        show_parts(*transaction_parts(group, items, notes=notes), Text())
+    if hidden:
+        more = counted(hidden, "more transaction")
+        show_parts(Text(f"… and {more}; --json has all", style=QUIET))
+    return _status(run)
+
+
+def _status(run: _Run) -> int:
+    if not run.missing:
+        return exits.OK
+    warn(f"not in these logs: {run.missing.shortened()}")
+    return exits.status_of(Verdict.WARNING)
+
+
+def _write_script(run: _Run, *, is_undo: bool, as_json: bool) -> int:
+    from repair.replay import redo, undo
+    from repair.replay_script import Direction, script_lines
+
+    direction = Direction.UNDO if is_undo else Direction.REDO
+    write = undo if is_undo else redo
+    replayed: list[Replayed] = []
+    characters = 0
+    for group, items in run.contents():
+        replayed.append(write(group, items))
+        characters += sum(map(len, replayed[-1].lines))
+        if characters > SCRIPT_CHARACTERS_MAX:
+            raise UsageProblem(
+                f"the script is longer than {SCRIPT_CHARACTERS_MAX:,} characters: ask for fewer"
+            )
+    problems = [each for each in replayed if each.problem]
+    for each in problems:
+        warn(f"{each.label}: no {direction.value}: {each.problem}")
+    is_whole = bool(replayed) and not problems and not run.missing
+    script = "\n".join(script_lines(direction, replayed)) + "\n" if is_whole else None
+    if as_json:
+        transactions = [{"gtid": each.label, "problem": each.problem} for each in replayed]
+        _write_bytes_as_json(direction.value, run, transactions, script)
+    elif script is not None:
+        _write_bytes(script.encode("utf-8", errors="surrogateescape"))
+    if problems:
+        warn("nothing was written: a script does all of its transactions, or none")
+        return exits.status_of(Verdict.UNKNOWN)
+    return _status(run)
+
+
+def _write_bytes_as_json(
+    direction: str, run: _Run, transactions: list[dict[str, Any]], script: str | None
+) -> None:
+    document: dict[str, Any] = {"direction": direction, "wanted": str(run.wanted)}
+    document |= {"missing": str(run.missing), "transactions": transactions, "script": script}
+    write_json(document)
+
+
+def _write_bytes(data: bytes) -> None:
+    """Write a script as it is: a statement may hold bytes of another character set than UTF-8."""
+    from gtid_audit.output import ReaderGone
+
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise ReaderGone from None

@@ -1,0 +1,128 @@
+"""Definitions of tables, for those whose log does not say enough: from a file, or from a server.
+
+1. A file holds what SHOW CREATE TABLE answers, or what `mysqldump --no-data` writes: CREATE TABLE
+   statements, and USE where they name no schema. One without either counts for every schema.
+2. A server is asked for a table when its rows are met, and says what the table is *today*.
+3. What cannot be read is a UsageProblem; a definition that does not fit its rows is found out
+   by whoever reads the rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from binlog.tables import CannotFollow, TableDefinition, definition_from_create
+from gtid_audit.exits import UsageProblem
+from topology.quoting import quote_identifier
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+FILE_BYTES_MAX: Final = 64 * 1024**2
+
+# Pieces of an SQL text within which a semicolon ends nothing: strings, names, comments.
+_PIECES: Final = re.compile(
+    r"""'(?:[^'\\]|''|\\.)*' | "(?:[^"\\]|""|\\.)*" | `(?:[^`]|``)*`
+    | /\*.*?\*/ | --[ \t][^\n]* | \#[^\n]* | ; | [^'"`/\-\#;]+ | .""",
+    re.VERBOSE | re.DOTALL,
+)
+_COMMENT: Final = re.compile(r"--[ \t]|--\Z|#|/\*(?!!)")
+_USE: Final = re.compile(r"USE\s+(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\S+))\s*\Z", re.IGNORECASE)
+_CREATE_TABLE: Final = re.compile(r"CREATE\s+TABLE\b", re.IGNORECASE)
+# ER_NO_SUCH_TABLE, ER_BAD_DB_ERROR; ER_WRONG_OBJECT is a view's.
+_NOT_A_TABLE: Final = frozenset({1146, 1049, 1347})
+
+
+def definitions_of_file(path: Path) -> dict[tuple[str, str], TableDefinition]:
+    """Read a file of definitions, by schema (empty where none is named) and table.
+
+    Raises UsageProblem.
+    """
+    try:
+        size = path.stat().st_size
+        if size > FILE_BYTES_MAX:
+            raise UsageProblem(f"{path}: {size:,} bytes, more than the limit of {FILE_BYTES_MAX:,}")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageProblem(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise UsageProblem(f"{path}: not UTF-8 at byte {error.start}") from error
+    found: dict[tuple[str, str], TableDefinition] = {}
+    schema = ""
+    for statement in statements_of(text):
+        if used := _USE.match(statement):
+            schema = used["plain"] or used["quoted"].replace("``", "`")
+        elif _CREATE_TABLE.match(statement):
+            try:
+                definition = definition_from_create(statement, schema=schema)
+            except (CannotFollow, ValueError) as error:
+                raise UsageProblem(f"{path}: {error}") from error
+            found[definition.schema, definition.table] = definition
+    if not found:
+        raise UsageProblem(f"{path}: no CREATE TABLE in it")
+    return found
+
+
+def statements_of(text: str) -> Iterator[str]:
+    """Split an SQL text at its semicolons; comments of no version are left out."""
+    pieces: list[str] = []
+    for match in _PIECES.finditer(text):
+        piece = match[0]
+        if piece == ";":
+            yield "".join(pieces).strip()
+            pieces = []
+        elif not _COMMENT.match(piece):
+            pieces.append(piece)
+    if last := "".join(pieces).strip():
+        yield last
+
+
+class GivenDefinitions:
+    """Definitions from a file, or else from a server; answers for one table."""
+
+    def __init__(
+        self,
+        given: dict[tuple[str, str], TableDefinition],
+        connect: Callable[[], Connection[Any]] | None,
+    ) -> None:
+        self._given = given
+        self._connect = connect
+        self._asked: dict[tuple[str, str], TableDefinition | None] = {}
+
+    def __call__(self, schema: str, table: str) -> TableDefinition | None:
+        """See `binlog.rows.DefinitionOf`. Raises MySQLError, OSError, UsageProblem."""
+        for name in ((schema, table), ("", table)):
+            if name in self._given:
+                return self._given[name]
+        if self._connect is None:
+            return None
+        if (schema, table) not in self._asked:
+            self._asked[schema, table] = self._ask(self._connect, schema, table)
+        return self._asked[schema, table]
+
+    def _ask(
+        self, connect: Callable[[], Connection[Any]], schema: str, table: str
+    ) -> TableDefinition | None:
+        from pymysql import MySQLError
+
+        name = f"{quote_identifier(schema)}.{quote_identifier(table)}"
+        connection = connect()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SET SESSION sql_mode = '', sql_quote_show_create = 1")
+                cursor.execute(f"SHOW CREATE TABLE {name}")
+                row = cursor.fetchone()
+        except MySQLError as error:
+            if error.args and error.args[0] in _NOT_A_TABLE:
+                return None
+            raise
+        finally:
+            connection.close()
+        create = list(row.values())[1] if isinstance(row, dict) else (row or ("", ""))[1]
+        try:
+            return definition_from_create(str(create), schema=schema)
+        except CannotFollow as error:
+            raise UsageProblem(f"{name}: {error}") from error

@@ -10,7 +10,7 @@
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -22,7 +22,8 @@ import pymysql
 from pymysql.cursors import DictCursor
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from binlog.adapters.stream import ServerLogs
+from binlog.adapters.stream import Only, ServerLogs
+from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.digest import digest_of
 from binlog.ledger import DIGEST_FIELD, rows_of_transactions
 from binlog.ledger_sets import gtids_of
@@ -97,7 +98,7 @@ class ServerReader(DataSourceReader):
         wanted = sets.gtid_executed - sets.gtid_purged
         if self.options.gtids is not None:
             wanted &= self.options.gtids
-        return [partition_of(self.options, wanted)] if wanted else []
+        return [partition_of(self.options, wanted)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the rows of one task."""
@@ -143,22 +144,52 @@ def rows_from(
     Raises BinlogError (DumpRefused with the server's own words), ServerUnread, InventoryProblem,
     and TransactionsLacking.
     """
+    if not partition.wanted:
+        return
     target = _target(partition.server) if isinstance(partition.server, str) else partition.server
     options = with_columns(options, columns)
-    logs = ServerLogs(
-        lambda: _connected(target, options), timeout_seconds_max=options.timeout_seconds_max
-    )
+    reads_content = options.reads_digests or options.reads_details
+    read = _decoded if reads_content else _hopped
     given = GtidSet()
-    groups = logs.events_of(partition.wanted, bytes_max=options.bytes_max)
-    while held := list(islice(groups, TRANSACTIONS_PER_BATCH)):
-        rows = _ledger(held, options)
-        given |= gtids_of(rows)
-        yield from LedgerRows(target.name, restricted(rows, options)).batches(columns)
+    with closing(read(target, partition.wanted, options)) as tables:
+        for rows in tables:
+            given |= gtids_of(rows)
+            yield from LedgerRows(target.name, restricted(rows, options)).batches(columns)
+            if partition.wanted <= given:
+                return  # and the server need not look through the rest of its logs
     lacking = partition.wanted - given
     if lacking:
         raise TransactionsLacking(
             f"{target.name} did not send {lacking.shortened()}, and did not say why"
         )
+
+
+def _hopped(
+    target: ServerTarget, wanted: GtidSet, options: BinlogOptions
+) -> Generator[pa.Table, None, None]:
+    """Give the rows without looking into transactions."""
+    batches = ledger_of_server(
+        lambda: _connected(target, options),
+        Only(wanted),
+        timeout_seconds_max=options.timeout_seconds_max,
+        verify=options.verify,
+        transaction_bytes_max=options.bytes_max,
+    )
+    for batch in batches:
+        # One that was cut comes again, whole.
+        yield batch.rows.filter(batch.rows.column("is_complete"))
+
+
+def _decoded(
+    target: ServerTarget, wanted: GtidSet, options: BinlogOptions
+) -> Generator[pa.Table, None, None]:
+    """Give the rows with what only the events tell."""
+    logs = ServerLogs(
+        lambda: _connected(target, options), timeout_seconds_max=options.timeout_seconds_max
+    )
+    groups = logs.events_of(wanted, bytes_max=options.bytes_max)
+    while held := list(islice(groups, TRANSACTIONS_PER_BATCH)):
+        yield _ledger(held, options)
 
 
 def _ledger(groups: list[EventGroup], options: BinlogOptions) -> pa.Table:

@@ -105,7 +105,8 @@ class LedgerReader(DataSourceReader):
         if sought != Sought():
             folders = facts_of(files)
             files = [file for file in files if _may_hold(file, folders, sought)]
-        return [LogPartition(task) for task in tasks_of(files) if task]
+        # Of no partition Spark makes one of its own, which is none of ours.
+        return [LogPartition(task) for task in tasks_of(files)] or [LogPartition(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the files of one task, in their order."""

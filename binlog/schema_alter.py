@@ -26,7 +26,7 @@ from binlog.schema_changes import (
     SetCharset,
     SetVisibility,
 )
-from binlog.schema_clauses import KEYS, PRIMARY, TABLE_OPTIONS, Clauses
+from binlog.schema_clauses import KEYS, PRIMARY, TABLE_OPTIONS, Clauses, Element
 from binlog.schema_columns import read_charset, read_collation
 from binlog.schema_words import Kind
 
@@ -103,12 +103,12 @@ def _add(clauses: Clauses) -> tuple[Action, ...]:
     return (*_reference(spec), AddColumn(spec, _place(clauses)))
 
 
-def _added_element(element: ColumnSpec | KeySpec | bool) -> tuple[Action, ...]:
+def _added_element(element: Element) -> tuple[Action, ...]:
     if isinstance(element, ColumnSpec):
         return (*_reference(element), AddColumn(element, None))
     if isinstance(element, KeySpec):
         return (AddKey(element),)
-    return (AddForeignKey(),) if element else ()
+    return () if element is None else (element,)
 
 
 def _place(clauses: Clauses) -> Place | None:
@@ -212,7 +212,7 @@ def _nothing(clauses: Clauses) -> tuple[Action, ...]:
 
 
 def _reference(spec: ColumnSpec) -> tuple[Action, ...]:
-    return (AddForeignKey(),) if spec.has_reference else ()
+    return (AddForeignKey((spec.name,)),) if spec.has_reference else ()
 
 
 _ACTIONS: Mapping[str, Callable[[Clauses], tuple[Action, ...]]] = MappingProxyType(

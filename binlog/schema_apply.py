@@ -28,6 +28,7 @@ from binlog.schema_changes import (
     SetCharset,
     SetVisibility,
 )
+from binlog.schema_charsets import BINARY
 from binlog.schema_types import Timestamps, converted, settle
 from binlog.schema_words import CannotFollow
 from binlog.tables import Column, Key, KeyKind, TableDefinition
@@ -51,7 +52,7 @@ def definition_of(
         charset=create.charset or database_charset,
         columns=[],
         keys=[],
-        has_foreign_keys=create.has_foreign_keys,
+        foreign_keys=[each.columns for each in create.foreign_keys],
         timestamps=timestamps,
     )
     for spec in create.columns:
@@ -74,7 +75,7 @@ def altered(
         charset=definition.charset,
         columns=[*definition.columns],
         keys=_keys(definition),
-        has_foreign_keys=definition.has_foreign_keys,
+        foreign_keys=[*definition.foreign_keys],
         timestamps=timestamps,
         is_complete=definition.is_complete,
     )
@@ -108,9 +109,10 @@ class _Draft:
     charset: str | None
     columns: list[Column]
     keys: list[Key]
-    has_foreign_keys: bool
+    foreign_keys: list[tuple[str, ...]]
     timestamps: Timestamps
     is_complete: bool = True
+    is_converted: bool = False
 
     def apply(self, actions: Sequence[Action], *, database_charset: str | None) -> None:
         """Take the actions of one ALTER TABLE in the order the server takes them."""
@@ -136,12 +138,12 @@ class _Draft:
             new_names={**{n: c.spec.name for n, c in changes.items()}, **renames},
         )
         self._rework_columns(actions, dropped=dropped, changes=changes, renames=renames)
+        self.foreign_keys += [e.columns for e in actions if isinstance(e, AddForeignKey)]
         added = [e.spec for e in actions if isinstance(e, AddColumn | ChangeColumn)]
         self.add_keys(
             [key for spec in added for key in _keys_of(spec)]
             + [each.key for each in actions if isinstance(each, AddKey)]
         )
-        self.has_foreign_keys |= any(isinstance(each, AddForeignKey) for each in actions)
 
     def _set_charset(self, actions: Sequence[Action], database_charset: str | None) -> None:
         for each in actions:
@@ -154,6 +156,7 @@ class _Draft:
                         why=f"the default character set of {self.schema} is not known"
                     )
                 self.charset = charset
+                self.is_converted = True
                 self.columns = [converted(column, charset) for column in self.columns]
 
     def _drop_keys(self, actions: Sequence[Action]) -> None:
@@ -173,7 +176,7 @@ class _Draft:
 
     def _check_unknown_key(self, name: str) -> None:
         # A foreign key brings a key whose name we may not know; nor does TABLE_MAP name any.
-        if self.is_complete and not self.has_foreign_keys:
+        if self.is_complete and not self.foreign_keys:
             raise CannotFollow(why=f"there is no key {name}")
 
     def _find(self, name: str) -> Column:
@@ -232,6 +235,9 @@ class _Draft:
         columns[at[0]] = replace(columns[at[0]], is_invisible=action.is_invisible)
 
     def _settled(self, spec: ColumnSpec) -> Column:
+        if self.is_converted and spec.type.charset not in (None, BINARY):
+            # CONVERT TO is stronger than what the same statement says of a column (seen).
+            spec = replace(spec, type=replace(spec.type, charset=self.charset))
         return settle(spec, self.charset, self.timestamps)
 
     def add_keys(self, specs: Iterable[KeySpec]) -> None:
@@ -242,13 +248,19 @@ class _Draft:
         for spec in specs:
             name = spec.name
             if name is None:
-                if spec.kind is KeyKind.UNIQUE and self.has_foreign_keys:
-                    raise CannotFollow(why="a unique key without a name beside foreign keys")
+                self._check_foreign_keys(spec)
                 name = _free_name(spec, taken)
                 taken.add(name.casefold())
             # Written as in the table: a statement may name columns in any letter case.
             columns = tuple(self._find(column).name for column in spec.columns)
             self.keys.append(Key(spec.kind, name, columns, spec.is_exact))
+
+    def _check_foreign_keys(self, spec: KeySpec) -> None:
+        """Refuse a name that a foreign key's own key may have, or may leave to this one."""
+        first = spec.columns[0].casefold() if spec.columns else ""
+        beside = any(columns[0].casefold() == first for columns in self.foreign_keys)
+        if spec.kind is KeyKind.UNIQUE and beside:
+            raise CannotFollow(why="the name MySQL gives to a unique key beside foreign keys")
 
     def finish(self) -> TableDefinition:
         """Freeze what has been made."""
@@ -272,7 +284,7 @@ class _Draft:
                 unique_keys=tuple(sorted(unique, key=lambda key: key.name.casefold())),
                 charset=self.charset,
                 plain_keys=tuple(key for key in self.keys if key.kind is KeyKind.PLAIN),
-                has_foreign_keys=self.has_foreign_keys,
+                foreign_keys=tuple(self.foreign_keys),
                 is_complete=self.is_complete,
             )
         except ValueError as error:

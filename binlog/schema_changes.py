@@ -136,6 +136,8 @@ class RenameKey:
 class AddForeignKey:
     """ADD FOREIGN KEY: may bring a plain key with it."""
 
+    columns: tuple[str, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class SetCharset:
@@ -182,7 +184,7 @@ class CreateTable:
     name: TableName
     columns: tuple[ColumnSpec, ...] = ()
     keys: tuple[KeySpec, ...] = ()
-    has_foreign_keys: bool = False
+    foreign_keys: tuple[AddForeignKey, ...] = ()
     charset: str | None = None
     like: TableName | None = None
     has_select: bool = False

@@ -75,39 +75,6 @@ CHARSET_OF_COLLATION: Mapping[int, str] = MappingProxyType(
     {number: name for name, ranges in _OF_COLLATIONS for each in ranges for number in each}
 )
 
-# In which a client may send statements, by Python's name: MySQL's latin1 is Windows' 1252.
-_CODECS: Mapping[str, str] = MappingProxyType(
-    {
-        "ascii": "ascii",
-        "big5": "big5",
-        "cp1250": "cp1250",
-        "cp1251": "cp1251",
-        "cp1256": "cp1256",
-        "cp1257": "cp1257",
-        "cp850": "cp850",
-        "cp852": "cp852",
-        "cp866": "cp866",
-        "cp932": "cp932",
-        "euckr": "euc_kr",
-        "gb18030": "gb18030",
-        "gb2312": "gb2312",
-        "gbk": "gbk",
-        "greek": "iso8859_7",
-        "hebrew": "iso8859_8",
-        "koi8r": "koi8_r",
-        "koi8u": "koi8_u",
-        "latin1": "cp1252",
-        "latin2": "iso8859_2",
-        "latin5": "iso8859_9",
-        "latin7": "iso8859_13",
-        "sjis": "shift_jis",
-        "tis620": "tis_620",
-        "ujis": "euc_jp",
-        "utf8mb3": "utf-8",
-        "utf8mb4": "utf-8",
-    }
-)
-
 
 def charset_name(name: str) -> str:
     """Give the one name of a character set: lower-case, and utf8mb3 for what was called utf8."""
@@ -118,10 +85,3 @@ def charset_name(name: str) -> str:
 def charset_of_collation(collation: str) -> str:
     """Give the character set of a collation by its name, whose first part it is."""
     return charset_name(collation.partition("_")[0])
-
-
-def codec_of(collation: int | None) -> str | None:
-    """Give Python's codec for the text of a client of this collation; None if there is none."""
-    if collation is None:
-        return None
-    return _CODECS.get(CHARSET_OF_COLLATION.get(collation, ""))

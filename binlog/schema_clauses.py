@@ -4,7 +4,9 @@ An option we have never heard of raises CannotFollow. Partitions are passed over
 depends on them.
 """
 
-from binlog.schema_changes import AddKey, ColumnSpec, KeySpec
+from typing import TypeAlias
+
+from binlog.schema_changes import AddForeignKey, ColumnSpec, KeySpec
 from binlog.schema_columns import read_charset, read_collation, read_column
 from binlog.schema_reader import WordReader
 from binlog.schema_words import Kind
@@ -26,6 +28,9 @@ TABLE_OPTIONS = frozenset(
 _QUERY_WORDS = frozenset({"select", "as", "with", "values", "table", "ignore", "replace"})
 
 
+Element: TypeAlias = ColumnSpec | KeySpec | AddForeignKey | None
+
+
 class Clauses:
     """The clauses of one statement. `has_select` is set by `table_options`."""
 
@@ -34,11 +39,8 @@ class Clauses:
         self._real_as_float = real_as_float
         self.has_select = False
 
-    def element(self) -> ColumnSpec | KeySpec | bool:
-        """Read one element of CREATE TABLE: a column, a key, or True for a foreign key.
-
-        A check gives False.
-        """
+    def element(self) -> Element:
+        """Read one element of CREATE TABLE; None is a check."""
         return self.constraint_or_key() if self.is_no_column() else self.column()
 
     def is_no_column(self) -> bool:
@@ -51,8 +53,8 @@ class Clauses:
         name = self.reader.name()
         return read_column(self.reader, name=name, real_as_float=self._real_as_float)
 
-    def constraint_or_key(self) -> KeySpec | bool:
-        """Read a key; True is a foreign key, False a check."""
+    def constraint_or_key(self) -> KeySpec | AddForeignKey | None:
+        """Read a key; None is a check."""
         reader = self.reader
         name: str | None = None
         if reader.accept("constraint") and not any(
@@ -66,12 +68,10 @@ class Clauses:
             self.skip_index_type()
             return self.key_parts(KeyKind.PRIMARY, PRIMARY)
         if reader.accept("foreign"):
-            reader.expect("key")
-            self._skip_element()
-            return True
+            return self._foreign_key()
         if reader.comes("check"):
             self._skip_element()
-            return False
+            return None
         kind = KeyKind.UNIQUE if reader.accept("unique") else KeyKind.PLAIN
         reader.accept_any("fulltext", "spatial")
         reader.accept_any(*KEYS)
@@ -79,6 +79,16 @@ class Clauses:
             name = reader.name()
         self.skip_index_type()
         return self.key_parts(kind, name)
+
+    def _foreign_key(self) -> AddForeignKey:
+        reader = self.reader
+        reader.expect("key")
+        if not reader.comes("("):
+            reader.name()
+        with reader.parentheses():
+            parts = reader.listed(self._key_part)
+        self._skip_element()
+        return AddForeignKey(tuple(column for column, _ in parts if column is not None))
 
     def skip_index_type(self) -> None:
         """Pass USING BTREE."""
@@ -116,11 +126,6 @@ class Clauses:
                 reader.skip_parentheses()
         reader.accept_any("asc", "desc")
         return column, is_whole
-
-    @staticmethod
-    def added(key: KeySpec) -> AddKey:
-        """Make the action that adds a key."""
-        return AddKey(key)
 
     def table_options(self) -> str | None:
         """Pass the options of CREATE TABLE to its end; give the character set they name."""

@@ -10,6 +10,7 @@
 
 from binlog.schema_alter import read_actions
 from binlog.schema_changes import (
+    AddForeignKey,
     AddKey,
     AlterDatabase,
     AlterTable,
@@ -28,7 +29,7 @@ from binlog.schema_changes import (
 from binlog.schema_clauses import Clauses
 from binlog.schema_columns import read_charset, read_collation
 from binlog.schema_reader import WordReader
-from binlog.schema_words import ANY_VERSION, REAL_AS_FLOAT, CannotFollow, cut_words
+from binlog.schema_words import ANY_VERSION, REAL_AS_FLOAT, CannotFollow, cut_words, first_word
 from binlog.tables import KeyKind
 
 # A statement longer than this is no DDL that anybody wrote by hand, or by a tool.
@@ -68,8 +69,7 @@ def read_statement(sql: str, *, sql_mode: int = 0, server_version: int = ANY_VER
 
     Raises CannotFollow.
     """
-    first = sql.lstrip()[:8].split(None, 1)
-    if first and first[0].isalpha() and first[0].lower() not in _DEFINING:
+    if first_word(sql, sql_mode=sql_mode, server_version=server_version) not in _DEFINING:
         return NoChange()
     if len(sql) > STATEMENT_CHARACTERS_MAX:
         raise CannotFollow(why=f"a statement of {len(sql):,} characters")
@@ -79,6 +79,28 @@ def read_statement(sql: str, *, sql_mode: int = 0, server_version: int = ANY_VER
     if not isinstance(change, NoChange) and not reader.is_at_end:
         raise reader.fail("expected the end of the statement")
     return change
+
+
+def named_tables(
+    sql: str, *, sql_mode: int = 0, server_version: int = ANY_VERSION
+) -> tuple[TableName, ...]:
+    """Give the tables a statement that cannot be followed is about.
+
+    Raises CannotFollow if not even they can be read: then it may be about any.
+    """
+    reader = WordReader(cut_words(sql, sql_mode=sql_mode, server_version=server_version))
+    verb = reader.accept_any("create", "alter", "drop", "rename")
+    if verb is None:
+        raise reader.fail("expected a statement whose tables it names")
+    reader.accept_any("online", "offline")
+    reader.accept_any("temporary", "ignore")
+    _expect_tables(reader)
+    _ = reader.accept("if", "not", "exists") or reader.accept("if", "exists")
+    if verb == "drop":
+        return reader.listed(reader.table_name)
+    if verb == "rename":
+        return tuple(name for pair in reader.listed(lambda: _renamed(reader)) for name in pair)
+    return (reader.table_name(),)
 
 
 def _read(reader: WordReader, clauses: Clauses) -> Change:
@@ -145,22 +167,24 @@ def _create_table(reader: WordReader, clauses: Clauses, *, is_temporary: bool) -
         return CreateTable(name, like=like, if_not_exists=if_not_exists, is_temporary=is_temporary)
     columns: list[ColumnSpec] = []
     keys: list[KeySpec] = []
-    has_foreign_keys = False
+    foreign_keys: list[AddForeignKey] = []
     if reader.comes("(") and not reader.comes("(", "select"):
         with reader.parentheses():
             for element in reader.listed(clauses.element):
                 if isinstance(element, ColumnSpec):
                     columns.append(element)
+                    if element.has_reference:
+                        foreign_keys.append(AddForeignKey((element.name,)))
                 elif isinstance(element, KeySpec):
                     keys.append(element)
-                else:
-                    has_foreign_keys |= element
+                elif element is not None:
+                    foreign_keys.append(element)
     charset = clauses.table_options()
     return CreateTable(
         name,
         tuple(columns),
         tuple(keys),
-        has_foreign_keys or any(column.has_reference for column in columns),
+        tuple(foreign_keys),
         charset,
         has_select=clauses.has_select or not columns,
         if_not_exists=if_not_exists,

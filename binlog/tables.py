@@ -96,8 +96,8 @@ class TableDefinition:
     # What new text columns get. None if nobody said, and then no text column may be added unsaid.
     charset: str | None = None
     plain_keys: tuple[Key, ...] = field(default=(), compare=False)
-    # A foreign key may bring a key of its own, whose name MySQL chooses.
-    has_foreign_keys: bool = field(default=False, compare=False)
+    # Columns of each foreign key: it may bring a plain key of its own, whose name MySQL chooses.
+    foreign_keys: tuple[tuple[str, ...], ...] = field(default=(), compare=False)
     # False if made of a TABLE_MAP's metadata, which does not know generated columns, nor other
     # unique keys than the primary one.
     is_complete: bool = True

@@ -195,7 +195,7 @@ def test_every_part_of_a_definition(mysql97: Server) -> None:
         charset="latin1",
     )
     assert [key.name for key in read.plain_keys] == ["k"]
-    assert read.has_foreign_keys
+    assert read.foreign_keys == (("f",),)
     assert read.column("B `C") is read.columns[1]
     assert read.column("nobody") is None
     assert [column.base_type for column in read.columns[:3]] == ["bigint", "varchar", "enum"]

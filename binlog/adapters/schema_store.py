@@ -1,0 +1,350 @@
+"""Keeps what is known of tables in one SQLite file, with the place it is known to.
+
+1. A transaction of the store holds the entries of some events and the place behind them: killed at
+   any moment, a follower goes on from a place at which the store is whole.
+2. Who writes holds the writer's lock, a file beside the store. It ends with its process, however
+   that ends. A follower holds it as long as it reads: nobody changes definitions under it.
+3. What `update` and `delete` replace is kept as a backup first, in the same transaction.
+4. Paths, SQL and nothing else: what an entry means is binlog/schema_history.py's business.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+from uuid import UUID
+
+from binlog.errors import BinlogError
+from binlog.schema_documents import as_text, entry_document, entry_of_document
+from binlog.schema_history import (
+    Catalogue,
+    Database,
+    Entry,
+    Place,
+    TableKey,
+    TemporaryTable,
+    definition_at,
+    entry_at,
+)
+from binlog.tables import TableDefinition
+
+_VERSION = 1
+_BUSY_SECONDS_MAX = 10.0
+_TABLES = """
+CREATE TABLE IF NOT EXISTS servers (
+    server TEXT PRIMARY KEY, file TEXT NOT NULL, position INTEGER NOT NULL,
+    created_at INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS entries (
+    id INTEGER PRIMARY KEY, server TEXT NOT NULL, schema_name TEXT NOT NULL,
+    table_name TEXT NOT NULL, number INTEGER NOT NULL, position INTEGER NOT NULL,
+    document TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS entries_of_table
+    ON entries (server, schema_name, table_name, number, position);
+CREATE TABLE IF NOT EXISTS databases (
+    server TEXT NOT NULL, name TEXT NOT NULL, charset TEXT, is_whole INTEGER NOT NULL,
+    PRIMARY KEY (server, name)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS temporary_tables (
+    server TEXT NOT NULL, server_id INTEGER NOT NULL, thread_id INTEGER NOT NULL,
+    schema_name TEXT NOT NULL, table_name TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS backups (
+    id INTEGER PRIMARY KEY, server TEXT NOT NULL, schema_name TEXT NOT NULL,
+    table_name TEXT NOT NULL, documents TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS staged (
+    server TEXT NOT NULL, schema_name TEXT NOT NULL, table_name TEXT NOT NULL,
+    document TEXT NOT NULL, PRIMARY KEY (server, schema_name, table_name)) WITHOUT ROWID;
+"""
+
+
+class StoreProblem(BinlogError):
+    """The store cannot be used: not ours, not readable, of a later version."""
+
+
+class StoreInUse(StoreProblem):
+    """Somebody else is writing: a follower, as a rule. `holder` says who."""
+
+    def __init__(self, *, store: str, holder: str) -> None:
+        super().__init__(
+            f"{store} is in use by {holder}; definitions are changed only while nobody follows"
+        )
+        self.store = store
+        self.holder = holder
+
+
+class NothingToRestore(StoreProblem):
+    """There is no backup of this table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """How far a server's logs have been followed. `created_at` is of the file: seconds, UTC."""
+
+    place: Place
+    created_at: int
+
+
+class SchemaStore:
+    """One open store. Close it, or use it in a `with`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(path, timeout=_BUSY_SECONDS_MAX, isolation_level=None)
+            self._prepare()
+        except (sqlite3.Error, OSError) as error:
+            raise StoreProblem(f"{path}: {error}") from error
+
+    def _prepare(self) -> None:
+        [[version]] = self._database.execute("PRAGMA user_version").fetchall()
+        if version not in (0, _VERSION):
+            raise StoreProblem(f"{self.path}: a store of version {version}, this is {_VERSION}")
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = FULL")
+        if version == 0:
+            self._database.executescript(_TABLES)
+            self._database.execute(f"PRAGMA user_version = {_VERSION}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    # ---- the lock
+
+    @contextmanager
+    def writing(self, who: str) -> Iterator[None]:
+        """Hold the writer's lock. Raises StoreInUse, at once, if somebody else does."""
+        beside = self.path.with_name(self.path.name + ".lock")
+        with beside.open("a+", encoding="utf-8") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                lock.seek(0)
+                holder = lock.read().strip() or "another process"
+                raise StoreInUse(store=str(self.path), holder=holder) from error
+            lock.truncate(0)
+            lock.write(f"{who}, process {os.getpid()}")
+            lock.flush()
+            try:
+                yield
+            finally:
+                lock.truncate(0)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+    # ---- reading
+
+    def servers(self) -> tuple[UUID, ...]:
+        """Give the servers anything is known of."""
+        rows = self._database.execute(
+            "SELECT server FROM servers UNION SELECT server FROM entries ORDER BY 1"
+        )
+        return tuple(UUID(row[0]) for row in rows)
+
+    def followed(self, server: UUID) -> Followed | None:
+        """Say how far a server has been followed; None if it never was."""
+        row = self._database.execute(
+            "SELECT file, position, created_at FROM servers WHERE server = ?", (str(server),)
+        ).fetchone()
+        return Followed(Place(row[0], row[1]), row[2]) if row else None
+
+    def tables(self, server: UUID) -> tuple[TableKey, ...]:
+        """Give the tables of a server that have entries."""
+        rows = self._database.execute(
+            "SELECT DISTINCT schema_name, table_name FROM entries WHERE server = ? ORDER BY 1, 2",
+            (str(server),),
+        )
+        return tuple(TableKey(*row) for row in rows)
+
+    def entries(self, server: UUID, key: TableKey) -> tuple[Entry, ...]:
+        """Give all entries of a table, in the order of their places."""
+        rows = self._database.execute(
+            "SELECT document FROM entries WHERE server = ? AND schema_name = ? AND table_name = ?"
+            " ORDER BY number, position, id",
+            (str(server), key.schema, key.table),
+        )
+        return tuple(entry_of_document(json.loads(row[0])) for row in rows)
+
+    def current(self, server: UUID, key: TableKey) -> Entry | None:
+        """Give the latest entry of a table."""
+        entries = self.entries(server, key)
+        return entries[-1] if entries else None
+
+    def entry_at(self, server: UUID, key: TableKey, place: Place) -> Entry | None:
+        """Give the entry that holds at a place."""
+        return entry_at(self.entries(server, key), place)
+
+    def definition_at(self, server: UUID, key: TableKey, place: Place) -> TableDefinition:
+        """Give the definition that holds at a place. Raises CannotFollow, which says why not."""
+        return definition_at(self.entries(server, key), key, place)
+
+    def catalogue(self, server: UUID) -> Catalogue:
+        """Give all that a tracker needs to go on."""
+        found = Catalogue()
+        for key in self.tables(server):
+            found.entries[key] = self.entries(server, key)[-1]
+        for name, charset, is_whole in self._database.execute(
+            "SELECT name, charset, is_whole FROM databases WHERE server = ?", (str(server),)
+        ):
+            found.databases[name] = Database(charset, bool(is_whole))
+        for server_id, thread_id, schema, table in self._database.execute(
+            "SELECT server_id, thread_id, schema_name, table_name FROM temporary_tables"
+            " WHERE server = ?",
+            (str(server),),
+        ):
+            found.temporary.add(TemporaryTable(server_id, thread_id, TableKey(schema, table)))
+        return found
+
+    # ---- following
+
+    def save(
+        self, server: UUID, entries: Iterable[Entry], catalogue: Catalogue, followed: Followed
+    ) -> None:
+        """Keep entries, and the place behind the events they come from, in one transaction."""
+        name = str(server)
+        with self._transaction():
+            for entry in entries:
+                self._insert(name, entry)
+            self._database.execute("DELETE FROM databases WHERE server = ?", (name,))
+            self._database.executemany(
+                "INSERT INTO databases VALUES (?, ?, ?, ?)",
+                [
+                    (name, database, each.charset, int(each.is_whole))
+                    for database, each in sorted(catalogue.databases.items())
+                ],
+            )
+            self._database.execute("DELETE FROM temporary_tables WHERE server = ?", (name,))
+            self._database.executemany(
+                "INSERT INTO temporary_tables VALUES (?, ?, ?, ?, ?)",
+                [
+                    (name, each.server_id, each.thread_id, each.key.schema, each.key.table)
+                    for each in catalogue.temporary
+                ],
+            )
+            self._database.execute(
+                "INSERT OR REPLACE INTO servers VALUES (?, ?, ?, ?)",
+                (name, followed.place.file, followed.place.position, followed.created_at),
+            )
+
+    def _insert(self, server: str, entry: Entry) -> None:
+        self._database.execute(
+            "INSERT INTO entries (server, schema_name, table_name, number, position, document)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                server,
+                entry.key.schema,
+                entry.key.table,
+                *entry.place.order,
+                as_text(entry_document(entry)),
+            ),
+        )
+
+    # ---- changes by hand
+
+    def stage(self, server: UUID, entry: Entry) -> None:
+        """Keep an entry aside; it is put in place when the logs are followed next."""
+        with self._transaction():
+            self._database.execute(
+                "INSERT OR REPLACE INTO staged VALUES (?, ?, ?, ?)",
+                (str(server), entry.key.schema, entry.key.table, as_text(entry_document(entry))),
+            )
+
+    def staged(self, server: UUID) -> tuple[Entry, ...]:
+        """Give the entries that wait."""
+        rows = self._database.execute(
+            "SELECT document FROM staged WHERE server = ? ORDER BY schema_name, table_name",
+            (str(server),),
+        )
+        return tuple(entry_of_document(json.loads(row[0])) for row in rows)
+
+    def put_staged(self, server: UUID) -> tuple[Entry, ...]:
+        """Put what waits in its place, and give it."""
+        waiting = self.staged(server)
+        for entry in waiting:
+            self.put(server, entry)
+        return waiting
+
+    def put(self, server: UUID, entry: Entry) -> None:
+        """Put an entry by hand: what the table had from its place on is backed up and replaced."""
+        with self._transaction():
+            self._back_up(server, entry.key)
+            self._database.execute(
+                "DELETE FROM entries WHERE server = ? AND schema_name = ? AND table_name = ?"
+                " AND (number, position) >= (?, ?)",
+                (str(server), entry.key.schema, entry.key.table, *entry.place.order),
+            )
+            self._insert(str(server), entry)
+            self._unstage(server, entry.key)
+
+    def delete(self, server: UUID, key: TableKey) -> int:
+        """Back up and delete every entry of a table; give how many there were."""
+        with self._transaction():
+            if self.entries(server, key):
+                self._back_up(server, key)
+            self._unstage(server, key)
+            return self._delete(server, key)
+
+    def restore(self, server: UUID, key: TableKey) -> tuple[Entry, ...]:
+        """Bring the latest backup back, in place of what there is. Raises NothingToRestore."""
+        with self._transaction():
+            row = self._database.execute(
+                "SELECT id, documents FROM backups WHERE server = ? AND schema_name = ?"
+                " AND table_name = ? ORDER BY id DESC LIMIT 1",
+                (str(server), key.schema, key.table),
+            ).fetchone()
+            if row is None:
+                raise NothingToRestore(f"there is no backup of {key}")
+            self._delete(server, key)
+            self._unstage(server, key)
+            entries = tuple(entry_of_document(each) for each in json.loads(row[1]))
+            for entry in entries:
+                self._insert(str(server), entry)
+            self._database.execute("DELETE FROM backups WHERE id = ?", (row[0],))
+            return entries
+
+    def backup_count(self, server: UUID, key: TableKey) -> int:
+        """Say how many backups of a table there are."""
+        [[count]] = self._database.execute(
+            "SELECT count(*) FROM backups WHERE server = ? AND schema_name = ? AND table_name = ?",
+            (str(server), key.schema, key.table),
+        ).fetchall()
+        return int(count)
+
+    def _back_up(self, server: UUID, key: TableKey) -> None:
+        documents = [entry_document(entry) for entry in self.entries(server, key)]
+        self._database.execute(
+            "INSERT INTO backups (server, schema_name, table_name, documents) VALUES (?, ?, ?, ?)",
+            (str(server), key.schema, key.table, json.dumps(documents, ensure_ascii=False)),
+        )
+
+    def _delete(self, server: UUID, key: TableKey) -> int:
+        return self._database.execute(
+            "DELETE FROM entries WHERE server = ? AND schema_name = ? AND table_name = ?",
+            (str(server), key.schema, key.table),
+        ).rowcount
+
+    def _unstage(self, server: UUID, key: TableKey) -> None:
+        self._database.execute(
+            "DELETE FROM staged WHERE server = ? AND schema_name = ? AND table_name = ?",
+            (str(server), key.schema, key.table),
+        )

@@ -1,0 +1,167 @@
+"""Does a definition fit the rows that a TABLE_MAP announces? Asked before any row is read.
+
+1. Number of columns, then for each its type with length and fraction, whether it may be NULL, and
+   under binlog_row_metadata=FULL its name. What fits may still be wrong in what is not logged.
+2. Types and their metadata: Field_…::do_save_field_metadata, sql/field.cc. Tables not rebuilt since
+   5.5 log the older temporal types, which fit too.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from binlog.events import TableMap
+from binlog.row_images import (
+    BIT,
+    BLOB,
+    DATETIME2,
+    DOUBLE,
+    ENUM,
+    FLOAT,
+    GEOMETRY,
+    JSON,
+    NEWDECIMAL,
+    SET,
+    STRING,
+    TIME2,
+    TIMESTAMP2,
+    VARCHAR,
+    VECTOR,
+)
+from binlog.schema_charsets import CHARACTER_BYTES_MAX
+from binlog.table_metadata import read_table_metadata, real_type
+from binlog.tables import Column, TableDefinition
+
+_INTEGER_TYPES = {"tinyint": 1, "smallint": 2, "int": 3, "bigint": 8, "mediumint": 9}
+_OLD_TEMPORAL = {7: TIMESTAMP2, 11: TIME2, 12: DATETIME2}
+_LENGTH_BYTES = {"tiny": 1, "medium": 3, "long": 4}
+_GEOMETRIES = frozenset(
+    {
+        *("geometry", "point", "linestring", "polygon", "multipoint", "multilinestring"),
+        *("multipolygon", "geomcollection"),
+    }
+)
+_ONE_BYTE_MEMBERS_MAX = 255
+
+
+def misfit(definition: TableDefinition, table: TableMap) -> str | None:
+    """Say why the rows are not of this definition; None if they can be.
+
+    Raises `MalformedBody` for optional metadata that does not fit the TABLE_MAP itself.
+    """
+    logged = len(table.column_types)
+    if logged != definition.column_count:
+        return (
+            f"Column count doesn't match value count: the definition has {definition.column_count}"
+            f" columns, the rows have {logged}"
+        )
+    metadata = read_table_metadata(table)
+    for at, column in enumerate(definition.columns):
+        found = (table.column_types[at], table.column_metadata[at])
+        if not _fits(column, *found):
+            return (
+                f"column {at + 1}, {column.name}, is {column.type_text}; logged is {_shown(*found)}"
+            )
+        facts = metadata.columns[at]
+        if facts.name is not None and facts.name.casefold() != column.name.casefold():
+            return f"column {at + 1} is {column.name}, and was logged as {facts.name}"
+        if facts.is_unsigned not in (None, column.is_unsigned) and column.base_type != "year":
+            sign = "unsigned" if facts.is_unsigned else "signed"
+            return f"column {at + 1}, {column.name}, is {column.type_text}; logged is {sign}"
+        if table.nullable and column.is_nullable != _bit(table.nullable, at):
+            may = "may" if _bit(table.nullable, at) else "may not"
+            return f"column {at + 1}, {column.name}, {may} be NULL in the log"
+    return None
+
+
+def _bit(bits: bytes, at: int) -> bool:
+    return bool(bits[at >> 3] >> (at & 7) & 1)
+
+
+def _shown(type_code: int, metadata: int) -> str:
+    return f"type {real_type(type_code, metadata)} with metadata {metadata}"
+
+
+def _fits(column: Column, type_code: int, metadata: int) -> bool:
+    expected_type, expected_metadata = _EXPECTED[column.base_type](column)
+    found = real_type(type_code, metadata)
+    if found in _OLD_TEMPORAL:
+        return _OLD_TEMPORAL[found] == expected_type and expected_metadata == 0
+    if found in (ENUM, SET):  # logged as STRING: the type, and the bytes of a value
+        return (found, metadata & 0xFF) == (expected_type, expected_metadata)
+    if found == STRING:
+        length = ((metadata >> 4 & 0x300) ^ 0x300) + (metadata & 0xFF)
+        return (STRING, length) == (expected_type, expected_metadata)
+    return (found, metadata) == (expected_type, expected_metadata)
+
+
+def _numbers(column: Column) -> tuple[int, ...]:
+    inside = column.type_text.partition("(")[2].partition(")")[0]
+    return tuple(map(int, inside.split(","))) if inside else ()
+
+
+def _bytes_per_character(column: Column) -> int:
+    return CHARACTER_BYTES_MAX[column.charset] if column.charset else 1
+
+
+def _fixed(type_code: int, metadata: int = 0) -> Callable[[Column], tuple[int, int]]:
+    return lambda _column: (type_code, metadata)
+
+
+def _sized(type_code: int) -> Callable[[Column], tuple[int, int]]:
+    return lambda column: (type_code, _numbers(column)[0] * _bytes_per_character(column))
+
+
+def _fraction(type_code: int) -> Callable[[Column], tuple[int, int]]:
+    return lambda column: (type_code, (*_numbers(column), 0)[0])
+
+
+def _decimal(column: Column) -> tuple[int, int]:
+    precision, scale = _numbers(column)
+    return NEWDECIMAL, precision << 8 | scale
+
+
+def _bit_field(column: Column) -> tuple[int, int]:
+    [bits] = _numbers(column)
+    return BIT, bits // 8 << 8 | bits % 8
+
+
+def _enum(column: Column) -> tuple[int, int]:
+    return ENUM, 1 if len(column.members) <= _ONE_BYTE_MEMBERS_MAX else 2
+
+
+def _set(column: Column) -> tuple[int, int]:
+    size = (len(column.members) + 7) // 8
+    return SET, size if size <= 4 else 8  # noqa: PLR2004 - get_set_pack_length, sql/field.h
+
+
+def _lengths() -> dict[str, Callable[[Column], tuple[int, int]]]:
+    sizes = {"": 2, **_LENGTH_BYTES}
+    return {
+        f"{prefix}{kind}": _fixed(BLOB, count)
+        for prefix, count in sizes.items()
+        for kind in ("text", "blob")
+    }
+
+
+_EXPECTED: Mapping[str, Callable[[Column], tuple[int, int]]] = MappingProxyType(
+    {
+        **{name: _fixed(code) for name, code in _INTEGER_TYPES.items()},
+        "decimal": _decimal,
+        "float": _fixed(FLOAT, 4),
+        "double": _fixed(DOUBLE, 8),
+        "bit": _bit_field,
+        "year": _fixed(13),
+        "date": _fixed(10),
+        "time": _fraction(TIME2),
+        "datetime": _fraction(DATETIME2),
+        "timestamp": _fraction(TIMESTAMP2),
+        **dict.fromkeys(("char", "binary"), _sized(STRING)),
+        **dict.fromkeys(("varchar", "varbinary"), _sized(VARCHAR)),
+        **_lengths(),
+        "enum": _enum,
+        "set": _set,
+        "json": _fixed(JSON, 4),
+        "vector": _fixed(VECTOR, 4),
+        **dict.fromkeys(_GEOMETRIES, _fixed(GEOMETRY, 4)),
+    }
+)

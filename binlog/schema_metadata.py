@@ -1,0 +1,147 @@
+"""Makes a definition of a TABLE_MAP that says everything: binlog_row_metadata=FULL (8.0.1).
+
+What is not logged even then: which columns are generated, keys other than the primary one, the
+character set of columns to come. Such a definition is not complete, and says so.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from binlog.charsets import decode_text
+from binlog.events import TableMap
+from binlog.row_images import (
+    BIT,
+    BLOB,
+    DATETIME2,
+    DOUBLE,
+    ENUM,
+    FLOAT,
+    GEOMETRY,
+    JSON,
+    NEWDECIMAL,
+    SET,
+    STRING,
+    TIME2,
+    TIMESTAMP2,
+    VAR_STRING,
+    VARCHAR,
+    VECTOR,
+)
+from binlog.schema_charsets import BINARY, CHARACTER_BYTES_MAX, CHARSET_OF_COLLATION
+from binlog.schema_words import CannotFollow
+from binlog.table_metadata import ColumnMetadata, read_table_metadata, real_type
+from binlog.tables import Column, TableDefinition
+
+# enum_field_types, include/field_types.h.
+_INTEGERS = {1: "tinyint", 2: "smallint", 3: "int", 8: "bigint", 9: "mediumint"}
+_PLAIN: Mapping[int, str] = MappingProxyType(
+    {10: "date", 13: "year", FLOAT: "float", DOUBLE: "double", JSON: "json"}
+)
+_TEMPORAL: Mapping[int, str] = MappingProxyType(
+    {
+        # As of tables not rebuilt since 5.5.
+        7: "timestamp",
+        11: "time",
+        12: "datetime",
+        TIMESTAMP2: "timestamp",
+        TIME2: "time",
+        DATETIME2: "datetime",
+    }
+)
+_SIZES = {1: "tiny", 2: "", 3: "medium", 4: "long"}
+# Field::geometry_type, sql/field.h.
+_GEOMETRIES = (
+    *("geometry", "point", "linestring", "polygon", "multipoint", "multilinestring"),
+    *("multipolygon", "geomcollection"),
+)
+_UNSIGNED = frozenset({*_INTEGERS, NEWDECIMAL, FLOAT, DOUBLE})
+
+
+def definition_from_table_map(table: TableMap) -> TableDefinition:
+    """Make the definition. Raises CannotFollow if something is not logged, MalformedBody."""
+    metadata = read_table_metadata(table)
+    if metadata.primary_key is None:
+        raise CannotFollow(
+            why="the log holds no names of columns (binlog_row_metadata is not FULL)"
+        )
+    columns = tuple(_column(each, at, table) for at, each in enumerate(metadata.columns))
+    return TableDefinition(
+        schema=table.schema,
+        table=table.table,
+        columns=columns,
+        primary_key=tuple(columns[part.column].name for part in metadata.primary_key),
+        is_complete=False,
+    )
+
+
+def _column(facts: ColumnMetadata, at: int, table: TableMap) -> Column:
+    assert facts.name is not None, "FULL logs names"
+    charset = _charset(facts)
+    kind = real_type(table.column_types[at], table.column_metadata[at])
+    members = _members(facts, charset) if kind in (ENUM, SET) else ()
+    is_unsigned = kind in _UNSIGNED and bool(facts.is_unsigned)
+    text = _type_text(kind, table.column_metadata[at], facts, charset, members)
+    is_text = charset is not None and (charset != BINARY or bool(members))
+    return Column(
+        name=facts.name,
+        type_text=text + (" unsigned" if is_unsigned else ""),
+        is_unsigned=is_unsigned,
+        charset=charset if is_text and kind != VECTOR else None,
+        members=members,
+        is_nullable=bool(table.nullable[at >> 3] >> (at & 7) & 1),
+        is_invisible=facts.is_visible is False,
+    )
+
+
+def _charset(facts: ColumnMetadata) -> str | None:
+    if facts.collation_id is None:
+        return None
+    charset = CHARSET_OF_COLLATION.get(facts.collation_id)
+    if charset is None:
+        raise CannotFollow(why=f"{facts.name} has the unknown collation {facts.collation_id}")
+    return charset
+
+
+def _members(facts: ColumnMetadata, charset: str | None) -> tuple[str, ...]:
+    texts = [decode_text(each, charset) for each in facts.members or ()]
+    if not texts or None in texts:
+        raise CannotFollow(why=f"{facts.name} has members that cannot be shown as text")
+    return tuple(text for text in texts if text is not None)
+
+
+def _type_text(
+    kind: int, metadata: int, facts: ColumnMetadata, charset: str | None, members: tuple[str, ...]
+) -> str:
+    if kind in _INTEGERS or kind in _PLAIN:
+        return _INTEGERS.get(kind) or _PLAIN[kind]
+    if kind in _TEMPORAL:
+        return f"{_TEMPORAL[kind]}({metadata})" if metadata else _TEMPORAL[kind]
+    if kind == NEWDECIMAL:
+        return f"decimal({metadata >> 8},{metadata & 0xFF})"
+    if kind == BIT:
+        return f"bit({(metadata >> 8) * 8 + (metadata & 0xFF)})"
+    if kind == GEOMETRY and facts.geometry_type is not None:
+        return _GEOMETRIES[facts.geometry_type]
+    if kind == VECTOR and facts.vector_dimensions is not None:
+        return f"vector({facts.vector_dimensions})"
+    if kind in (ENUM, SET):
+        quoted = ("'" + each.replace("\\", "\\\\").replace("'", "''") + "'" for each in members)
+        return f"{'enum' if kind == ENUM else 'set'}({','.join(quoted)})"
+    if charset is not None and kind in (BLOB, STRING, VARCHAR, VAR_STRING):
+        return _text_type(kind, metadata, charset)
+    raise CannotFollow(why=f"{facts.name} is logged as type {kind}, which is not enough")
+
+
+def _text_type(kind: int, metadata: int, charset: str) -> str:
+    is_binary = charset == BINARY
+    if kind == BLOB:
+        return _SIZES[metadata] + ("blob" if is_binary else "text")
+    length = metadata
+    if kind == STRING:
+        length = ((metadata >> 4 & 0x300) ^ 0x300) + (metadata & 0xFF)
+    name = (
+        ("binary" if is_binary else "char")
+        if kind == STRING
+        else ("varbinary" if is_binary else "varchar")
+    )
+    return f"{name}({length // CHARACTER_BYTES_MAX[charset]})"

@@ -1,0 +1,382 @@
+"""Follows a server's tables through its binary log, event by event.
+
+1. Events in, entries out: `take` answers with what has changed. It opens nothing and asks nobody.
+2. What a statement does is applied if every word of it is understood and all that it depends on is
+   known; otherwise its tables are unknown from there on, with the reason. A statement whose very
+   tables cannot be read makes every table unknown.
+3. Each TABLE_MAP is compared with the definition before its rows are read. A misfit makes the table
+   unknown at that event; a TABLE_MAP with full metadata makes an unknown table known.
+4. Payloads are given opened, their events in their places.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from binlog.bodies import version_tuple
+from binlog.charsets import decode_text
+from binlog.events import Event, FormatDescription, GtidLog, Query, TableMap
+from binlog.schema_apply import altered, definition_of
+from binlog.schema_changes import (
+    AlterDatabase,
+    AlterTable,
+    Change,
+    CreateDatabase,
+    CreateTable,
+    DropDatabase,
+    DropTables,
+    NoChange,
+    RenameTables,
+    RenameTo,
+    TableName,
+)
+from binlog.schema_charsets import CHARSET_OF_COLLATION
+from binlog.schema_check import misfit
+from binlog.schema_grammar import named_tables, read_statement
+from binlog.schema_history import (
+    STATEMENT_SHOWN_MAX,
+    Catalogue,
+    Database,
+    Entry,
+    Place,
+    Source,
+    State,
+    TableKey,
+    TemporaryTable,
+)
+from binlog.schema_metadata import definition_from_table_map
+from binlog.schema_types import Timestamps
+from binlog.schema_words import ANY_VERSION, CannotFollow
+from binlog.tables import TableDefinition
+
+_ER_BAD_TABLE_ERROR = 1051
+NEVER_SEEN = "nothing has been said of it since the log was followed"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What a log does not say of the server that wrote it."""
+
+    # Where the log does not say what a TIMESTAMP without NULL means (before 8.0).
+    timestamps: Timestamps = Timestamps.UNKNOWN
+    # lower_case_table_names: names mean the same in any letter case.
+    folds_names: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """One statement, and what it was said under."""
+
+    event: Event
+    query: Query
+    text: str
+    server_version: int
+    timestamps: Timestamps
+
+    @property
+    def sql_mode(self) -> int:
+        return self.query.sql_mode or 0
+
+
+class SchemaTracker:
+    """The tables of one server, at the place the last event taken stands at."""
+
+    def __init__(self, catalogue: Catalogue | None = None, *, facts: ServerFacts) -> None:
+        self.catalogue = catalogue or Catalogue()
+        self._facts = facts
+        self._gtid: str | None = None
+        self._version = ANY_VERSION
+        self._checked: dict[TableKey, tuple[TableDefinition, TableMap]] = {}
+        self._changes: list[Entry] = []
+
+    def take(self, event: Event) -> tuple[Entry, ...]:
+        """Take the next event; give the entries it makes, in order. Raises MalformedBody."""
+        self._changes = []
+        match event.body:
+            case FormatDescription() as description:
+                self._version = _version_number(description.server_version)
+            case GtidLog(gtid=gtid):
+                self._gtid = str(gtid) if gtid is not None else None
+            case Query() as query:
+                self._take_statement(event, query)
+            case TableMap() as table:
+                self._take_table_map(event, table)
+            case _:
+                pass
+        return tuple(self._changes)
+
+    def lose_all(self, place: Place, why: str) -> tuple[Entry, ...]:
+        """Make every table unknown: nobody can say what has happened before this place."""
+        self._changes = []
+        self._lose(self.catalogue.entries, place, why, statement="")
+        self.catalogue.databases.clear()
+        return tuple(self._changes)
+
+    def adopt(
+        self, key: TableKey, definition: TableDefinition, place: Place, source: Source
+    ) -> Entry:
+        """Take a definition that somebody else vouches for; it holds from `place` on."""
+        self._changes = []
+        self._note(key, place, source, definition=definition)
+        return self._changes[0]
+
+    # ---- statements
+
+    def _take_statement(self, event: Event, query: Query) -> None:
+        place = Place(event.file, event.start)
+        charset = CHARSET_OF_COLLATION.get(query.charset_client or 0, "utf8mb4")
+        text = decode_text(query.sql, charset)
+        broken = "" if text is not None else f"the statement is not in {charset}"
+        if text is None:  # its keywords can still be read, and the tables it is about
+            text = query.sql.decode("ascii", errors="backslashreplace")
+        said = _Said(event, query, text, self._version, self._timestamps(query))
+        try:
+            self._apply(_change_of(said, broken), said, place)
+        except CannotFollow as unclear:
+            self._lose_named(said, place, unclear.why)
+
+    def _timestamps(self, query: Query) -> Timestamps:
+        explicit = query.explicit_defaults_for_timestamp
+        if explicit is None:
+            return self._facts.timestamps
+        return Timestamps.NULLABLE if explicit else Timestamps.NOT_NULL
+
+    def _lose_named(self, said: _Said, place: Place, why: str) -> None:
+        try:
+            names = named_tables(
+                said.text, sql_mode=said.sql_mode, server_version=said.server_version
+            )
+        except CannotFollow:
+            self._lose(self.catalogue.entries, place, why, statement=said.text)
+            self.catalogue.databases.clear()
+            return
+        keys = [self._key(name, said.query) for name in names]
+        self._lose(
+            [key for key in keys if not self._is_temporary(key, said)], place, why, said.text
+        )
+
+    def _lose(self, keys: Iterable[TableKey], place: Place, why: str, statement: str) -> None:
+        for key in list(keys):
+            self._note(key, place, Source.STATEMENT, why=why, statement=statement)
+
+    def _apply(self, change: Change, said: _Said, place: Place) -> None:
+        match change:
+            case CreateTable():
+                self._create(change, said, place)
+            case AlterTable():
+                self._alter(change, said, place)
+            case DropTables():
+                self._drop(change, said, place)
+            case RenameTables(pairs=pairs):
+                for old, new in pairs:
+                    self._rename(
+                        self._key(old, said.query), self._key(new, said.query), said, place
+                    )
+            case CreateDatabase():
+                self._create_database(change, said)
+            case AlterDatabase(name=name, charset=charset):
+                self._alter_database(self._fold(name or said.query.schema), charset)
+            case DropDatabase(name=name):
+                self._drop_database(self._fold(name), said, place)
+            case NoChange():
+                pass
+
+    def _create(self, create: CreateTable, said: _Said, place: Place) -> None:
+        key = self._key(create.name, said.query)
+        if create.is_temporary:
+            self.catalogue.temporary.add(_temporary(key, said))
+            return
+        held = self.catalogue.entries.get(key)
+        if create.if_not_exists and not self._is_absent(key):
+            if held is None:
+                why = "CREATE TABLE IF NOT EXISTS, and nobody knows whether it existed"
+                self._note(key, place, Source.STATEMENT, why=why, statement=said.text)
+            return  # it existed: nothing was done
+        if create.like is not None:
+            definition = self._like(create.like, key, said)
+        else:
+            definition = definition_of(
+                replace(create, name=TableName(key.schema, key.table)),
+                schema=key.schema,
+                database_charset=self._database_charset(key.schema),
+                timestamps=said.timestamps,
+            )
+        self._note(key, place, Source.STATEMENT, definition=definition, statement=said.text)
+
+    def _like(self, name: TableName, key: TableKey, said: _Said) -> TableDefinition:
+        model = self._key(name, said.query)
+        held = self.catalogue.entries.get(model)
+        if held is None or held.definition is None or self._is_temporary(model, said):
+            raise CannotFollow(why=f"CREATE TABLE LIKE {model}, which is not known")
+        # Foreign keys are not copied (docs, "CREATE TABLE ... LIKE Statement").
+        return replace(held.definition, schema=key.schema, table=key.table, foreign_keys=())
+
+    def _alter(self, alter: AlterTable, said: _Said, place: Place) -> None:
+        key = self._key(alter.name, said.query)
+        if not alter.actions or self._is_temporary(key, said):
+            return
+        held = self.catalogue.entries.get(key)
+        renames = [action for action in alter.actions if isinstance(action, RenameTo)]
+        if len(renames) < len(alter.actions):
+            if held is None or held.state is State.ABSENT:
+                self._note(key, place, Source.STATEMENT, why=NEVER_SEEN, statement=said.text)
+            elif held.definition is not None:
+                self._note(
+                    key,
+                    place,
+                    Source.STATEMENT,
+                    definition=altered(
+                        held.definition,
+                        alter,
+                        database_charset=self._database_charset(key.schema),
+                        timestamps=said.timestamps,
+                    ),
+                    statement=said.text,
+                )
+        for action in renames:
+            self._rename(key, self._key(action.name, said.query), said, place)
+
+    def _rename(self, old: TableKey, new: TableKey, said: _Said, place: Place) -> None:
+        if self._is_temporary(old, said):
+            self.catalogue.temporary.remove(_temporary(old, said))
+            self.catalogue.temporary.add(_temporary(new, said))
+            return
+        held = self.catalogue.entries.get(old)
+        if held is None and self._is_absent(old):
+            return  # a view: every table of this database would be known
+        text = said.text
+        self._note(old, place, Source.STATEMENT, statement=text)
+        if held is None or held.definition is None:
+            why = held.why if held is not None and held.why else NEVER_SEEN
+            self._note(new, place, Source.STATEMENT, why=why, statement=text)
+            return
+        moved = replace(held.definition, schema=new.schema, table=new.table)
+        self._note(new, place, Source.STATEMENT, definition=moved, statement=text)
+
+    def _drop(self, drop: DropTables, said: _Said, place: Place) -> None:
+        for name in drop.names:
+            key = self._key(name, said.query)
+            if self._is_temporary(key, said):
+                self.catalogue.temporary.remove(_temporary(key, said))
+            elif not drop.is_temporary:
+                self._note(key, place, Source.STATEMENT, statement=said.text)
+
+    def _create_database(self, create: CreateDatabase, said: _Said) -> None:
+        name = self._fold(create.name)
+        if create.if_not_exists:
+            return  # if it existed, nothing was done; if not, nothing is lost but its default
+        server = CHARSET_OF_COLLATION.get(said.query.collation_server or 0)
+        self.catalogue.databases[name] = Database(create.charset or server, is_whole=True)
+
+    def _alter_database(self, name: str, charset: str | None) -> None:
+        held = self.catalogue.databases.get(name, Database(None, is_whole=False))
+        if charset is not None:
+            self.catalogue.databases[name] = replace(held, charset=charset)
+
+    def _drop_database(self, name: str, said: _Said, place: Place) -> None:
+        self.catalogue.databases.pop(name, None)
+        for key, held in list(self.catalogue.entries.items()):
+            if key.schema == name and held.state is not State.ABSENT:
+                self._note(key, place, Source.STATEMENT, statement=said.text)
+
+    # ---- rows
+
+    def _take_table_map(self, event: Event, table: TableMap) -> None:
+        key = TableKey(self._fold(table.schema), self._fold(table.table))
+        place = Place(event.file, event.start)
+        held = self.catalogue.entries.get(key)
+        if held is not None and held.definition is not None:
+            if self._is_checked(key, held.definition, table):
+                return
+            why = misfit(held.definition, table)
+            if why is None:
+                self._checked[key] = (held.definition, table)
+                return
+        else:
+            why = held.why if held is not None and held.why else NEVER_SEEN
+        try:
+            definition = definition_from_table_map(table)
+        except CannotFollow:
+            if held is None or held.state is not State.UNKNOWN:
+                self._note(key, place, Source.TABLE_MAP, why=why)
+            return
+        self._note(key, place, Source.TABLE_MAP, definition=definition)
+
+    def _is_checked(self, key: TableKey, definition: TableDefinition, table: TableMap) -> bool:
+        checked = self._checked.get(key)
+        return (
+            checked is not None
+            and checked[0] is definition
+            and replace(checked[1], table_id=table.table_id) == table
+        )
+
+    # ---- leaves
+
+    def _note(
+        self,
+        key: TableKey,
+        place: Place,
+        source: Source,
+        *,
+        definition: TableDefinition | None = None,
+        why: str = "",
+        statement: str = "",
+    ) -> None:
+        state = State.KNOWN if definition is not None else State.UNKNOWN if why else State.ABSENT
+        entry = Entry(
+            key=key,
+            place=place,
+            state=state,
+            source=source,
+            definition=definition,
+            why=why,
+            gtid=self._gtid,
+            statement=statement[:STATEMENT_SHOWN_MAX],
+        )
+        self.catalogue.entries[key] = entry
+        self._changes.append(entry)
+
+    def _key(self, name: TableName, query: Query) -> TableKey:
+        """Give the table a name means; without a schema it is in the session's current one."""
+        return TableKey(self._fold(name.schema or query.schema), self._fold(name.table))
+
+    def _fold(self, name: str) -> str:
+        return name.lower() if self._facts.folds_names else name
+
+    def _is_absent(self, key: TableKey) -> bool:
+        """Say whether there is certainly no such table."""
+        held = self.catalogue.entries.get(key)
+        if held is not None:
+            return held.state is State.ABSENT
+        database = self.catalogue.databases.get(key.schema)
+        return database is not None and database.is_whole
+
+    def _is_temporary(self, key: TableKey, said: _Said) -> bool:
+        return _temporary(key, said) in self.catalogue.temporary
+
+    def _database_charset(self, schema: str) -> str | None:
+        database = self.catalogue.databases.get(schema)
+        return database.charset if database is not None else None
+
+
+def _change_of(said: _Said, broken: str) -> Change:
+    """Read a statement. One that failed on its server may have been done by halves."""
+    change = read_statement(said.text, sql_mode=said.sql_mode, server_version=said.server_version)
+    error = said.query.error_code
+    if isinstance(change, NoChange):
+        return change
+    if broken:
+        raise CannotFollow(why=broken)
+    # DROP TABLE of which one was not there drops the others; none is there any more.
+    if error and not (error == _ER_BAD_TABLE_ERROR and isinstance(change, DropTables)):
+        raise CannotFollow(why=f"the statement ended with error {error} on its server")
+    return change
+
+
+def _temporary(key: TableKey, said: _Said) -> TemporaryTable:
+    return TemporaryTable(said.event.header.server_id, said.query.thread_id, key)
+
+
+def _version_number(text: str) -> int:
+    """Give 90704 for 9.7.4-log, as executable comments count."""
+    numbers = (*version_tuple(text)[:3], 0, 0, 0)[:3]
+    return numbers[0] * 10_000 + numbers[1] * 100 + numbers[2]

@@ -22,7 +22,9 @@ BENCHMARKS: Mapping[str, tuple[str, str]] = {
     "B1": ("benchmarks.algebra", "two_large_sets"),
     "B2": ("benchmarks.many_pairs", "many_small_pairs"),
     "B3": ("benchmarks.fleet_audit", "fleet_audit"),
+    "B5": ("benchmarks.stream", "ledger_of_a_stream"),
     "B6": ("benchmarks.pair", "audit_of_a_pair"),
+    "B8": ("benchmarks.locate", "one_gtid"),
 }
 
 _HEAD = """\

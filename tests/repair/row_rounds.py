@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from typing import Any
+
+import pymysql
+from pymysql.cursors import Cursor
 
 from binlog.adapters.files import FileLogs
 from binlog.adapters.row_decoder import RowDecoder
@@ -22,16 +27,41 @@ SESSION = (
 )
 
 
+@contextmanager
+def session(server: Server) -> Iterator[Cursor]:
+    """Open a session without TLS, whose context alone takes longer than most of what is asked."""
+    connection = pymysql.connect(
+        host=server.host, port=server.port, user="root", ssl_disabled=True, autocommit=True
+    )
+    with closing(connection), connection.cursor() as cursor:
+        yield cursor
+
+
+def execute(server: Server, *statements: str) -> None:
+    with session(server) as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+
+
+def query(server: Server, sql: str) -> list[tuple[Any, ...]]:
+    with session(server) as cursor:
+        cursor.execute(sql)
+        return list(cursor.fetchall())
+
+
 def executed(server: Server) -> GtidSet:
-    return GtidSet.parse(server.value("@@GLOBAL.gtid_executed"))
+    [[text]] = query(server, "SELECT @@GLOBAL.gtid_executed")
+    return GtidSet.parse(text)
 
 
 def definitions(server: Server, schema: str) -> dict[str, TableDefinition]:
-    tables = [str(row[0]) for row in server.query(f"SHOW TABLES IN `{schema}`")]
     found = {}
-    for table in tables:
-        create = server.query(f"SHOW CREATE TABLE `{schema}`.`{table}`")[0][1]
-        found[table] = definition_from_create(create, schema=schema)
+    with session(server) as cursor:
+        cursor.execute(f"SHOW FULL TABLES IN `{schema}` WHERE table_type = 'BASE TABLE'")
+        for table, _type in cursor.fetchall():
+            cursor.execute(f"SHOW CREATE TABLE `{schema}`.`{table}`")
+            [(_name, create)] = cursor.fetchall()
+            found[table] = definition_from_create(create, schema=schema)
     return found
 
 
@@ -41,7 +71,7 @@ def replayed(
     direction: Direction,
     known: dict[str, TableDefinition] | None = None,
 ) -> list[Replayed]:
-    names = [str(row[0]) for row in server.query("SHOW BINARY LOGS")]
+    names = [str(row[0]) for row in query(server, "SHOW BINARY LOGS")]
     read = RowDecoder()
     write = redo if direction is Direction.REDO else undo
     return [
@@ -72,7 +102,7 @@ def checksums(server: Server, schema: str) -> dict[str, object]:
             else f"HEX(`{column.name}`)"
             for column in definition.columns
         )
-        with server.connect() as connection, connection.cursor() as cursor:
+        with session(server) as cursor:
             for statement in SESSION:
                 cursor.execute(statement)
             cursor.execute(f"CHECKSUM TABLE {name}")
@@ -92,7 +122,7 @@ def copy_schema(server: Server, source: str, target: str) -> None:
             f"CREATE TABLE `{target}`.`{table}` LIKE `{source}`.`{table}`",
             f"INSERT INTO `{target}`.`{table}` ({names}) SELECT {names} FROM `{source}`.`{table}`",
         ]
-    server.execute(*SESSION, *statements)
+    execute(server, *SESSION, *statements)
 
 
 def put_back(server: Server, source: str, target: str) -> None:
@@ -104,7 +134,7 @@ def put_back(server: Server, source: str, target: str) -> None:
             f"DELETE FROM `{target}`.`{table}`",
             f"INSERT INTO `{target}`.`{table}` ({names}) SELECT {names} FROM `{source}`.`{table}`",
         ]
-    server.execute(*SESSION, *statements)
+    execute(server, *SESSION, *statements)
 
 
 @dataclass

@@ -55,8 +55,8 @@ def ledger_of_a_stream(options: Options) -> Section:
         "the ledger of a live server, over loopback",
         tuple(lines),
         (
-            f"Ours ran in one process, whose memory never was above {memory} MiB. mysqlbinlog"
-            " writes what it copies to a file. Neither uses TLS.",
+            f"Ours ran in one process, whose memory never was above {memory} MiB.",
+            "mysqlbinlog writes what it copies to a file. Neither uses TLS.",
         ),
     )
 

@@ -74,6 +74,44 @@ def definition_from_table_map(table: TableMap) -> TableDefinition:
     )
 
 
+def shown_columns(table: TableMap) -> tuple[tuple[str, str], ...]:
+    """Give name and type of each column as far as they are logged; a name that is not is @1, @2.
+
+    Raises MalformedBody.
+    """
+    metadata = read_table_metadata(table)
+    return tuple(
+        (facts.name or f"@{at + 1}", _shown_type(facts, at, table))
+        for at, facts in enumerate(metadata.columns)
+    )
+
+
+def _shown_type(facts: ColumnMetadata, at: int, table: TableMap) -> str:
+    kind = real_type(table.column_types[at], table.column_metadata[at])
+    try:
+        charset = _charset(facts)
+        members = _members(facts, charset) if kind in (ENUM, SET) else ()
+        text = _type_text(kind, table.column_metadata[at], facts, charset, members)
+    except CannotFollow:
+        return _VAGUE.get(kind, f"type {kind}")
+    return text + (" unsigned" if kind in _UNSIGNED and facts.is_unsigned else "")
+
+
+# What can be said of a type whose character set or members are not logged.
+_VAGUE: Mapping[int, str] = MappingProxyType(
+    {
+        BLOB: "text or blob",
+        STRING: "char or binary",
+        VARCHAR: "varchar or varbinary",
+        VAR_STRING: "varchar or varbinary",
+        ENUM: "enum",
+        SET: "set",
+        GEOMETRY: "geometry",
+        VECTOR: "vector",
+    }
+)
+
+
 def _column(facts: ColumnMetadata, at: int, table: TableMap) -> Column:
     assert facts.name is not None, "FULL logs names"
     charset = _charset(facts)

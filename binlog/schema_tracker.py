@@ -111,13 +111,12 @@ class SchemaTracker:
         self.catalogue.databases.clear()
         return tuple(self._changes)
 
-    def adopt(
-        self, key: TableKey, definition: TableDefinition, place: Place, source: Source
-    ) -> Entry:
-        """Take a definition that somebody else vouches for; it holds from `place` on."""
-        self._changes = []
-        self._note(key, place, source, definition=definition)
-        return self._changes[0]
+    def adopt(self, entry: Entry, definition: TableDefinition, source: Source) -> Entry:
+        """Take a definition somebody vouches for, in place of the entry that lacks it."""
+        assert self.catalogue.entries.get(entry.key) is entry, "nothing has changed since"
+        known = replace(entry, state=State.KNOWN, source=source, definition=definition, why="")
+        self.catalogue.entries[entry.key] = known
+        return known
 
     # ---- statements
 

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -110,7 +110,9 @@ def _chunks(path: Path, position: int) -> Iterator[bytes]:
             yield chunk
 
 
-def server_events(connect: Connect, start: Place, *, timeout_seconds_max: float) -> Iterator[Event]:
+def server_events(
+    connect: Connect, start: Place, *, timeout_seconds_max: float
+) -> Generator[Event, None, None]:
     """Give the events of a live server from a place to the end of its log."""
     bounds = Bounds.start(timeout_seconds_max=timeout_seconds_max, bytes_max=_STREAM_BYTES_MAX)
     wish = FromPlace(start.file, max(start.position, FIRST_POSITION))

@@ -90,10 +90,17 @@ class Followed:
 
 
 class SchemaStore:
-    """One open store. Close it, or use it in a `with`."""
+    """One open store. Close it, or use it in a `with`.
 
-    def __init__(self, path: Path) -> None:
+    Raises StoreProblem if it cannot be opened, or is not there and may not be made.
+    """
+
+    def __init__(self, path: Path, *, may_be_new: bool = True) -> None:
         self.path = path
+        if not may_be_new and not path.exists():
+            raise StoreProblem(
+                f"{path} is not there: nothing is tracked yet; begin with: binlog schema follow"
+            )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(path, timeout=_BUSY_SECONDS_MAX, isolation_level=None)

@@ -1,0 +1,377 @@
+"""`gtid-audit binlog schema`: the tracked definitions behind the reading of rows.
+
+1. `follow` reads logs into the store; the others look at it, or change it by hand. Nobody changes
+   it while somebody follows: the store's lock says so, and the status is 64.
+2. What is changed by hand is backed up first, and `update --restore` brings it back.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gtid_audit import exits
+from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
+from gtid_audit.commands.quick import QuickCommand
+from gtid_audit.exits import UsageProblem
+from gtid_audit.log_operands import (
+    SECONDS_DEFAULT,
+    LogServer,
+    one_source,
+    read_log_operand,
+    read_log_operands,
+    said_if_unread,
+)
+from gtid_audit.output import write_json, write_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from binlog.adapters.schema_store import SchemaStore
+    from binlog.schema_history import Entry, Place, TableKey
+    from gtid_audit.schema_servers import ServerTables
+
+Store = Annotated[
+    str | None,
+    typer.Option("--store", metavar="FILE", help="Where definitions are kept."),
+]
+Server = Annotated[
+    str | None,
+    typer.Option("--server", metavar="UUID", help="Of which server, if the store holds several."),
+]
+TableName = Annotated[str, typer.Argument(metavar="TABLE", help="schema.table")]
+Sources = Annotated[
+    list[str],
+    typer.Argument(metavar="SOURCE...", help="Log files, a directory, a glob; or a server's DSN."),
+]
+
+
+def commands(settings: dict[str, Any]) -> typer.Typer:
+    """Make the family."""
+    family = typer.Typer(no_args_is_help=False, **settings)
+    family.callback()(_schema)
+    for command in (follow, list_, update, delete, compare):
+        family.command(command.__name__.rstrip("_"), cls=QuickCommand)(command)
+    return family
+
+
+def _schema() -> None:
+    """Follow, list, compare, update and delete the tracked definitions of tables."""
+
+
+def follow(
+    sources: Sources,
+    *,
+    store: Store = None,
+    server: Server = None,
+    skip_gap: Annotated[
+        bool,
+        typer.Option(
+            "--skip-gap", help="Go on behind logs that are missing; all is unknown there."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+    ask_password: AskPassword = False,
+    timeout: ServerSeconds = None,
+) -> int:
+    """Follow logs into the store, from where it stands to their end.
+
+    Exit status: 0 every table is known; 3 some are not, or something could not be read.
+    """
+    source = one_source(read_log_operands(sources, ask=ask_password))
+    seconds = seconds_of(timeout) or SECONDS_DEFAULT
+    if isinstance(source, LogServer) and server is not None:
+        raise UsageProblem("--server is for files; a server says who it is")
+
+    def work() -> int:
+        from gtid_audit import schema_following, schema_operands, schema_text
+
+        with _opened(store, may_be_new=True) as opened:
+            if isinstance(source, LogServer):
+                tables = _tables_of(source, seconds)
+                done = schema_following.follow_server(opened, tables, skips_gap=skip_gap)
+            else:
+                schema_operands.check_names(source)
+                uuid = schema_operands.server_of_files(source, server)
+                done = schema_following.follow_files(opened, uuid, source, skips_gap=skip_gap)
+        if as_json:
+            write_json(schema_text.follow_document(done))
+        else:
+            schema_text.show_follow(done)
+        return _UNKNOWN if done.unknown else exits.OK
+
+    return _run(work)
+
+
+def list_(
+    tables: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TABLE...]", help="schema.table: shows their columns."),
+    ] = None,
+    *,
+    store: Store = None,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show the tables that are tracked, or the definitions of some."""
+
+    def work() -> int:
+        from binlog.schema_history import State
+        from gtid_audit import schema_operands, schema_text
+
+        with _opened(store) as opened:
+            uuid = schema_operands.server_in(opened, server)
+            keys = [schema_operands.table_of(text) for text in tables or ()]
+            found = [_current(opened, uuid, key) for key in keys or opened.tables(uuid)]
+            if not keys:
+                found = [entry for entry in found if entry.state is not State.ABSENT]
+            staged = [e for e in opened.staged(uuid) if not keys or e.key in keys]
+            document = schema_text.listing_document(opened, uuid, found, staged)
+        if as_json:
+            write_json(document)
+        else:
+            schema_text.show_listing(document, found, is_detailed=bool(keys))
+        return exits.OK
+
+    return _run(work)
+
+
+def update(
+    table: TableName,
+    *,
+    from_file: Annotated[
+        str | None,
+        typer.Option("--from-file", metavar="FILE", help="With the text of SHOW CREATE TABLE."),
+    ] = None,
+    from_source: Annotated[
+        str | None, typer.Option("--from-source", metavar="DSN", help="As it is there now.")
+    ] = None,
+    from_target: Annotated[
+        str | None,
+        typer.Option("--from-target", metavar="DSN", help="As it is on the replica now."),
+    ] = None,
+    restore: Annotated[
+        bool, typer.Option("--restore", help="Bring back what the last change replaced.")
+    ] = False,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="FILE:POS", help="Since when; else since its last change."),
+    ] = None,
+    flush: Annotated[
+        bool,
+        typer.Option("--flush/--no-flush", help="Write it now, or when logs are followed next."),
+    ] = True,
+    store: Store = None,
+    server: Server = None,
+    as_json: AsJson = False,
+    ask_password: AskPassword = False,
+    timeout: ServerSeconds = None,
+) -> int:
+    """Set the tracked definition of a table; what it replaces is backed up."""
+    ways = [way for way in (from_file, from_source, from_target) if way is not None]
+    if len(ways) + restore != 1:
+        raise UsageProblem(
+            "give one of --from-file FILE, --from-source DSN, --from-target DSN, --restore"
+        )
+    if restore and (at is not None or not flush):
+        raise UsageProblem("--restore brings back the old places too: without --at and --no-flush")
+    seconds = seconds_of(timeout) or SECONDS_DEFAULT
+    dsn = from_source or from_target
+    live = _server(dsn, seconds, ask=ask_password) if dsn is not None else None
+
+    def work() -> int:
+        from gtid_audit import schema_operands, schema_text
+
+        key = schema_operands.table_of(table)
+        with _opened(store) as opened, opened.writing("gtid-audit binlog schema update"):
+            uuid = schema_operands.server_in(opened, server)
+            if restore:
+                entries: tuple[Entry, ...] = opened.restore(uuid, key)
+            else:
+                since = schema_operands.expect_place(at) if at else _since(opened, uuid, key)
+                entry = _by_hand(key, since, from_file=from_file, live=live)
+                entries = (entry,)
+                (opened.put if flush else opened.stage)(uuid, entry)
+        what = "restored" if restore else "updated" if flush else "staged"
+        if as_json:
+            write_json(schema_text.change_document(what, uuid, entries))
+        else:
+            since_text = f", since {entries[-1].place}" if entries else ""
+            write_line(f"{what}: {key}{since_text}")
+        return exits.OK
+
+    return _run(work)
+
+
+def delete(
+    tables: Annotated[list[str], typer.Argument(metavar="TABLE...", help="schema.table")],
+    *,
+    store: Store = None,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> int:
+    """Forget tables. They are backed up: `update TABLE --restore` brings one back."""
+
+    def work() -> int:
+        from gtid_audit import schema_operands, schema_text
+
+        keys = [schema_operands.table_of(text) for text in tables]
+        with _opened(store) as opened, opened.writing("gtid-audit binlog schema delete"):
+            uuid = schema_operands.server_in(opened, server)
+            entries = [_current(opened, uuid, key) for key in keys]
+            for key in keys:
+                opened.delete(uuid, key)
+        if as_json:
+            write_json(schema_text.change_document("deleted", uuid, entries))
+        else:
+            for key in keys:
+                write_line(f"deleted: {key}")
+        return exits.OK
+
+    return _run(work)
+
+
+def compare(
+    table: TableName,
+    *,
+    source: Annotated[
+        str | None, typer.Option("--source", metavar="DSN", help="Whose log is tracked.")
+    ] = None,
+    replica: Annotated[
+        str | None, typer.Option("--replica", metavar="DSN", help="Where it is applied.")
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="FILE:POS|GTID", help="A transaction with rows of it."),
+    ] = None,
+    store: Store = None,
+    server: Server = None,
+    as_json: AsJson = False,
+    ask_password: AskPassword = False,
+    timeout: ServerSeconds = None,
+) -> int:
+    """Show four definitions side by side: source now, at an event, tracked, replica now.
+
+    Exit status: 0 they agree; 1 they differ; 2 what is tracked does not fit the event; 3 not all
+    could be found out.
+    """
+    if at is not None and source is None:
+        raise UsageProblem("--at needs --source: the event is read from its log")
+    seconds = seconds_of(timeout) or SECONDS_DEFAULT
+    live = _server(source, seconds, ask=ask_password) if source is not None else None
+    other = _server(replica, seconds, ask=ask_password) if replica is not None else None
+
+    def work() -> int:
+        from gtid_audit import schema_comparing, schema_operands, schema_text
+
+        key = schema_operands.table_of(table)
+        logged = None
+        if at is not None and live is not None:
+            place_or_gtid = schema_operands.place_or_gtid(at)
+            logged = schema_comparing.find_event(live, key, at=place_or_gtid)
+        with _opened(store) as opened:
+            known_as = str(live.uuid_and_facts()[0]) if live is not None else None
+            uuid = schema_operands.server_in(opened, server or known_as)
+            tracked = opened.current(uuid, key)
+            if logged is not None:
+                tracked = opened.entry_at(uuid, key, logged.place)
+        comparison = schema_comparing.compare(
+            key,
+            source=schema_comparing.server_view(schema_comparing.SOURCE, live, key),
+            logged=logged,
+            tracked=tracked,
+            replica=schema_comparing.server_view(schema_comparing.REPLICA, other, key),
+            at=at,
+        )
+        if as_json:
+            write_json(schema_text.comparison_document(comparison))
+        else:
+            schema_text.show_comparison(comparison)
+        return exits.status_of(comparison.verdict)
+
+    return _run(work)
+
+
+_UNKNOWN = 3
+
+
+def _run(work: "Callable[[], int]") -> int:
+    """Do it; a store that is in use, or lacks what was asked for, is wrong usage."""
+    from binlog.adapters.schema_store import StoreProblem
+    from binlog.schema_words import CannotFollow
+
+    try:
+        return said_if_unread(_raising(work, StoreProblem, CannotFollow))
+    except _Refused as refused:
+        raise UsageProblem(str(refused)) from refused
+
+
+class _Refused(Exception):
+    """What was asked for cannot be done with this store, or this text."""
+
+
+def _raising(work: "Callable[[], int]", *kinds: type[Exception]) -> "Callable[[], int]":
+    def guarded() -> int:
+        try:
+            return work()
+        except kinds as problem:
+            raise _Refused(str(problem)) from problem
+
+    return guarded
+
+
+def _opened(store: str | None, *, may_be_new: bool = False) -> "SchemaStore":
+    from binlog.adapters.schema_store import SchemaStore
+    from gtid_audit.schema_operands import store_path
+
+    return SchemaStore(store_path(store), may_be_new=may_be_new)
+
+
+def _tables_of(server: LogServer, seconds: float) -> "ServerTables":
+    from gtid_audit.schema_servers import ServerTables
+
+    return ServerTables(server.connector(seconds_max=seconds), seconds)
+
+
+def _server(dsn: str, seconds: float, *, ask: bool) -> "ServerTables":
+    operand = read_log_operand(dsn, ask=ask)
+    if not isinstance(operand, LogServer):
+        raise UsageProblem("expected mysql://user@host:port/")
+    return _tables_of(operand, seconds)
+
+
+def _current(store: "SchemaStore", server: Any, key: "TableKey") -> "Entry":  # noqa: ANN401 - a UUID
+    entry = store.current(server, key)
+    if entry is None:
+        raise UsageProblem(f"{key} is not tracked")
+    return entry
+
+
+def _since(store: "SchemaStore", server: Any, key: "TableKey") -> "Place":  # noqa: ANN401 - a UUID
+    """Give the place of a table's last change, or the place the logs are followed to."""
+    entry = store.current(server, key)
+    if entry is not None:
+        return entry.place
+    followed = store.followed(server)
+    if followed is None:
+        raise UsageProblem(f"{key} was never seen: say since when it holds, by --at FILE:POS")
+    return followed.place
+
+
+def _by_hand(
+    key: "TableKey", since: "Place", *, from_file: str | None, live: "ServerTables | None"
+) -> "Entry":
+    from dataclasses import replace
+
+    from binlog.schema_history import Entry, Source, State
+    from binlog.tables import definition_from_create
+    from gtid_audit.schema_operands import text_of
+
+    if live is not None:
+        definition = live.definition(key)
+    else:
+        assert from_file is not None, "one of the two was given"
+        definition = definition_from_create(text_of(from_file), schema=key.schema)
+    if definition is None:
+        raise UsageProblem(f"there is no table {key} on that server")
+    named = replace(definition, schema=key.schema, table=key.table)
+    return Entry(key, since, State.KNOWN, Source.HAND, named)

@@ -1,0 +1,151 @@
+"""Runs a follower: over files or a live server, to the end of the log; asks for what is lacking.
+
+What a server says of a table now holds since the table became unknown, if its log, read once more
+after the question, says nothing new of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from binlog.adapters.files import read_events
+from binlog.adapters.schema_follow import (
+    Follower,
+    FollowReport,
+    LogGap,
+    file_events,
+    server_events,
+    starting_place,
+)
+from binlog.adapters.schema_store import Followed, SchemaStore
+from binlog.events import Event, FormatDescription
+from binlog.schema_history import Entry, Place, Source, State, TableKey
+from binlog.schema_tracker import SchemaTracker, ServerFacts
+from binlog.schema_words import CannotFollow
+from binlog.tables import TableDefinition
+from gtid_audit.schema_servers import ServerTables
+
+
+@dataclass(frozen=True, slots=True)
+class Followers:
+    """What one `binlog schema follow` has done."""
+
+    server: UUID
+    report: FollowReport
+    staged: tuple[Entry, ...]
+    asked: tuple[Entry, ...]
+    unknown: tuple[Entry, ...]
+
+
+def created_at_of(path: Path) -> int:
+    """Give the time of a file's first event."""
+    return next(
+        event.header.timestamp_seconds
+        for event in read_events(path)
+        if isinstance(event.body, FormatDescription)
+    )
+
+
+def follow_files(
+    store: SchemaStore, server: UUID, paths: tuple[Path, ...], *, skips_gap: bool
+) -> Followers:
+    """Follow files. Raises LogGap, CorruptBinlog, StoreInUse; what was sound before is kept."""
+    by_name = {path.name: path for path in paths}
+    ordered = sorted(paths, key=lambda path: Place(path.name, 0).order)
+    names = [path.name for path in ordered]
+    with store.writing("gtid-audit binlog schema follow"):
+        staged = store.put_staged(server)
+        begin = _Beginning(store, server, ServerFacts(), skips_gap=skips_gap)
+        start = begin.start(names, lambda name: created_at_of(by_name[name]))
+        events = file_events(ordered[names.index(start.file) :], start)
+        report = begin.follower().follow(events, start)
+        return Followers(server, report, staged, (), _unknown(begin.tracker))
+
+
+def follow_server(store: SchemaStore, source: ServerTables, *, skips_gap: bool) -> Followers:
+    """Follow a live server to the end of its log. Raises LogGap, DumpRefused, StoreInUse."""
+    server, facts = source.uuid_and_facts()
+    with store.writing("gtid-audit binlog schema follow"):
+        staged = store.put_staged(server)
+        begin = _Beginning(store, server, facts, skips_gap=skips_gap)
+        start = begin.start(source.log_names(), source.created_at)
+        follower = begin.follower()
+
+        def events(place: Place) -> Iterator[Event]:
+            return server_events(source.connect, place, timeout_seconds_max=source.seconds_max)
+
+        report = follower.follow(events(start), start)
+        asked = _ask(source, begin.tracker)
+        after = follower.follow(events(report.ended_at), report.ended_at)
+        adopted = tuple(_adopt(begin.tracker, asked))
+        follower.adopted(adopted, after.ended_at)
+        whole = FollowReport(
+            start,
+            after.ended_at,
+            report.event_count + after.event_count,
+            report.entry_count + after.entry_count,
+        )
+        return Followers(server, whole, staged, adopted, _unknown(begin.tracker))
+
+
+class _Beginning:
+    """Where a follower begins, and with what."""
+
+    def __init__(
+        self, store: SchemaStore, server: UUID, facts: ServerFacts, *, skips_gap: bool
+    ) -> None:
+        self._store = store
+        self._server = server
+        self._skips_gap = skips_gap
+        self._followed = store.followed(server)
+        self.tracker = SchemaTracker(store.catalogue(server), facts=facts)
+
+    def start(self, names: Iterable[str], created_at: Callable[[str], int]) -> Place:
+        names = tuple(names)
+        try:
+            return starting_place(self._followed, names, created_at=created_at)
+        except LogGap as gap:
+            if not self._skips_gap:
+                raise
+            start = Place(names[0], 0)
+            lost = self.tracker.lose_all(start, f"logs before it were not read: {gap}")
+            begun = Followed(start, created_at(names[0]))
+            self._store.save(self._server, lost, self.tracker.catalogue, begun)
+            self._followed = begun
+            return start
+
+    def follower(self) -> Follower:
+        created_at = self._followed.created_at if self._followed else 0
+        return Follower(self._store, self._server, self.tracker, created_at=created_at)
+
+
+def _ask(
+    source: ServerTables, tracker: SchemaTracker
+) -> dict[TableKey, tuple[Entry, TableDefinition]]:
+    """Ask the server for every table that is not known."""
+    found = {}
+    for entry in _unknown(tracker):
+        try:
+            definition = source.definition(entry.key)
+        except CannotFollow:
+            continue  # what the server says cannot be read: the table stays unknown
+        if definition is not None:
+            found[entry.key] = (entry, definition)
+    return found
+
+
+def _adopt(
+    tracker: SchemaTracker, asked: dict[TableKey, tuple[Entry, TableDefinition]]
+) -> Iterator[Entry]:
+    for key, (entry, definition) in asked.items():
+        if tracker.catalogue.entries.get(key) is entry:
+            yield tracker.adopt(entry, definition, Source.SERVER)
+
+
+def _unknown(tracker: SchemaTracker) -> tuple[Entry, ...]:
+    entries = tracker.catalogue.entries.values()
+    unknown = [entry for entry in entries if entry.state is State.UNKNOWN]
+    return tuple(sorted(unknown, key=lambda entry: (entry.key.schema, entry.key.table)))

@@ -1,0 +1,80 @@
+"""What servers say of tables: SHOW CREATE TABLE, and the settings a log does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from binlog.adapters.schema_follow import server_events
+from binlog.events import FormatDescription
+from binlog.schema_history import Place, TableKey
+from binlog.schema_tracker import ServerFacts
+from binlog.schema_types import Timestamps
+from binlog.tables import TableDefinition, definition_from_create
+from topology.quoting import quote_identifier
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+ER_NO_SUCH_TABLE, ER_BAD_DB = 1146, 1049
+_FACTS = (
+    "SELECT @@GLOBAL.server_uuid AS server_uuid, @@GLOBAL.lower_case_table_names AS folding,"
+    " @@GLOBAL.explicit_defaults_for_timestamp AS explicit"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTables:
+    """One live server. Each question takes its own connection."""
+
+    connect: Callable[[], Connection[Any]]
+    seconds_max: float
+
+    def uuid_and_facts(self) -> tuple[UUID, ServerFacts]:
+        """Read who it is, and the settings that names and TIMESTAMPs depend on."""
+        [row] = self._rows(_FACTS)
+        timestamps = Timestamps.NULLABLE if int(row["explicit"]) else Timestamps.NOT_NULL
+        return UUID(str(row["server_uuid"])), ServerFacts(timestamps, int(row["folding"]) != 0)
+
+    def log_names(self) -> tuple[str, ...]:
+        """Give the names of its binary logs, the oldest first."""
+        return tuple(str(row["Log_name"]) for row in self._rows("SHOW BINARY LOGS"))
+
+    def created_at(self, file: str) -> int:
+        """Give the time of a log's first event, in seconds since 1970 (UTC)."""
+        events = server_events(self.connect, Place(file, 0), timeout_seconds_max=self.seconds_max)
+        with closing(events):
+            return next(
+                event.header.timestamp_seconds
+                for event in events
+                if isinstance(event.body, FormatDescription)
+            )
+
+    def create_table(self, key: TableKey) -> str | None:
+        """Give the text of SHOW CREATE TABLE; None if there is no such table, or it is a view."""
+        from pymysql import MySQLError
+
+        name = f"{quote_identifier(key.schema)}.{quote_identifier(key.table)}"
+        try:
+            [row] = self._rows(f"SHOW CREATE TABLE {name}")
+        except MySQLError as error:
+            if error.args and error.args[0] in (ER_NO_SUCH_TABLE, ER_BAD_DB):
+                return None
+            raise
+        text = row.get("Create Table")
+        return str(text) if text is not None else None
+
+    def definition(self, key: TableKey) -> TableDefinition | None:
+        """Give the definition a table has now; None if there is none. Raises CannotFollow."""
+        text = self.create_table(key)
+        return None if text is None else definition_from_create(text, schema=key.schema)
+
+    def _rows(self, statement: str) -> list[dict[str, Any]]:
+        with closing(self.connect()) as connection, connection.cursor() as cursor:
+            # SHOW CREATE TABLE quotes as the session says.
+            cursor.execute("SET SESSION sql_mode = ''")
+            cursor.execute(statement)
+            return list(cursor.fetchall())

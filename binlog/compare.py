@@ -14,12 +14,16 @@
 from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
+from typing import Final
 
 from binlog.digest import Content, IncidentPart, RowsPart, StatementPart, content_of
 from binlog.errors import BinlogMisuse
 from binlog.scan import EventGroup
 from binlog.transactions import Transaction, TransactionKind
 from gtid import Gtid
+
+# Of transactions up to this size the events are kept with what is compared.
+EVENT_BYTES_KEPT: Final = 8 * 1024
 
 
 class Agreement(Enum):
@@ -37,13 +41,17 @@ class Version:
 
     transaction: Transaction
     content: Content
+    # The events themselves, where they are few bytes: to be shown.
+    events: EventGroup | None = None
 
     @classmethod
     def of(cls, group: EventGroup) -> "Version":
         """Take what is compared from a transaction and its events."""
         if not group.transaction.is_complete:
             return cls(group.transaction, Content(None, unreadable="its end is not in the log"))
-        return cls(group.transaction, content_of(group.events))
+        size = sum(event.header.event_bytes for event in group.events)
+        kept = group if size <= EVENT_BYTES_KEPT else None
+        return cls(group.transaction, content_of(group.events), kept)
 
     @property
     def committed_at(self) -> int | None:

@@ -17,6 +17,7 @@ from typing import Final, Protocol
 
 from binlog.compare import Agreement, Comparison, Version, compare_versions
 from binlog.errors import BinlogError
+from binlog.scan import EventGroup
 from gtid import Gtid, GtidSet
 
 # Own transactions compared first after a start, and the most that are compared if they go on to
@@ -64,6 +65,9 @@ class ComparedLogs(Protocol):
     def versions_of(self, wanted: GtidSet) -> Mapping[Gtid, Version]:
         """Read those of the transactions that the logs hold."""
 
+    def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
+        """Give those of the transactions that the logs hold, with their events."""
+
 
 @dataclass(frozen=True, slots=True)
 class Compared:
@@ -81,58 +85,72 @@ def compare_after_starts(left: ComparedLogs, right: ComparedLogs) -> Compared:
 
     In each comparison `left` is left's version and `right` right's.
     """
-    search = _Search(left, right)
-    search.look(left, right)
-    search.look(right, left)
+    search = Search(left, right)
+    search.look(left)
+    search.look(right)
     return search.result()
 
 
-def compare_given(left: ComparedLogs, right: ComparedLogs, wanted: GtidSet) -> Compared:
+def compare_given(left: ComparedLogs, right: ComparedLogs, *, wanted: GtidSet) -> Compared:
     """Compare the given transactions, as far as both logs hold them."""
-    search = _Search(left, right)
-    search.compare(wanted)
+    search = Search(left, right)
+    search.compare(search.held(wanted))
     return search.result()
 
 
-class _Search:
+class Search:
     """Gathers what is found."""
 
     def __init__(self, left: ComparedLogs, right: ComparedLogs) -> None:
         self._left = left
         self._right = right
         self._found: dict[Gtid, Comparison] = {}
+        self._gtids = GtidSet()
         self._starts: list[tuple[str, Start]] = []
         self._unread: dict[Unread, None] = {}
         self._is_cut = False
 
-    def look(self, origin: ComparedLogs, other: ComparedLogs) -> None:
+    def look(self, origin: ComparedLogs) -> None:
         """Look at the first own transactions of one server after each of its starts."""
         try:
             for start in origin.starts():
                 if isinstance(start, Unread):
-                    self._unread[start] = None
+                    self.note(start)
                     continue
                 self._starts.append((origin.name, start))
-                self._look_after(origin, other, start)
+                self._look_after(origin, start)
         except BinlogError as error:
-            self._unread[Unread(origin.name, str(error))] = None
+            self.note(Unread(origin.name, str(error)))
 
-    def _look_after(self, origin: ComparedLogs, other: ComparedLogs, start: Start) -> None:
+    def _look_after(self, origin: ComparedLogs, start: Start) -> None:
         looked_at = 0
         for window in origin.own_since(start, sizes=_sizes()):
-            wanted = window
-            for logs in (origin, other):
-                gone = logs.unheld(wanted)
-                if gone:
-                    reason = f"no longer in the logs: {gone.shortened()}"
-                    self._unread[Unread(logs.name, reason)] = None
-                    wanted -= gone
             looked_at += window.gtid_count
-            if not self.compare(wanted):
+            if not self.compare(self.held(window)):
                 return
             if looked_at >= COMPARED_MAX:
-                self._is_cut = True
+                self.cut()
                 return
+
+    def held(self, wanted: GtidSet) -> GtidSet:
+        """Leave out, and say, what one of the logs no longer holds."""
+        for logs in (self._left, self._right):
+            if gone := logs.unheld(wanted):
+                self.note(Unread(logs.name, f"no longer in the logs: {gone.shortened()}"))
+                wanted -= gone
+        return wanted
+
+    def note(self, unread: Unread) -> None:
+        """Say what could not be read."""
+        self._unread[unread] = None
+
+    def agree(self, gtids: GtidSet) -> None:
+        """Take transactions that are known to be the same."""
+        self._gtids |= gtids
+
+    def cut(self) -> None:
+        """Say that there is more than is compared."""
+        self._is_cut = True
 
     def compare(self, wanted: GtidSet) -> bool:
         """Compare some transactions; tell whether the last that both hold was committed twice."""
@@ -141,24 +159,21 @@ class _Search:
             try:
                 sides.append(logs.versions_of(wanted))
             except BinlogError as error:
-                self._unread[Unread(logs.name, str(error))] = None
+                self.note(Unread(logs.name, str(error)))
                 return False
         last = None
         for gtid in sorted(sides[0].keys() & sides[1].keys()):
             last = compare_versions(sides[0][gtid], sides[1][gtid])
-            self._found[gtid] = last
+            if last.agreement is not Agreement.SAME:
+                self._found[gtid] = last
+        self._gtids |= GtidSet.of(sides[0].keys() & sides[1].keys())
         return last is not None and last.agreement in (Agreement.DIFFERENT, Agreement.TWICE)
 
     def result(self) -> Compared:
         """Close the search."""
-        differing = (
-            comparison
-            for _, comparison in sorted(self._found.items())
-            if comparison.agreement is not Agreement.SAME
-        )
         return Compared(
-            comparisons=tuple(differing),
-            gtids=GtidSet.of(self._found),
+            comparisons=tuple(comparison for _, comparison in sorted(self._found.items())),
+            gtids=self._gtids,
             starts=tuple(self._starts),
             unread=tuple(self._unread),
             is_cut=self._is_cut,

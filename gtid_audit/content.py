@@ -16,9 +16,9 @@ from binlog.adapters.compare_server import ServerCompared, ServerState, Starts
 from binlog.adapters.stream_session import Connect
 from binlog.compare import Agreement, Comparison, Version
 from binlog.reuse import Compared, compare_after_starts
-from binlog.transactions import Statement, TableChange
 from gtid import Gtid, GtidSet
 from gtid_audit.content_due import started_recently
+from gtid_audit.content_short import in_short
 from topology.adapters.mysql import connect
 from topology.contents import (
     ContentDifference,
@@ -34,8 +34,6 @@ from topology.target import ServerTarget
 
 # For one question to one server, connecting included.
 SECONDS_MAX: Final = 10.0
-_STATEMENT_CHARACTERS_MAX: Final = 200
-_PARTS_SHOWN_MAX: Final = 4
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -211,35 +209,6 @@ def _version(version: Version, server: str) -> TransactionVersion:
         content=in_short(version),
         is_empty=version.content.is_empty,
     )
-
-
-def in_short(version: Version) -> str:
-    """Say in a line what a transaction does: rows by table, and the beginnings of statements."""
-    transaction = version.transaction
-    if version.content.is_empty:
-        return "nothing"
-    parts = [_rows_in_short(table) for table in transaction.tables]
-    parts += [_statement_in_short(each) for each in transaction.statements]
-    if not parts:
-        return version.content.unreadable or transaction.kind.value
-    more = len(parts) - _PARTS_SHOWN_MAX
-    return "; ".join(parts[:_PARTS_SHOWN_MAX]) + (f"; and {more} more" if more > 0 else "")
-
-
-def _rows_in_short(table: TableChange) -> str:
-    counts = (
-        (table.rows_written, "inserted"),
-        (table.rows_updated, "updated"),
-        (table.rows_deleted, "deleted"),
-    )
-    said = ", ".join(f"{count:,} {done}" for count, done in counts if count)
-    return f"{table.schema}.{table.table}: {said}"
-
-
-def _statement_in_short(statement: Statement) -> str:
-    text = " ".join(statement.sql.split())
-    is_cut = len(text) > _STATEMENT_CHARACTERS_MAX
-    return text[:_STATEMENT_CHARACTERS_MAX] + ("…" if is_cut else "")
 
 
 def _way_to(target: ServerTarget, seconds_max: float) -> Connect:

@@ -62,18 +62,27 @@ class FilesCompared:
 
     def versions_of(self, wanted: GtidSet) -> Mapping[Gtid, Version]:
         """Read the transactions that are there."""
+        return {
+            group.transaction.gtid: Version.of(group)
+            for group in self.groups_of(wanted)
+            if group.transaction.gtid is not None
+        }
+
+    def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
+        """Give the transactions that are there, with their events."""
         found = search_heads(
             wanted,
             file_count=len(self._paths),
             previous_gtids_of=lambda number: self._head(number).previous_gtids,
         )
-        return {
-            group.transaction.gtid: Version.of(group)
-            for span in found.spans
-            for number in range(span.first, span.end)
-            for group in self._groups(number, span.gtids)
-            if group.transaction.gtid is not None
-        }
+        for span in found.spans:
+            for number in range(span.first, span.end):
+                yield from self._groups(number, span.gtids)
+
+    def ledgers(self) -> Iterator[pa.Table]:
+        """Give the ledger of file after file, with the digests of its transactions."""
+        for path in self._paths:
+            yield _sound_rows(path, digests=True)
 
     def _groups(self, number: int, wanted: GtidSet) -> Iterator[EventGroup]:
         rows = self._rows(number)
@@ -106,12 +115,7 @@ class FilesCompared:
     def _rows(self, number: int) -> pa.Table:
         """Return the ledger of one file; the last that was asked for is kept."""
         if self._ledger is None or self._ledger[0] != number:
-            ledger = ledger_of_file(self._paths[number])
-            # A log may end in the middle of an event: it is still written, or was when its server
-            # died. All before is sound.
-            if ledger.error is not None and not isinstance(ledger.error, TruncatedBinlog):
-                raise ledger.error
-            self._ledger = number, ledger.rows
+            self._ledger = number, _sound_rows(self._paths[number])
         return self._ledger[1]
 
     def _created_at(self, number: int) -> int:
@@ -124,6 +128,15 @@ class FilesCompared:
 
     def _number_of(self, file: str) -> int:
         return next(at for at, path in enumerate(self._paths) if path.name == file)
+
+
+def _sound_rows(path: Path, *, digests: bool = False) -> pa.Table:
+    ledger = ledger_of_file(path, digests=digests)
+    # A log may end in the middle of an event: it is still written, or was when its server died.
+    # All before is sound.
+    if ledger.error is not None and not isinstance(ledger.error, TruncatedBinlog):
+        raise ledger.error
+    return ledger.rows
 
 
 def _bytes_of(path: Path, start: int, end: int) -> Iterator[bytes]:

@@ -24,6 +24,7 @@ from binlog.decode import FIRST_POSITION
 from binlog.errors import CorruptBinlog
 from binlog.events import FormatDescription, PreviousGtids
 from binlog.reuse import Start, Unread
+from binlog.scan import EventGroup
 from gtid import Gtid, GtidSet
 
 # A head is a format description and the previous GTIDs, which may be a large set.
@@ -105,15 +106,18 @@ class ServerCompared:
 
     def versions_of(self, wanted: GtidSet) -> Mapping[Gtid, Version]:
         """Read the transactions that are there."""
-        wanted &= self.state.executed - self.state.purged
-        if not wanted:
-            return {}
-        logs = ServerLogs(self.connect, timeout_seconds_max=self.timeout_seconds_max)
         return {
             group.transaction.gtid: Version.of(group)
-            for group in logs.events_of(wanted)
+            for group in self.groups_of(wanted)
             if group.transaction.gtid is not None
         }
+
+    def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
+        """Give the transactions that are there, with their events."""
+        wanted &= self.state.executed - self.state.purged
+        if wanted:
+            logs = ServerLogs(self.connect, timeout_seconds_max=self.timeout_seconds_max)
+            yield from logs.events_of(wanted)
 
     def _latest(self) -> Iterator[Start | Unread]:
         since = self.state.up_since_seconds

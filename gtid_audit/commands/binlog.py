@@ -7,7 +7,13 @@ from typing import Any
 
 import typer
 
-from gtid_audit.commands import binlog_locate, binlog_scan, binlog_show
+from gtid_audit.commands import (
+    binlog_compare,
+    binlog_locate,
+    binlog_scan,
+    binlog_schema,
+    binlog_show,
+)
 from gtid_audit.commands.quick import QuickCommand
 
 
@@ -18,6 +24,8 @@ def commands(settings: dict[str, Any]) -> typer.Typer:
     family.command("scan", cls=QuickCommand)(binlog_scan.scan)
     family.command("locate", cls=QuickCommand)(binlog_locate.locate)
     family.command("show", cls=QuickCommand)(binlog_show.show)
+    family.command("compare", cls=QuickCommand)(binlog_compare.compare)
+    family.add_typer(binlog_schema.commands(settings), name="schema")
     return family
 
 

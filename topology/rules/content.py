@@ -68,14 +68,12 @@ def _servers(difference: ContentDifference) -> tuple[str, str]:
 
 
 def _proof(told: list[ContentDifference], read_at: datetime) -> Iterator[Evidence]:
+    both = f"{told[0].source.server}, {told[0].replica.server}"
+    reasons = dict.fromkeys(each.reason for each in told)
+    yield Evidence("what the binary logs show", "; ".join(reasons), both, read_at)
     for each in told[:VERSIONS_QUOTED_MAX]:
-        yield Evidence(f"{each.gtid}", each.reason, _both(each), read_at)
         for version in (each.source, each.replica):
-            yield Evidence(f"{each.gtid} as logged", _quoted(version), version.server, read_at)
-
-
-def _both(each: ContentDifference) -> str:
-    return f"{each.source.server}, {each.replica.server}"
+            yield Evidence(f"{each.gtid}", _quoted(version), version.server, read_at)
 
 
 def _quoted(version: TransactionVersion) -> str:
@@ -93,9 +91,10 @@ def _explanation(told: list[ContentDifference], others: int, *, cut: bool) -> st
     if told[0].difference is Difference.CONTENT:
         text = (
             f"{source} and {replica} hold different transactions under the same GTID, {count} in"
-            f" all. Sets and threads cannot show it: each server takes the other's version for its"
-            f" own and skips it. {source} lost the first ones in a crash and gave their numbers"
-            " again, unless somebody set gtid_next by hand; the rows differ until they are mended."
+            " all. Sets and threads cannot show it: each takes the other's version for its own and"
+            " skips it. The server whose UUID they carry lost the first ones in a crash and gave"
+            " their numbers again, unless somebody set gtid_next by hand. The rows differ until"
+            " they are mended."
         )
     elif told[0].difference is Difference.EMPTY:
         empty, full = _empty_and_full(told[0])

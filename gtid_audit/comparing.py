@@ -1,0 +1,170 @@
+"""`binlog compare`: two servers' logs, in files or live, and what they hold under the same GTIDs.
+
+1. Live servers are asked, in SQL, what they have and when they started; their logs are read by the
+   dump protocol, just the transactions that are compared.
+2. Where both servers are live, the rows that differing transactions touched are read from both.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from uuid import UUID
+
+from pymysql import MySQLError
+from pymysql.cursors import DictCursor
+
+from binlog.adapters.compare_server import ServerCompared, ServerState
+from binlog.compare import Agreement, Comparison
+from binlog.reuse import Compared, compare_after_starts, compare_given
+from binlog.scan import EventGroup
+from gtid import GtidSet
+from gtid_audit import clock
+from gtid_audit.affected_rows import AffectedRows, read_affected_rows
+from gtid_audit.content import reading_of
+from gtid_audit.log_operands import LogFiles, LogOperand, LogServer, server_words
+from topology.audit import CONTENT
+from topology.contents import ContentReading
+from topology.findings import Finding, Unknown, Verdict, verdict_of
+from topology.rules.content import same_gtid_different_content
+
+if TYPE_CHECKING:  # it needs more installed than live servers do
+    from binlog.adapters.compare_files import FilesCompared
+
+# The cluster of a finding that two logs make, without a fleet.
+CLUSTER: Final = "compare"
+# Differing transactions whose rows are looked up; each version is read once more for that.
+LOOKED_UP_MAX: Final = 100
+
+Side: TypeAlias = "ServerCompared | FilesCompared"
+
+
+@dataclass(frozen=True, slots=True)
+class LogsCompared:
+    """What two logs hold under the same GTIDs, and what was made of it."""
+
+    compared: Compared
+    reading: ContentReading
+    findings: tuple[Finding, ...]
+    unknown: tuple[Unknown, ...]
+    # None where not both servers are live, or nothing differs.
+    rows: AffectedRows | None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the judgement."""
+        return verdict_of(findings=self.findings, unknown=self.unknown)
+
+    @property
+    def differing(self) -> tuple[Comparison, ...]:
+        """Return the comparisons that are differences, in order of GTID."""
+        return tuple(
+            each for each in self.compared.comparisons if each.agreement is not Agreement.UNKNOWN
+        )
+
+
+def compare_logs(
+    left: LogOperand,
+    right: LogOperand,
+    *,
+    everywhere: bool,
+    only: GtidSet | None,
+    seconds_max: float,
+) -> LogsCompared:
+    """Compare two servers' logs. Raises BinlogError, MySQLError, OSError where nothing can be read.
+
+    Args:
+        left, right: files or a server each.
+        everywhere: every GTID that both hold, not only the first after each start.
+        only: just these GTIDs.
+        seconds_max: for one question to a server.
+    """
+    sides = _side(left, seconds_max), _side(right, seconds_max)
+    if only is not None:
+        compared = compare_given(*sides, wanted=only)
+    elif everywhere:
+        from binlog.adapters.compare_all import compare_all
+
+        compared = compare_all(*sides)
+    else:
+        compared = compare_after_starts(*sides)
+    names = (sides[0].name, sides[1].name)
+    origins = {
+        side.state.server_uuid: side.name for side in sides if isinstance(side, ServerCompared)
+    }
+    reading = reading_of(compared, names, read_at=clock.now(), origins=origins)
+    rows = None
+    if isinstance(left, LogServer) and isinstance(right, LogServer):
+        rows = _affected(left, right, sides, compared, seconds_max)
+    return LogsCompared(
+        compared=compared,
+        reading=reading,
+        findings=tuple(same_gtid_different_content(reading, cluster=CLUSTER)),
+        unknown=tuple(
+            sorted(Unknown(CLUSTER, each.server, CONTENT, each.reason) for each in reading.unread)
+        ),
+        rows=rows,
+    )
+
+
+def _side(operand: LogOperand, seconds_max: float) -> Side:
+    if isinstance(operand, LogFiles):
+        from binlog.adapters.compare_files import FilesCompared
+
+        return FilesCompared(operand.name, operand.paths)
+    connect = operand.connector(seconds_max=seconds_max)
+    with closing(connect()) as connection:
+        state = _state(operand, connection)
+    return ServerCompared(state, connect, seconds_max)
+
+
+_FACTS: Final = (
+    "SELECT @@GLOBAL.server_uuid AS server_uuid, @@GLOBAL.gtid_executed AS executed,"
+    " @@GLOBAL.gtid_purged AS purged, UNIX_TIMESTAMP() AS moment"
+)
+
+
+def _state(operand: LogServer, connection: Any) -> ServerState:  # noqa: ANN401 - PyMySQL's
+    with connection.cursor(DictCursor) as cursor:
+        cursor.execute("SHOW BINARY LOGS")
+        names = tuple(str(row["Log_name"]) for row in cursor.fetchall())
+        cursor.execute("SHOW GLOBAL STATUS LIKE 'Uptime'")
+        uptime = int(cursor.fetchone()["Value"])
+        cursor.execute(_FACTS)
+        facts = cursor.fetchone()
+    return ServerState(
+        name=operand.name,
+        server_uuid=UUID(facts["server_uuid"]),
+        executed=GtidSet.parse(facts["executed"]),
+        purged=GtidSet.parse(facts["purged"]),
+        log_names=names,
+        up_since_seconds=int(facts["moment"]) - uptime,
+    )
+
+
+def _affected(
+    left: LogServer,
+    right: LogServer,
+    sides: tuple[Side, Side],
+    compared: Compared,
+    seconds_max: float,
+) -> AffectedRows | None:
+    gtids = GtidSet.of(
+        each.gtid for each in compared.comparisons if each.agreement is Agreement.DIFFERENT
+    )
+    if not gtids:
+        return None
+    looked_up = gtids.first(LOOKED_UP_MAX)
+    groups: Iterator[EventGroup] = chain.from_iterable(side.groups_of(looked_up) for side in sides)
+    try:
+        with (
+            closing(left.connector(seconds_max=seconds_max)()) as ours,
+            closing(right.connector(seconds_max=seconds_max)()) as theirs,
+        ):
+            found = read_affected_rows(groups, ours, theirs)
+    except MySQLError as error:
+        return AffectedRows(unread={f"the rows could not be read: {server_words(error)}": None})
+    if looked_up != gtids:
+        found.unread[f"rows of the first {LOOKED_UP_MAX} transactions only"] = None
+    return found

@@ -40,14 +40,14 @@ contracts: .venv/.complete ## who may import whom
 docs: .venv/.complete ## write the generated pages
 	@$(PY) -m gtid_audit.catalogue_page > docs/catalogue.md
 
-nightly: .venv/.complete lint types contracts servers ## the whole suite, the slow tests with it
-	@$(PY) -m pytest $(IN_PROCESSES)
+nightly: .venv/.complete lint types contracts servers ## the whole suite: slow tests too, and ten times the examples
+	@$(PY) -m pytest $(IN_PROCESSES) -p tests.laws --hypothesis-profile=nightly
 
 fuzz: .venv/.complete ## look for inputs that break the readers of text and bytes, FUZZ_SECONDS long
-	@for target in text binary; do \
-	    $(PY) -m tests.fuzz.run $$target $$(( $(FUZZ_SECONDS) / 2 )) || exit 1; \
+	@for target in text binary binlog; do \
+	    $(PY) -m tests.fuzz.run $$target $$(( $(FUZZ_SECONDS) / 3 )) || exit 1; \
 	done
-	@for target in text binary; do $(PY) -m tests.fuzz.run $$target distil; done
+	@for target in text binary binlog; do $(PY) -m tests.fuzz.run $$target distil; done
 
 bench: .venv/.complete ## measure, beside the peers, into benchmarks/results.md
 	@$(PY) -m benchmarks.run

@@ -71,9 +71,17 @@ def binary_is_read_or_refused(data: bytes) -> None:
             assert _is_refused(data[:length]), f"a proper prefix of {length} bytes was taken"
 
 
+def binlog_is_read_or_refused(data: bytes) -> None:
+    """Hold the readers of binlogs to their errors and to each other; see binlogs.py."""
+    from tests.fuzz.binlogs import check  # which imports what the other targets do without
+
+    check(data, _bounded_memory)
+
+
 TARGETS: Final[Mapping[str, Callable[[bytes], None]]] = {
     "text": text_is_read_or_refused,
     "binary": binary_is_read_or_refused,
+    "binlog": binlog_is_read_or_refused,
 }
 
 

@@ -8,7 +8,9 @@ them all the smallest that together reach what all reach.
 import sys
 import tracemalloc
 from collections import Counter
+from collections.abc import Mapping
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, TypeAlias
@@ -16,8 +18,30 @@ from typing import Any, Final, TypeAlias
 ROOT: Final = Path(__file__).resolve().parents[2]
 CORPUS: Final = Path(__file__).with_name("corpus")
 WORK: Final = ROOT / ".cache" / "fuzz"
-INSTRUMENTED: Final = ("gtid.boundaries", "gtid.text", "gtid.binary", "gtid.gtid_set", "gtid.gtid")
-INPUT_BYTES_MAX: Final = 400
+_OF_SETS: Final = ("gtid.boundaries", "gtid.text", "gtid.binary", "gtid.gtid_set", "gtid.gtid")
+INSTRUMENTED: Final[Mapping[str, tuple[str, ...]]] = {
+    "text": _OF_SETS,
+    "binary": _OF_SETS,
+    "binlog": (
+        "binlog.bodies",
+        "binlog.cursor",
+        "binlog.decode",
+        "binlog.gtid_bodies",
+        "binlog.ledger_payloads",
+        "binlog.ledger_window",
+        "binlog.row_images",
+        "binlog.scan",
+        "binlog.table_metadata",
+        "binlog.transactions",
+    ),
+}
+TRACE_THEMSELVES: Final = frozenset({"binlog"})
+KERNELS: Final[Mapping[str, tuple[str, ...]]] = {
+    "text": (),
+    "binary": (),
+    "binlog": ("binlog.kernels.heads", "binlog.kernels.verifying", "binlog.kernels.walking"),
+}
+INPUT_BYTES_MAX: Final[Mapping[str, int]] = {"text": 400, "binary": 400, "binlog": 3000}
 
 Step: TypeAlias = tuple[str, int, int, int]  # function, line, next line, how often (its bits)
 
@@ -27,23 +51,36 @@ def fuzz(target: str, *, seconds: int) -> None:
     # It replaces import hooks, so it is nowhere else.
     import atheris  # type: ignore[import-untyped]
 
-    with atheris.instrument_imports(include=list(INSTRUMENTED)):
-        import gtid.binary  # noqa: F401 - and with it all others of them, but no kernel
+    for name in KERNELS[target]:  # atheris takes whole packages, and these are to be compiled
+        import_module(name)
+    with atheris.instrument_imports(include=list(INSTRUMENTED[target])):
+        for name in INSTRUMENTED[target]:
+            import_module(name)
     from tests.fuzz.properties import TARGETS
 
     TARGETS[target](b"")  # whatever is compiled or cached first is no input's memory
-    tracemalloc.start()
+    if target not in TRACE_THEMSELVES:
+        tracemalloc.start()
     found = WORK / target
     found.mkdir(parents=True, exist_ok=True)
+    (CORPUS / target).mkdir(exist_ok=True)
     options = [
         f"-max_total_time={seconds}",
-        f"-max_len={INPUT_BYTES_MAX}",
+        f"-max_len={INPUT_BYTES_MAX[target]}",
         f"-artifact_prefix={WORK}/broken-{target}-",
         f"-dict={CORPUS.with_name(f'{target}.dict')}",
         "-print_final_stats=1",
         "-timeout=20",
     ]
-    atheris.Setup([sys.argv[0], *options, str(found), str(CORPUS / target)], TARGETS[target])
+
+    def kept(data: bytes) -> None:
+        try:
+            TARGETS[target](data)
+        except Exception:  # the fuzzer itself may be ended before it writes
+            (WORK / f"broken-{target}-{name_of(data)}").write_bytes(data)
+            raise
+
+    atheris.Setup([sys.argv[0], *options, str(found), str(CORPUS / target)], kept)
     atheris.Fuzz()
 
 
@@ -56,7 +93,7 @@ def distil(target: str) -> None:
     reached: set[Step] = set()
     kept: list[bytes] = []
     for data in sorted(inputs, key=lambda each: (len(each), each)):
-        steps = _steps(TARGETS[target], data)
+        steps = _steps(TARGETS[target], data, INSTRUMENTED[target])
         if not steps <= reached:
             reached |= steps
             kept.append(data)
@@ -74,12 +111,12 @@ def name_of(data: bytes) -> str:
     return sha256(data).hexdigest()[:16]
 
 
-def _steps(target: Any, data: bytes) -> set[Step]:
+def _steps(target: Any, data: bytes, instrumented: tuple[str, ...]) -> set[Step]:
     """Run a target; return every step from line to line within the instrumented files."""
     counts: Counter[tuple[str, int, int]] = Counter()
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
-        if frame.f_globals.get("__name__") not in INSTRUMENTED:
+        if frame.f_globals.get("__name__") not in instrumented:
             return None
         name, last = frame.f_code.co_qualname, [0]
 

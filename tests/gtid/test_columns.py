@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gtid import GNO_MAX, GtidError, GtidSet, GtidSetTooLarge, MalformedGtidSet
 from gtid.arrow_text import uuid_words
 from gtid.columns import GtidSetColumn
 from tests.gtid.texts import mutated, valid_text
+from tests.laws import laws
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 OTHER = "ffffffff-ffff-ffff-ffff-fffffffffff0"
-LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=200)
+LAWS = laws(80)
 
 
 def column(*texts: str | None) -> GtidSetColumn:

@@ -7,15 +7,16 @@ from struct import pack
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gtid import GNO_END, GNO_MAX, GtidSet, MalformedBinary, Tsid, UnknownFormatVersion
 from gtid.binary import _little_endian, decode, encode
+from tests.laws import laws
 
 pytestmark = pytest.mark.usefixtures("representation")
 
-LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=200)
+LAWS = laws(80)
 
 A = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 B = "98f81cd6-e51f-11f1-8e00-02fc00000001"

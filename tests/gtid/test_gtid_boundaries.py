@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gtid import boundaries as line
 from gtid.boundaries import Boundaries, TruthTable
+from tests.laws import laws
 
 pytestmark = pytest.mark.usefixtures("representation")
 
-LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=200)
+LAWS = laws(80)
 
 OPERATIONS: dict[str, tuple[TruthTable, Callable[[int, int], int]]] = {
     "union": (line.UNION, operator.or_),

@@ -5,14 +5,15 @@ from copy import deepcopy
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gtid import Gtid, GtidSet, SetRelation, Tsid, relate
+from tests.laws import laws
 
 pytestmark = pytest.mark.usefixtures("representation")
 
-LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=200)
+LAWS = laws(80)
 
 TSIDS = [
     Tsid(uuid, tag)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pymysql
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gtid.text
@@ -26,10 +26,11 @@ from gtid import (
 )
 from gtid.boundaries import Boundaries
 from gtid.text import in_order, parse_carefully, parse_entries
+from tests.laws import laws
 
 pytestmark = pytest.mark.usefixtures("representation")
 
-LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=200)
+LAWS = laws(80)
 
 U = "00000000-0000-0000-0000-000000000000"
 V = "00000000-0000-0000-0000-000000000001"

@@ -3,16 +3,17 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gtid import GtidSet
+from tests.laws import laws
 from topology.catalogue import CATALOGUE, FAMILIES, UnknownCode, entry_of
 from topology.error_texts import NUMBERS, TEXTS
 from topology.explain import Unexplained, explain
 from topology.strategies import STRATEGIES
 
-LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=100)
+LAWS = laws()
 SENT = "aaaaaaaa-0000-0000-0000-000000000000:1-80"
 MISSING = "aaaaaaaa-0000-0000-0000-000000000000:81-90"
 OLD, NEW = ("master", "slave"), ("source", "replica")

@@ -8,10 +8,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gtid import GtidSet, Tsid
+from tests.laws import laws
 from tests.snapshots import NOON, a_channel
 from topology.audit import EVERY_SERVER, audit_cluster, audit_or_unknown, unjudged
 from topology.facts import ClusterFacts, EdgeFacts, gather_facts, grave_differences
@@ -38,7 +39,7 @@ from topology.snapshot import (
     WorkerSnapshot,
 )
 
-LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=150)
+LAWS = laws()
 NAMES = ("a", "b", "c")
 UUIDS = {name: UUID(int=ord(name)) for name in (*NAMES, "x")}
 

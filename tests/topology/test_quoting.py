@@ -4,23 +4,18 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from compose.native.server import Server
+from tests.laws import laws
 from topology.quoting import quote_identifier, quote_number, quote_string
 
 Session: TypeAlias = "Connection[Cursor]"
-LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=200)
-ASKED = settings(
-    derandomize=True,
-    database=None,
-    deadline=None,
-    max_examples=60,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+LAWS = laws()
+ASKED = laws(60, tolerate=[HealthCheck.function_scoped_fixture])
 MODES = ["", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES,ANSI"]
 # Surrogates are no characters; hypothesis would draw them.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)

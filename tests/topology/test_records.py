@@ -10,11 +10,12 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gtid import GNO_END, GtidSet, Tsid
 from spark_audit.schema import AUDIT_SCHEMA, FINDING_SCHEMA
+from tests.laws import laws
 from topology import findings, records, snapshot
 from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
 from topology.findings import ClusterAudit, Evidence, Finding, Grade, Severity, Unknown, Verdict
@@ -46,7 +47,7 @@ from topology.snapshot import (
 from topology.strategies import STRATEGIES
 from topology.version import ServerVersion, Vendor
 
-LAWS = settings(derandomize=True, database=None, deadline=None)
+LAWS = laws(60)
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, 7, tzinfo=UTC)
 UUIDS = [UUID(int=number << 120) for number in (1, 0xAB, 0xFF)]

@@ -8,10 +8,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gtid import GtidSet, MalformedGtid, MalformedGtidSet, MalformedText, Tsid
+from tests.laws import laws
 from topology.adapters.mysql import parse_owned
 from topology.adapters.status import channel_from_row, workers_by_channel
 from topology.dialect import SETTINGS, STATUS_COLUMNS, Dialect, dialect_of
@@ -19,7 +20,7 @@ from topology.snapshot import LogPosition, ThreadState
 from topology.target import NO_PASSWORD, Secret, ServerTarget
 from topology.version import ServerVersion, UnreadableVersion, Vendor, vendor_of
 
-LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=100)
+LAWS = laws()
 UUIDS = [UUID(int=number) for number in (0x1, 0x12345678 << 96, 0xABCDEF12 << 96, (1 << 128) - 1)]
 versions = st.builds(ServerVersion, st.integers(5, 30), st.integers(0, 9), st.integers(0, 60))
 

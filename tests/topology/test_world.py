@@ -8,18 +8,19 @@ import random
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gtid import GtidSet
+from tests.laws import laws
 from tests.topology.world import SHAPES, Channel, Transaction, World, gtids
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.snapshot import ThreadState
 
-LAWS = settings(derandomize=True, database=None, deadline=None, max_examples=30)
-MORE = settings(derandomize=True, database=None, deadline=None, max_examples=100)
-HEAVY = settings(derandomize=True, database=None, deadline=None, max_examples=2000)
+LAWS = laws(20)
+MORE = laws(50)
+HEAVY = laws(200)  # slow, so tried at night only: on 2000
 seeds = st.integers(0, 2**32 - 1)
 every_shape = pytest.mark.parametrize("shape", SHAPES)
 

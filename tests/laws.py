@@ -1,0 +1,25 @@
+"""On how many examples a law is tried: on some with every change, on ten times as many at night.
+
+Loaded as a plugin, this file brings the profile of the night:
+pytest -p tests.laws --hypothesis-profile=nightly
+"""
+
+from collections.abc import Sequence
+
+from hypothesis import HealthCheck, settings
+
+_EVERY_DAY = 100  # what Hypothesis tries where nothing else is said, in any profile but ours
+
+settings.register_profile("nightly", max_examples=10 * _EVERY_DAY)
+
+
+def laws(examples: int = _EVERY_DAY, *, tolerate: Sequence[HealthCheck] = ()) -> settings:
+    """Return how to try a law: on so many examples, the same each time; at night on more."""
+    times = settings().max_examples // _EVERY_DAY
+    return settings(
+        derandomize=True,
+        database=None,
+        deadline=None,
+        max_examples=times * examples,
+        suppress_health_check=tolerate,
+    )

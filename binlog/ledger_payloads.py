@@ -68,10 +68,11 @@ class Peeker:
             data.ctypes.data,
             len(data),
             state,
-            self._numbers,
-            self._shorts,
-            self._complete,
-            self._payloads,
+            self._numbers.ctypes.data,
+            self._shorts.ctypes.data,
+            self._complete.ctypes.data,
+            self._payloads.ctypes.data,
+            1,
         )
         kind, error = int(state[walking.KIND]), int(state[walking.ERROR])
         is_decided = kind != walking.EMPTY or len(content) < PEEK_BYTES

@@ -22,7 +22,7 @@ from binlog.transactions import Transaction
 Numbers = NDArray[np.int64]
 Shorts = NDArray[np.int32]
 
-BATCH_ROWS: Final = 1 << 16
+BATCH_ROWS: Final = 1 << 18
 # No transaction is shorter than one event of a header and a QUERY's fixed part.
 ROW_BYTES_MIN: Final = 32
 _NAMES_FIRST: Final = 64  # names of each dictionary there is room for at first
@@ -52,6 +52,14 @@ class Batch:
         self.heads = np.empty((5, self.rows_max), np.int64)
         self.heads_shorts = np.empty((3, self.rows_max), np.int32)
         self.payloads = np.empty((self.rows_max, 2), np.int64)
+
+    def close(self, *, end: int, kind: int, error: int) -> None:
+        """Finish the row of a transaction whose end is not here."""
+        row = self.rows
+        self.walked[[walking.END, walking.BYTES], row] = end, end - self.walked[walking.START, row]
+        self.walked_shorts[[walking.ROW_KIND, walking.ROW_ERROR], row] = kind, error
+        self.complete[row] = 0
+        self.rows += 1
 
 
 class Names:

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,18 +18,26 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from binlog.decode import FIRST_POSITION, NEED_MORE_DATA, Decompress, EventDecoder
+from binlog.digest_rows import digests_of
 from binlog.errors import BinlogError, CorruptBinlog
 from binlog.event_types import EventType
 from binlog.events import Event, FormatDescription, GtidLog
 from binlog.kernels import heads, verifying, walking
+from binlog.ledger import DIGEST_FIELD
 from binlog.ledger_payloads import Peek, Peeker
 from binlog.ledger_rows import BATCH_ROWS, ROW_BYTES_MIN, Batch, Names, put, table_of
 from binlog.transactions import Transaction, TransactionFolder
 
 # Rows that one kernel makes before the next one looks at the same bytes, still near the processor.
 STEP_ROWS: Final = 4096
+# What is told to be needed next, where the transactions so far were no longer than this.
+_FETCH_BYTES: Final = 4 << 20
+_FETCH_ROW_BYTES_MAX: Final = 16 << 10
 _CHUNK_BYTES: Final = 1 << 20
 _POSITION_MASK: Final = 0xFFFFFFFF
+# Is told of bytes, from one offset up to another, that they will be looked at soon.
+Fetch = Callable[[int, int], None]
+
 _RELAY_LOG: Final = 0x40  # LOG_EVENT_RELAY_LOG_F, sql/log_event.h: in what a receiver writes itself
 
 
@@ -59,6 +67,7 @@ class _Asked:
     verify: bool
     decompress: Decompress | None
     peek: Peek | None
+    fetch: Fetch | None
 
 
 def ledger_of_window(
@@ -70,8 +79,10 @@ def ledger_of_window(
     is_last: bool = True,
     is_chained: bool = True,
     verify: bool = False,
+    digests: bool = False,
     decompress: Decompress | None = None,
     peek: Peek | None = None,
+    fetch: Fetch | None = None,
 ) -> WindowLedger:
     """Give the transactions of bytes that stand at `position` of a file.
 
@@ -80,7 +91,9 @@ def ledger_of_window(
     is then left to the next window, which begins at `end`. Without `is_chained` end_log_pos is not
     compared with positions: it is another file's, or events between have been left out.
     """
-    asked = _Asked(file, position, description, is_last, is_chained, verify, decompress, peek)
+    asked = _Asked(
+        file, position, description, is_last, is_chained, verify, decompress, peek, fetch
+    )
     window = _Window(data, asked=asked)
     try:
         window.read()
@@ -88,6 +101,8 @@ def ledger_of_window(
         window.error = error
     window.finish()
     rows = table_of(window.batches, window.names, file=file)
+    if digests:
+        rows = rows.append_column(DIGEST_FIELD, window.digests(rows))
     return WindowLedger(rows, position + window.at, window.description, window.error)
 
 
@@ -105,7 +120,9 @@ class _Window:
         self._is_chained = asked.is_chained
         self._peeker = Peeker(asked.peek)
         self._sound, self._why = 0, verifying.NO_MORE  # as far as checksums have been compared
-        self._headed = self._looked = 0  # rows and payloads of this batch that are done
+        self._headed = 0  # rows of this batch whose heads have been read
+        self._fetched = 0
+        self._eras: list[tuple[int, FormatDescription]] = []  # from which row on which one holds
         self.state = np.zeros(walking.STATE_SIZE, np.int64)
         self.state[walking.BASE] = asked.position
         self.state[walking.HOPS] = not asked.verify
@@ -136,24 +153,46 @@ class _Window:
         if not state[walking.IS_OPEN]:
             return
         if self.asked.is_last or self.error is not None:
-            walking.close(state, batch.walked, batch.walked_shorts, batch.complete, 0)
-            batch.rows = int(state[walking.ROW])
+            end = self.asked.position + int(state[walking.GROUP_END])
+            batch.close(end=end, kind=int(state[walking.KIND]), error=int(state[walking.ERROR]))
         else:
             state[walking.AT] = self._start_of(int(state[walking.ROW]))
+
+    def digests(self, rows: pa.Table) -> pa.Array:
+        """Digest the whole transactions of this window, given its rows."""
+        starts = rows["start"].to_numpy() - self.asked.position
+        ends = rows["end"].to_numpy() - self.asked.position
+        whole = rows["is_complete"].to_numpy()
+        values = np.zeros(len(starts), np.uint64)
+        known = np.zeros(len(starts), np.bool_)
+        behind = [first for first, _ in self._eras[1:]] + [len(starts)]
+        for (first, description), end in zip(self._eras, behind, strict=False):
+            some = first + np.flatnonzero(whole[first:end])
+            found = digests_of(
+                self._data,
+                starts[some],
+                ends[some],
+                description=description,
+                decompress=self.asked.decompress,
+            )
+            values[some], known[some] = found.values, found.known
+        return pa.array(values, mask=~known)
 
     def _go_on(self) -> bool:
         """Walk until something has to be done, and do it; False at the end."""
         state, batch = self.state, self.batches[-1]
         limit = self._limit()
+        self._fetch_ahead()
         state[walking.ROWS_END] = min(batch.rows + STEP_ROWS, batch.rows_max)
         answer = walking.walk(
             self._address,
             limit,
             state,
-            batch.walked,
-            batch.walked_shorts,
-            batch.complete,
-            batch.payloads,
+            batch.walked.ctypes.data,
+            batch.walked_shorts.ctypes.data,
+            batch.complete.ctypes.data,
+            batch.payloads.ctypes.data,
+            batch.rows_max,
         )
         odd = min(self._read_heads(batch), self._look_into_payloads(batch))
         batch.rows = int(min(odd, state[walking.ROW]))
@@ -196,18 +235,29 @@ class _Window:
             )
         return self._sound
 
+    def _fetch_ahead(self) -> None:
+        """Have the next bytes mapped at once, if the walk will look at most of their pages."""
+        rows = sum(batch.rows for batch in self.batches)
+        if self.asked.fetch is None or not rows or self.at + _FETCH_BYTES // 2 < self._fetched:
+            return
+        if self.at // rows <= _FETCH_ROW_BYTES_MAX:
+            begin = max(self._fetched, self.at)
+            self._fetched = min(begin + _FETCH_BYTES, len(self._data))
+            self.asked.fetch(begin, self._fetched)
+
     def _read_heads(self, batch: Batch) -> int:
         """Read the GTID events of new rows; return the row behind the last one that is sound."""
         end = int(self.state[walking.ROW] + self.state[walking.IS_OPEN])
         while self._headed < end:
             self._headed = heads.read_heads(
                 self._address - self.asked.position,
-                batch.walked[walking.START],
+                batch.walked[walking.START].ctypes.data,
                 self._headed,
                 end,
                 int(self.state[walking.TRAILER]),
-                batch.heads,
-                batch.heads_shorts,
+                batch.heads.ctypes.data,
+                batch.heads_shorts.ctypes.data,
+                batch.rows_max,
                 self.names.counts,
                 self.names.keys,
                 self.names.slots,
@@ -318,6 +368,8 @@ class _Window:
     def _set_description(self, description: FormatDescription | None) -> None:
         assert description is not None
         self.description = description
+        if not self._eras or self._eras[-1][1] != description:
+            self._eras.append((sum(batch.rows for batch in self.batches), description))
         state, table = self.state, description.post_header_bytes
         state[walking.TRAILER] = description.checksum.trailer_bytes
         state[walking.QUERY_POST] = table[EventType.QUERY - 1]

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import mmap
 import os
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,16 +21,17 @@ from binlog.adapters.compression import find_decompressor, find_peek
 from binlog.adapters.files import read_events, read_file_head
 from binlog.errors import BinlogError
 from binlog.ledger import FileLedger, with_details
-from binlog.ledger_window import ledger_of_window
-from binlog.scan import LogHead
+from binlog.ledger_window import Fetch, ledger_of_window
 from binlog.transactions import Transaction, TransactionFolder
+
+_MADV_POPULATE_READ = 22  # asm-generic/mman-common.h, since Linux 5.14
 
 
 def ledger_of_file(
     path: Path,
     *,
     verify: bool = False,
-    digests: bool = False,  # noqa: ARG001 - until their kernel is there
+    digests: bool = False,
     details: bool = False,
 ) -> FileLedger:
     """Give one row per transaction of one file; an error of the format is in the answer.
@@ -37,18 +40,25 @@ def ledger_of_file(
     event ends. `details` decodes every event: some 10 MB a second. Raises OSError.
     """
     name = _shown(path)
+    data, fetch = _mapped(path)
     window = ledger_of_window(
-        _mapped(path),
+        data,
         file=name,
         verify=verify,
+        digests=digests,
         decompress=find_decompressor(),
         peek=find_peek(),
+        fetch=fetch,
     )
     rows, error = window.rows, window.error
     if details:
         read, stopped = _decoded(path)
         rows, error = with_details(rows, read), error or stopped
-    return FileLedger(name, _head(path), rows, window.end, error)
+    try:
+        head = read_file_head(path)
+    except BinlogError as stopped:
+        head, error = None, error or stopped
+    return FileLedger(name, head, rows, window.end, error)
 
 
 def _decoded(path: Path) -> tuple[list[Transaction], BinlogError | None]:
@@ -64,21 +74,26 @@ def _decoded(path: Path) -> tuple[list[Transaction], BinlogError | None]:
     return [*read, *folder.finish()], error
 
 
-def _mapped(path: Path) -> NDArray[np.uint8]:
+def _mapped(path: Path) -> tuple[NDArray[np.uint8], Fetch]:
     """Map a file as it is now. The array keeps the mapping for as long as it lives itself."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if not size:
-            return np.empty(0, np.uint8)
+            return np.empty(0, np.uint8), _leave
         mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-    return np.frombuffer(mapped, np.uint8)
+    return np.frombuffer(mapped, np.uint8), partial(_populate, mapped)
 
 
-def _head(path: Path) -> LogHead | None:
-    try:
-        return read_file_head(path)
-    except BinlogError:
-        return None  # the ledger's own error is this one
+def _populate(mapped: mmap.mmap, begin: int, end: int) -> None:
+    """Map the pages at once: that takes a third of the time of finding each one missing."""
+    begin -= begin % mmap.PAGESIZE
+    # An older kernel does not know it, and the pages are mapped as they are looked at.
+    with suppress(OSError):
+        mapped.madvise(_MADV_POPULATE_READ, begin, end - begin)
+
+
+def _leave(_begin: int, _end: int) -> None:
+    """There is nothing to map."""
 
 
 def _shown(path: Path) -> str:

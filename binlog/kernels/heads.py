@@ -7,9 +7,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from gtid.jit import inlined, kernel
@@ -40,15 +43,33 @@ _FIELD_UUID, _FIELD_GNO, _FIELD_TAG = 1, 2, 3
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
+def _storer(bits: int) -> Any:
+    """Make the intrinsic that writes the lowest `bits` of a number at an address."""
+
+    def store(_typing: Any, _address: Any, _value: Any) -> Any:
+        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            kind = ir.IntType(bits)
+            value = builder.trunc(arguments[1], kind) if bits < 64 else arguments[1]
+            builder.store(value, builder.inttoptr(arguments[0], kind.as_pointer()), align=1)
+
+        return types.void(types.int64, types.int64), generate
+
+    return intrinsic(store)
+
+
+_store_eight, _store_four = _storer(64), _storer(32)
+
+
 @kernel
 def read_heads(
     address: int,
-    starts: Numbers,
+    starts: int,
     first: int,
     end: int,
     trailer: int,
-    numbers: Numbers,
-    shorts: NDArray[np.int32],
+    numbers: int,
+    shorts: int,
+    rows_max: int,
     counts: Numbers,
     keys: Words,
     slots: NDArray[np.int32],
@@ -60,42 +81,80 @@ def read_heads(
     """
     names = np.zeros(2 * NAME_WORDS, np.uint64)
     fields = np.zeros(_LAST_FIELD + 1, np.int64)
-    for row in range(first, end):
-        event = address + starts[row]
-        type_code = np.int64(load_byte(event + 4))
+    last = NO_SHORT  # the number of the UUID in names[0] and names[1]
+    lacks_gtid = lacks_tag = lacks_clock = lacks_times = lacks_version = 0
+    while first < end:
+        event = address + np.int64(load_eight(starts + 8 * first))
         at = event + _HEADER
         behind = event + np.int64(load_four(event + 9)) - trailer
-        for column in range(5):
-            numbers[column, row] = ABSENT
-        names[NAME_WORDS] = np.uint64(0)
-        shorts[VERSION, row] = NO_SHORT
+        type_code = np.int64(load_byte(event + 4))
+        cell, short = numbers + 8 * first, shorts + 4 * first
+        uuid = tag = NO_SHORT
         if type_code == _TAGGED:
-            is_sound = _read_tagged(at, behind, row, numbers, shorts, names, fields)
-        elif type_code in (_GTID, _ANONYMOUS):
-            is_sound = _read_fixed(at, behind, type_code == _GTID, row, numbers, shorts, names)
+            flaws = _read_tagged(at, behind, names, fields)
+            if flaws >= 0:
+                flaws = _write_fields(fields, cell, short, rows_max)
+                uuid = index_of(UUIDS, names, counts, keys, slots)
+                if names[NAME_WORDS]:
+                    tag = index_of(TAGS, names, counts, keys, slots)
+                counts[IS_CROWDED] = uuid < 0 or (names[NAME_WORDS] and tag < 0)
+            last = NO_SHORT
         else:
-            is_sound = True
-        if not is_sound:
-            return row
-        if not _identify(row, numbers, shorts, counts, names, keys, slots):
-            counts[IS_CROWDED] = 1
-            return row
-        _count_absent(row, numbers, shorts, counts)
-    return end
+            is_named = type_code == _GTID
+            flaws = _read_fixed(at, behind, is_named, type_code, cell, short, rows_max)
+            if flaws >= 0 and is_named:
+                high, low = load_eight(at + 1), load_eight(at + 9)
+                if last < 0 or high != names[0] or low != names[1]:
+                    names[0], names[1] = high, low
+                    last = index_of(UUIDS, names, counts, keys, slots)
+                    counts[IS_CROWDED] = last < 0
+                uuid = last
+        if flaws < 0 or counts[IS_CROWDED]:
+            break
+        _store_four(short + 4 * UUID_INDEX * rows_max, uuid)
+        _store_four(short + 4 * TAG_INDEX * rows_max, tag)
+        lacks_gtid += uuid < 0
+        lacks_tag += tag < 0
+        lacks_clock += flaws & 1
+        lacks_times += flaws >> 1 & 1
+        lacks_version += flaws >> 2
+        first += 1
+    counts[WITHOUT_GTID] += lacks_gtid
+    counts[WITHOUT_TAG] += lacks_tag
+    counts[WITHOUT_CLOCK] += lacks_clock
+    counts[WITHOUT_TIMES] += lacks_times
+    counts[WITHOUT_VERSION] += lacks_version
+    return first
 
 
-@inlined
-def _count_absent(row: int, numbers: Numbers, shorts: NDArray[np.int32], counts: Numbers) -> None:
-    """0 is a commit time that the origin did not tell, 999999 a version nobody knows."""
-    if numbers[ORIGINAL, row] == 0:
-        numbers[ORIGINAL, row] = ABSENT
-    if numbers[IMMEDIATE, row] == 0:
-        numbers[IMMEDIATE, row] = ABSENT
-    if shorts[VERSION, row] == _UNKNOWN_VERSION:
-        shorts[VERSION, row] = NO_SHORT
-    counts[WITHOUT_TIMES] += numbers[ORIGINAL, row] == ABSENT or numbers[IMMEDIATE, row] == ABSENT
-    counts[WITHOUT_CLOCK] += numbers[LAST, row] == ABSENT or numbers[SEQUENCE, row] == ABSENT
-    counts[WITHOUT_VERSION] += shorts[VERSION, row] == NO_SHORT
+@kernel
+def _write(
+    cell: int,
+    short: int,
+    rows_max: int,
+    gno: int,
+    last: int,
+    sequence: int,
+    immediate: int,
+    original: int,
+    version: int,
+) -> int:
+    """Fill a row; the answer has a bit each for what it lacks: clock, times, version.
+
+    0 is a commit time that the origin did not tell, 999999 a version that nobody knew.
+    """
+    immediate = immediate or ABSENT
+    original = original or ABSENT
+    version = NO_SHORT if version in (ABSENT, _UNKNOWN_VERSION) else version
+    _store_eight(cell + 8 * GNO * rows_max, gno)
+    _store_eight(cell + 8 * LAST * rows_max, last)
+    _store_eight(cell + 8 * SEQUENCE * rows_max, sequence)
+    _store_eight(cell + 8 * IMMEDIATE * rows_max, immediate)
+    _store_eight(cell + 8 * ORIGINAL * rows_max, original)
+    _store_four(short + 4 * VERSION * rows_max, version)
+    lacks_clock = ABSENT in (last, sequence)
+    lacks_times = ABSENT in (immediate, original)
+    return 1 * lacks_clock + 2 * lacks_times + 4 * (version == NO_SHORT)
 
 
 @inlined
@@ -106,90 +165,77 @@ def _seven(at: int) -> int:
 
 @kernel
 def _read_fixed(
-    at: int,
-    end: int,
-    is_named: bool,
-    row: int,
-    numbers: Numbers,
-    shorts: NDArray[np.int32],
-    names: Words,
-) -> bool:
-    """Read GTID (33) and anonymous (34) events; each server generation appended fields."""
+    at: int, end: int, is_named: bool, type_code: int, cell: int, short: int, rows_max: int
+) -> int:
+    """Read GTID (33) and anonymous (34) events; the answer is _write's, or -1 if not sound.
+
+    Each server generation appended fields. A row without a GTID event lacks everything.
+    """
+    gno = last = sequence = immediate = original = version = ABSENT
+    if type_code not in (_GTID, _ANONYMOUS):
+        return _write(cell, short, rows_max, gno, last, sequence, immediate, original, version)
     if end - at < 25:
-        return False
+        return -1
     if is_named:
-        names[0], names[1] = load_eight(at + 1), load_eight(at + 9)
-        numbers[GNO, row] = np.int64(load_eight(at + 17))
-        if not 1 <= numbers[GNO, row] <= _GNO_MAX:
-            return False
+        gno = np.int64(load_eight(at + 17))
+        if not 1 <= gno <= _GNO_MAX:
+            return -1
+    # 5.6 ends here.
     if end - at == 25 or load_byte(at + 25) != 2:
-        return True
+        return _write(cell, short, rows_max, gno, last, sequence, immediate, original, version)
     if end - at < 42:
-        return False
-    numbers[LAST, row] = np.int64(load_eight(at + 26))
-    numbers[SEQUENCE, row] = np.int64(load_eight(at + 34))
+        return -1
+    last, sequence = np.int64(load_eight(at + 26)), np.int64(load_eight(at + 34))
     at += 42
-    if end - at < 7:
-        return True
-    immediate = _seven(at)
-    original = immediate
+    if end - at < 7:  # 5.7: no commit timestamps
+        return _write(cell, short, rows_max, gno, last, sequence, immediate, original, version)
+    immediate = original = _seven(at)
     at += 7
-    if immediate >> 55:
+    if immediate >> 55:  # the highest bit says that the origin's differs and follows
         if end - at < 7:
-            return False
+            return -1
         immediate &= (1 << 55) - 1
         original = _seven(at)
         at += 7
-    numbers[IMMEDIATE, row], numbers[ORIGINAL, row] = immediate, original
-    if at == end:
-        return True
-    length = np.int64(load_byte(at))  # the walk has used it
-    if length in (251, 255):
-        return False
-    at += 1 if length < 251 else 3 if length == 252 else 4 if length == 253 else 9
-    if at > end:
-        return False
-    if end - at < 4:
-        return True
-    version = np.int64(load_four(at))
-    if version >> 31:
-        if end - at < 8:
-            return False
-        version = np.int64(load_four(at + 4))
-    shorts[VERSION, row] = version
-    return True
+    if at < end:  # 8.0.2: the length, which the walk has used
+        first = load_byte(at)
+        if first in (251, 255):
+            return -1
+        at += 1 if first < 251 else 3 if first == 252 else 4 if first == 253 else 9
+        if at > end:
+            return -1
+    if end - at >= 4:  # 8.0.14
+        version = np.int64(load_four(at))
+        if version >> 31:
+            if end - at < 8:
+                return -1
+            version = np.int64(load_four(at + 4))
+    return _write(cell, short, rows_max, gno, last, sequence, immediate, original, version)
 
 
 @kernel
-def _read_tagged(
-    at: int,
-    end: int,
-    row: int,
-    numbers: Numbers,
-    shorts: NDArray[np.int32],
-    names: Words,
-    fields: Numbers,
-) -> bool:
-    """Read one serialization message: numbered fields in ascending order."""
+def _read_tagged(at: int, end: int, names: Words, fields: Numbers) -> int:
+    """Read one serialization message: numbered fields in ascending order; -1 if not sound."""
     body = at
     version, at = _varlen(at, end)
     size, at = _varlen(at, end)
     required, at = _varlen(at, end)
     if at == 0 or version != np.uint64(1) or size != np.uint64(end - body):
-        return False
+        return -1
     if required > np.uint64(_LAST_FIELD):
-        return False
+        return -1
     fields[:] = ABSENT
+    names[NAME_WORDS] = np.uint64(0)
     previous = np.int64(-1)
     while at < end:
         coded, at = _varlen(at, end)
         if at == 0:
-            return False
+            return -1
         if coded > np.uint64(_LAST_FIELD):
             break  # written by a newer server, which says that it may be left unread
         field = np.int64(coded)
         if field <= previous:
-            return False
+            return -1
         previous = field
         if field == _FIELD_UUID:
             at = _read_uuid(at, end, names)
@@ -201,23 +247,27 @@ def _read_tagged(
             is_signed = field in (_FIELD_GNO, 4, 5)
             fields[field] = _signed(coded) if is_signed else np.int64(coded)
         if at == 0:
-            return False
-    return _finish(row, fields, numbers, shorts)
+            return -1
+    if fields[_FIELD_UUID] != 1 or not 1 <= fields[_FIELD_GNO] <= _GNO_MAX:
+        return -1
+    return 0
 
 
 @kernel
-def _finish(row: int, fields: Numbers, numbers: Numbers, shorts: NDArray[np.int32]) -> bool:
-    """Move a message's fields to their columns. The origin's are written where they differ."""
-    if fields[_FIELD_UUID] != 1 or not 1 <= fields[_FIELD_GNO] <= _GNO_MAX:
-        return False
-    numbers[GNO, row] = fields[_FIELD_GNO]
-    numbers[LAST, row], numbers[SEQUENCE, row] = fields[4], fields[5]
-    numbers[IMMEDIATE, row] = fields[6]
-    numbers[ORIGINAL, row] = fields[6] if fields[7] == ABSENT else fields[7]
-    version = fields[9] if fields[10] == ABSENT else fields[10]
-    if version != ABSENT:
-        shorts[VERSION, row] = version
-    return True
+def _write_fields(fields: Numbers, cell: int, short: int, rows_max: int) -> int:
+    """Fill a row with a message's fields. The origin's are in it where they differ."""
+    immediate, version = fields[6], fields[9]
+    return _write(
+        cell,
+        short,
+        rows_max,
+        fields[_FIELD_GNO],
+        fields[4],
+        fields[5],
+        immediate,
+        immediate if fields[7] == ABSENT else fields[7],
+        version if fields[10] == ABSENT else fields[10],
+    )
 
 
 @inlined
@@ -278,32 +328,6 @@ def _read_tag(at: int, end: int, names: Words) -> int:
 
 
 @kernel
-def _identify(
-    row: int,
-    numbers: Numbers,
-    shorts: NDArray[np.int32],
-    counts: Numbers,
-    names: Words,
-    keys: Words,
-    slots: NDArray[np.int32],
-) -> bool:
-    """Give the row the indices of its names; False if there is no room for one."""
-    uuid, tag = NO_SHORT, NO_SHORT
-    if numbers[GNO, row] != ABSENT:
-        uuid = index_of(UUIDS, names, counts, keys, slots)
-        if names[NAME_WORDS] != np.uint64(0):
-            tag = index_of(TAGS, names, counts, keys, slots)
-            if tag == NO_SHORT:
-                return False
-        if uuid == NO_SHORT:
-            return False
-    shorts[UUID_INDEX, row], shorts[TAG_INDEX, row] = uuid, tag
-    counts[WITHOUT_GTID] += uuid == NO_SHORT
-    counts[WITHOUT_TAG] += tag == NO_SHORT
-    return True
-
-
-@kernel
 def index_of(
     which: int, names: Words, counts: Numbers, keys: Words, slots: NDArray[np.int32]
 ) -> int:
@@ -312,9 +336,6 @@ def index_of(
     Slots are a power of two, and more than keys, so that one is always empty.
     """
     name = NAME_WORDS * which
-    last = counts[LAST_NAMES + which]
-    if last < counts[NAMES + which] and _is(names, name, keys, which, last):
-        return last
     mixed = names[name] ^ names[name + 1] * _MIX
     mixed ^= names[name + 2] * np.uint64(3) ^ names[name + 3] * np.uint64(5)
     slot = np.int64((mixed * _MIX) >> np.uint64(33)) & (slots.shape[1] - 1)

@@ -7,17 +7,19 @@
 3. Nothing is read but whole events that lie before the limit: a length is compared with what is
    left, and a field with its event's end, before either is used.
 4. From 8.0.2 a GTID event tells its transaction's length (Gtid_event::transaction_length). The walk
-   hops to that end from the first row event, if an event that may stand between groups starts
-   there (or the bytes end there), and goes on event by event otherwise: a relay log can hold the
-   head of a group without its tail. So it cannot see the error of a statement behind a row event,
-   in a transaction that mixes both; without HOPS it sees every statement.
+   hops there from the first row event, if an event that may stand between groups starts there (or
+   the bytes end), and goes on event by event otherwise: a relay log can hold the head of a group
+   alone. So it cannot see the error of a statement behind rows; without HOPS it sees every one.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from gtid.jit import inlined, kernel
@@ -26,12 +28,13 @@ from gtid.kernels.words import Numbers, load_byte, load_eight, load_four
 # What `walk` answers.
 NO_MORE, DESCRIPTION, UNSURE, FULL = range(4)
 
-# `state`: where the walk is and what it has to know; then the group it is in, and what it counted.
+# `state`: where the walk is and what it has to know; then the group it is in, if IS_OPEN, whose END
+# counts from the first byte here as AT does; and how many payloads there were.
 AT, ROW, ROWS_END, BASE, TRAILER, QUERY_POST, LOAD_POST, CHAINED, HOPS = range(9)
-IS_OPEN, BEGUN, KIND, ERROR, HOP_END, PAYLOADS, INCOMPLETE = range(9, 16)
+IS_OPEN, BEGUN, KIND, ERROR, HOP_END, GROUP_END, PAYLOADS = range(9, 16)
 STATE_SIZE: Final = 16
 
-# The columns it writes of `numbers` and of `shorts`.
+# The columns it writes of `numbers` and of `shorts`, each with a place for every row of the batch.
 START, END, BYTES, SERVER_ID, LOGGED_AT = range(5)
 ROW_KIND, ROW_ERROR = range(2)
 
@@ -40,16 +43,21 @@ EMPTY, DDL, DML, XA, INCIDENT, OTHER, IN_PAYLOAD = range(7)
 
 _HEADER: Final = 19
 _EVENT_BYTES_MAX: Final = 1 << 30
-_ARTIFICIAL: Final = 0x20
-_IGNORABLE: Final = 0x80
+_ARTIFICIAL, _IGNORABLE = 0x20, 0x80
 _TAGGED_GTID: Final = 42
 _LOAD_QUERY: Final = 18
 _POSITION_MASK: Final = 0xFFFFFFFF
 _MICROSECONDS: Final = 1_000_000
 
-# What an event is to a group. From _FORMAT on: nothing of a group's.
+# Transactions of about one length stand one behind the other: these lines of one so many ahead are
+# fetched. Without that, most of the time would go by in waiting for memory.
+_LINES: Final = 4
+_AHEAD: Final = 16
+_SHORT: Final = 4096
+
+# What an event is to a group. From _FORMAT on it is not for the walk to pass over.
 _PLAIN, _OPENING, _HEAD, _QUERY, _MAP, _ROWS, _XID, _PREPARE = range(8)
-_LOST, _PAYLOAD, _VIEW, _FORMAT, _BETWEEN, _STRANGE, _REFUSED = range(8, 15)
+_LOST, _PAYLOAD, _VIEW, _BETWEEN, _FORMAT, _STRANGE, _REFUSED = range(8, 15)
 _ROLES = np.full(256, _STRANGE, np.uint8)
 _ROLES[[1, *range(160, 172)]] = _REFUSED  # before 5.0; MariaDB's
 _ROLES[[6, 8, 10, 11, 12, 28, 36]] = _PLAIN
@@ -60,12 +68,21 @@ _ROLES[[23, 24, 25, 30, 31, 32, 39]] = _ROWS
 _ROLES[[19, 16, 38]] = _MAP, _XID, _PREPARE
 _ROLES[[26, 40, 37, 15]] = _LOST, _PAYLOAD, _VIEW, _FORMAT
 _ROLES[[3, 4, 27, 35, 41]] = _BETWEEN
-# Without a GTID event a group opens with one of these.
+# A group opens with its GTID event or, without GTIDs, with one of the others.
 _OPENS = np.zeros(15, np.bool_)
-_OPENS[[_OPENING, _QUERY, _MAP, _LOST, _PAYLOAD]] = True
+_OPENS[[_HEAD, _OPENING, _QUERY, _MAP, _LOST, _PAYLOAD]] = True
+_CLOSES = np.zeros(15, np.bool_)
+_CLOSES[[_XID, _PREPARE, _LOST, _PAYLOAD]] = True
+_KIND_OF_ROLE = np.full(15, EMPTY, np.int64)
+_KIND_OF_ROLE[[_ROWS, _PREPARE, _LOST, _PAYLOAD, _VIEW]] = DML, XA, INCIDENT, IN_PAYLOAD, OTHER
 
 # First words of statements, as in binlog.transactions.
 _WORD_BEGIN, _WORD_END, _WORD_XA_BEGIN, _WORD_XA_INNER, _WORD_XA_END, _WORD_PLAIN = range(6)
+# The kind by the word, outside BEGIN and inside.
+_KIND_OF_WORD = np.array(
+    [(EMPTY, EMPTY), (EMPTY, EMPTY), (XA, XA), (XA, XA), (XA, XA), (DDL, DML)], np.int64
+)
+_BEGI, _N = np.uint64(0x49474542), np.uint64(ord("N"))
 _BEGIN = np.frombuffer(b"begin", np.uint8)
 _COMMIT = np.frombuffer(b"commit", np.uint8)
 _ROLLBACK = np.frombuffer(b"rollback", np.uint8)
@@ -79,85 +96,110 @@ def walk(
     address: int,
     limit: int,
     state: Numbers,
-    numbers: Numbers,
-    shorts: NDArray[np.int32],
-    complete: NDArray[np.uint8],
-    payloads: Numbers,
+    numbers: int,
+    shorts: int,
+    complete: int,
+    payloads: int,
+    rows_max: int,
 ) -> int:
     """Go on from state[AT] over `limit` bytes; rows are written from state[ROW] to [ROWS_END].
 
     NO_MORE: the rest is no whole event; DESCRIPTION: one is at AT; UNSURE: see rule 2; FULL: no
-    room for a further row. A row that is not closed yet is state[ROW], and IS_OPEN is set.
+    room for a further row. The row of a group that is still open has its START only.
     """
-    at = state[AT]
-    least = _HEADER + state[TRAILER]
+    at, row, base, least = state[AT], state[ROW], state[BASE], _HEADER + state[TRAILER]
+    is_open, begun, kind = state[IS_OPEN], state[BEGUN], state[KIND]
+    error, hop_end, end = state[ERROR], state[HOP_END], state[GROUP_END]
+    answer = NO_MORE
     while limit - at >= _HEADER:
         event = address + at
-        size = _four(event + 9)
+        size, role, flags = _four(event + 9), _ROLES[load_byte(event + 4)], _byte(event + 17)
         if size < least or size > _EVENT_BYTES_MAX:
-            return _stopped(state, at, UNSURE)
+            answer = UNSURE
+            break
         if size > limit - at:
             break
-        role = _ROLES[load_byte(event + 4)]
-        flags = _byte(event + 17)
-        if role >= _FORMAT:
-            if role == _FORMAT:
-                return _stopped(state, at, DESCRIPTION)
-            if role == _REFUSED or (role == _STRANGE and not flags & _IGNORABLE):
-                return _stopped(state, at, UNSURE)
+        if role >= _FORMAT and not (role == _STRANGE and flags & _IGNORABLE):
+            answer = DESCRIPTION if role == _FORMAT else UNSURE
+            break
         if role == _BETWEEN or flags & _ARTIFICIAL:
             at += size
             continue
-        if role == _HEAD or not state[IS_OPEN]:
-            if role == _HEAD and state[IS_OPEN]:
-                close(state, numbers, shorts, complete, 0)
-            if role == _HEAD or _OPENS[role]:
-                if state[ROW] == state[ROWS_END]:
-                    return _stopped(state, at, FULL)
-                _open(event, at, state, numbers)
-            if role == _HEAD:
-                state[HOP_END] = _hop_end(event, at, size, limit, state)
-                numbers[END, state[ROW]] = state[BASE] + at + size
-            if role == _HEAD or not state[IS_OPEN]:
-                at += size
-                continue
-        effect = _effect(event, size, role, state)
-        if effect < 0:
-            return _stopped(state, at, UNSURE)
-        if role == _PAYLOAD:
-            payloads[state[PAYLOADS], 0] = state[ROW]
-            payloads[state[PAYLOADS], 1] = at
+        if role == _HEAD and is_open:
+            _write_end(numbers, shorts, complete, rows_max, row, base + end, kind, error, 0)
+            is_open, row = 0, row + 1
+        if not is_open and _OPENS[role]:
+            if row == state[ROWS_END]:
+                answer = FULL
+                break
+            _write_start(event, base + at, numbers, rows_max, row)
+            is_open, begun, kind, error, hop_end = 1, 0, EMPTY, 0, 0
+        noted, closes = _KIND_OF_ROLE[role], _CLOSES[role]
+        if role == _QUERY:
+            post = state[LOAD_POST] if load_byte(event + 4) == _LOAD_QUERY else state[QUERY_POST]
+            word = _statement(event + _HEADER, event + size - state[TRAILER], post)
+            if word < 0:
+                answer = UNSURE
+                break
+            error = error or _byte(event + _HEADER + 9) | _byte(event + _HEADER + 10) << 8
+            begun |= word in (_WORD_BEGIN, _WORD_XA_BEGIN)
+            noted = _KIND_OF_WORD[word, begun]
+            closes = not begun or word in (_WORD_END, _WORD_XA_END)
+        if kind == EMPTY or role == _LOST:
+            kind = noted
+        if role == _PAYLOAD and is_open:
+            _store_eight(payloads + 16 * state[PAYLOADS], row)
+            _store_eight(payloads + 16 * state[PAYLOADS] + 8, at)
             state[PAYLOADS] += 1
+        if role == _HEAD and state[HOPS]:
+            hop_end = _hop_end(event, at, size - state[TRAILER], limit)
+            if hop_end - at < _SHORT:
+                for line in range(_LINES):
+                    _fetch(event + _AHEAD * (hop_end - at) + 64 * line)
         at += size
-        if role == _ROWS and state[HOP_END] > at:
-            if _lands(address, state[HOP_END], limit, state):
-                at = state[HOP_END]
-                effect = 1
-            else:
-                state[HOP_END] = 0
-        numbers[END, state[ROW]] = state[BASE] + at
-        if effect:
-            close(state, numbers, shorts, complete, 1)
-    return _stopped(state, at, NO_MORE)
+        if role == _ROWS and hop_end > at:
+            position = base if state[CHAINED] else -1
+            closes = _lands(address, hop_end, limit, position, least)
+            at = hop_end if closes else at
+            hop_end = 0
+        end = at
+        if closes and is_open:
+            _write_end(numbers, shorts, complete, rows_max, row, base + end, kind, error, 1)
+            is_open, row = 0, row + 1
+    state[AT], state[ROW], state[IS_OPEN], state[BEGUN] = at, row, is_open, begun
+    state[KIND], state[ERROR], state[HOP_END], state[GROUP_END] = kind, error, hop_end, end
+    return answer
 
 
-@kernel
-def close(
-    state: Numbers,
-    numbers: Numbers,
-    shorts: NDArray[np.int32],
-    complete: NDArray[np.uint8],
-    is_complete: int,
-) -> None:
-    """Finish the row of the open group."""
-    row = state[ROW]
-    numbers[BYTES, row] = numbers[END, row] - numbers[START, row]
-    shorts[ROW_KIND, row] = state[KIND]
-    shorts[ROW_ERROR, row] = state[ERROR]
-    complete[row] = is_complete
-    state[INCOMPLETE] += 1 - is_complete
-    state[ROW] += 1
-    state[IS_OPEN] = 0
+def _storer(bits: int) -> Any:
+    """Make the intrinsic that writes the lowest `bits` of a number at an address."""
+
+    def store(_typing: Any, _address: Any, _value: Any) -> Any:
+        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            kind = ir.IntType(bits)
+            value = builder.trunc(arguments[1], kind) if bits < 64 else arguments[1]
+            builder.store(value, builder.inttoptr(arguments[0], kind.as_pointer()), align=1)
+
+        return types.void(types.int64, types.int64), generate
+
+    return intrinsic(store)
+
+
+_store_eight, _store_four, _store_byte = _storer(64), _storer(32), _storer(8)
+
+
+@intrinsic
+def _fetch(_typing: Any, _address: Any) -> Any:
+    """Ask for the bytes at an address before they are needed; it may be any."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        place = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+        word = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [place.type, word, word, word])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", (place.type,), kind)
+        builder.call(prefetch, [place, word(0), word(3), word(1)])
+
+    return types.void(types.int64), generate
 
 
 @inlined
@@ -166,98 +208,67 @@ def _byte(at: int) -> int:
 
 
 @inlined
+def _is_space(at: int) -> bool:
+    return load_byte(at) == 32 or 9 <= load_byte(at) <= 13
+
+
+@inlined
 def _four(at: int) -> int:
     return np.int64(load_four(at))
 
 
 @inlined
-def _stopped(state: Numbers, at: int, answer: int) -> int:
-    state[AT] = at
-    return answer
-
-
-@inlined
-def _open(event: int, at: int, state: Numbers, numbers: Numbers) -> None:
+def _write_start(event: int, position: int, numbers: int, rows_max: int, row: int) -> None:
     """Begin a row with what its first event's header says."""
-    row = state[ROW]
-    numbers[START, row] = state[BASE] + at
-    numbers[SERVER_ID, row] = _four(event + 5)
-    numbers[LOGGED_AT, row] = _four(event) * _MICROSECONDS
-    state[IS_OPEN] = 1
-    state[BEGUN] = state[KIND] = state[ERROR] = state[HOP_END] = 0
+    _store_eight(numbers + 8 * (START * rows_max + row), position)
+    _store_eight(numbers + 8 * (SERVER_ID * rows_max + row), _four(event + 5))
+    _store_eight(numbers + 8 * (LOGGED_AT * rows_max + row), _four(event) * _MICROSECONDS)
 
 
 @inlined
-def _effect(event: int, size: int, role: int, state: Numbers) -> int:
-    """Put an event into the group; 1 if it ends it, 0 if not, -1 if it is not sound."""
-    if role == _ROWS:
-        _note(state, DML)
-        return 0
-    if role == _QUERY:
-        return _add_statement(event, size, state)
-    if role == _XID:
-        return 1
-    if role == _PREPARE:
-        _note(state, XA)
-        return 1
-    if role == _LOST:
-        state[KIND] = INCIDENT
-        return 1
-    if role == _PAYLOAD:
-        _note(state, IN_PAYLOAD)
-        return 1
-    if role == _VIEW:
-        _note(state, OTHER)
-    return 0
-
-
-@inlined
-def _note(state: Numbers, kind: int) -> None:
-    """Give the group a kind; the first that is not EMPTY stays."""
-    if state[KIND] == EMPTY:
-        state[KIND] = kind
+def _write_end(
+    numbers: int,
+    shorts: int,
+    complete: int,
+    rows_max: int,
+    row: int,
+    end: int,
+    kind: int,
+    error: int,
+    is_complete: int,
+) -> None:
+    """Finish a row."""
+    start = np.int64(load_eight(numbers + 8 * (START * rows_max + row)))
+    _store_eight(numbers + 8 * (END * rows_max + row), end)
+    _store_eight(numbers + 8 * (BYTES * rows_max + row), end - start)
+    _store_four(shorts + 4 * (ROW_KIND * rows_max + row), kind)
+    _store_four(shorts + 4 * (ROW_ERROR * rows_max + row), error)
+    _store_byte(complete + row, is_complete)
 
 
 @kernel
-def _add_statement(event: int, size: int, state: Numbers) -> int:
-    """Put a statement into the group; the answer is _effect's."""
-    post = state[LOAD_POST] if load_byte(event + 4) == _LOAD_QUERY else state[QUERY_POST]
-    at, end = event + _HEADER, event + size - state[TRAILER]
+def _statement(at: int, end: int, post: int) -> int:
+    """Tell what the statement of a QUERY's body does to its group; -1 if the body is not sound."""
     if end - at < post or post < 13:
         return -1
     sql = at + post + _byte(at + 8) + (_byte(at + 11) | _byte(at + 12) << 8) + 1
     if sql > end or load_byte(sql - 1) != 0:
         return -1
-    if not state[ERROR]:
-        state[ERROR] = _byte(at + 9) | _byte(at + 10) << 8
-    word = _word(sql, end)
-    if word == _WORD_BEGIN:
-        state[BEGUN] = 1
-        return 0
-    if word == _WORD_END:
-        return 1
-    if word == _WORD_PLAIN:
-        _note(state, DML if state[BEGUN] else DDL)
-    else:
-        _note(state, XA)
-        if word == _WORD_XA_BEGIN:
-            state[BEGUN] = 1
-    return 1 if word == _WORD_XA_END or not state[BEGUN] else 0
+    return _word(sql, end)
 
 
 @kernel
 def _word(at: int, end: int) -> int:
-    """Tell what a statement does to its group."""
+    if end - at == 5 and load_four(at) == _BEGI and load_byte(at + 4) == _N:
+        return _WORD_BEGIN  # as servers write it
     if _alone(at, end, _BEGIN):
         return _WORD_BEGIN
     if _alone(at, end, _COMMIT) or _alone(at, end, _ROLLBACK):
         return _WORD_END
-    if not _spelled(at, end, _XA_WORD):
+    at = _behind(at, end, _XA_WORD)
+    if at in (0, end) or not _is_space(at):
         return _WORD_PLAIN
-    at += len(_XA_WORD)
-    if at == end or not _is_space(_byte(at)):
-        return _WORD_PLAIN
-    while at < end and _is_space(_byte(at)):
+    while at < end and _is_space(at):
         at += 1
     if _bounded(at, end, _XA_START) or _bounded(at, end, _BEGIN):
         return _WORD_XA_BEGIN
@@ -269,23 +280,21 @@ def _word(at: int, end: int) -> int:
 
 
 @kernel
-def _spelled(at: int, end: int, word: NDArray[np.uint8]) -> bool:
-    """Tell whether the bytes begin with a word, in either case."""
+def _behind(at: int, end: int, word: NDArray[np.uint8]) -> int:
+    """Give the place behind a word, in either case, that the bytes begin with; 0 if they do not."""
     if end - at < len(word):
-        return False
-    for index in range(len(word)):  # noqa: SIM110 - a loop is what is compiled
+        return 0
+    for index in range(len(word)):
         if load_byte(at + index) | np.uint64(0x20) != word[index]:
-            return False
-    return True
+            return 0
+    return at + len(word)
 
 
 @kernel
 def _alone(at: int, end: int, word: NDArray[np.uint8]) -> bool:
     """Tell whether a word is all there is, but for white space behind it."""
-    if not _spelled(at, end, word):
-        return False
-    at += len(word)
-    while at < end and _is_space(_byte(at)):
+    at = _behind(at, end, word)
+    while 0 < at < end and _is_space(at):
         at += 1
     return at == end
 
@@ -293,23 +302,19 @@ def _alone(at: int, end: int, word: NDArray[np.uint8]) -> bool:
 @kernel
 def _bounded(at: int, end: int, word: NDArray[np.uint8]) -> bool:
     """Tell whether the bytes begin with a word that ends there."""
-    if not _spelled(at, end, word):
-        return False
-    at += len(word)
-    if at == end:
-        return True
+    at = _behind(at, end, word)
+    if at in (0, end):
+        return at == end
     byte = _byte(at)
     return not (48 <= byte <= 57 or byte == 95 or 65 <= byte <= 90 or 97 <= byte <= 122)
 
 
-@inlined
-def _is_space(byte: int) -> bool:
-    return byte == 32 or 9 <= byte <= 13
-
-
 @kernel
-def _lands(address: int, landing: int, limit: int, state: Numbers) -> bool:
-    """Tell whether the bytes end there, or an event starts that may stand between groups."""
+def _lands(address: int, landing: int, limit: int, base: int, least: int) -> bool:
+    """Tell whether the bytes end there, or an event starts that may stand between groups.
+
+    `base` is where the bytes begin in the file, or negative if end_log_pos is another file's.
+    """
     if landing == limit:
         return True
     if limit - landing < _HEADER:
@@ -317,20 +322,17 @@ def _lands(address: int, landing: int, limit: int, state: Numbers) -> bool:
     event = address + landing
     size = _four(event + 9)
     role = _ROLES[load_byte(event + 4)]
-    if size < _HEADER + state[TRAILER] or size > limit - landing:
+    if size < least or size > limit - landing:
         return False
     if role not in (_HEAD, _BETWEEN, _FORMAT):
         return False
-    position = (state[BASE] + landing + size) & _POSITION_MASK
-    return not state[CHAINED] or _four(event + 13) == position
+    return base < 0 or _four(event + 13) == (base + landing + size) & _POSITION_MASK
 
 
-@inlined
-def _hop_end(event: int, at: int, size: int, limit: int, state: Numbers) -> int:
+@kernel
+def _hop_end(event: int, at: int, size: int, limit: int) -> int:
     """Return where the transaction ends by what its GTID event says; 0 if not before the limit."""
-    if not state[HOPS]:
-        return 0
-    body, end = event + _HEADER, event + size - state[TRAILER]
+    body, end = event + _HEADER, event + size
     tagged = load_byte(event + 4) == _TAGGED_GTID
     length = _tagged_length(body, end) if tagged else _fixed_length(body, end)
     return at + length if 0 < length <= limit - at else 0
@@ -346,11 +348,11 @@ def _fixed_length(at: int, end: int) -> int:
     if at >= end:
         return 0
     first = _byte(at)
-    width = 0 if first < 251 else 2 if first == 252 else 3 if first == 253 else 8
+    width = 2 if first == 252 else 3 if first == 253 else 8
+    if first < 251:
+        return first
     if first in (251, 255) or at + 1 + width > end:
         return 0
-    if width == 0:
-        return first
     return np.int64(load_eight(at + width - 7) >> np.uint64(64 - 8 * width))
 
 
@@ -376,14 +378,13 @@ def _tagged_length(at: int, end: int) -> int:
 
 @inlined
 def _behind_varlen(at: int, end: int) -> int:
-    """Pass over a serialization integer; the place is beyond `end` if there is not enough."""
+    """Pass over a number: its first byte has as many trailing ones as bytes follow."""
     return at + 1 + _ones_below(_byte(at)) if at < end else end + 1
 
 
 @inlined
 def _ones_below(byte: int) -> int:
-    """Count the trailing ones: so many bytes follow."""
-    count = np.int64(0)
+    count = 0
     while byte >> count & 1:
         count += 1
     return count

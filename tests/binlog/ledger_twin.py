@@ -26,8 +26,8 @@ def ledger_of_bytes(data: bytes, *, file: str, details: bool = False) -> FileLed
         error = stopped
     try:
         head = read_head(lambda at: [data[at:]], file=file)
-    except BinlogError:
-        assert error is not None
+    except BinlogError as stopped:
+        error = error or stopped
     read += folder.finish()
     rows = rows_of_transactions(read, details=details)
     return FileLedger(file, head, rows, decoder.position, error)

@@ -97,3 +97,12 @@ def changes(request: pytest.FixtureRequest) -> Iterator[tuple[Server, Changes]]:
 def test_every_value_and_random_changes_go_there_and_back(changes: tuple[Server, Changes]) -> None:
     server, what = changes
     _there_and_back(server, what.schema, [*_fill(what), *what.transactions(40)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_more_random_changes_go_there_and_back(changes: tuple[Server, Changes], seed: int) -> None:
+    server, what = changes
+    what.random = random.Random(seed)
+    execute(server, *SESSION, *_fill(what))
+    _there_and_back(server, what.schema, what.transactions(150))

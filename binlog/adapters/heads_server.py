@@ -8,7 +8,7 @@
 3. Files may be purged while we look. Then we begin anew, a few times.
 4. What the server answers is turned into our errors here.
 
-Privileges: REPLICATION CLIENT for SHOW BINARY LOGS, REPLICATION SLAVE for the rest.
+Privileges: REPLICATION CLIENT for SHOW BINARY LOGS, and for the rest what a dump needs.
 """
 
 from __future__ import annotations

@@ -13,12 +13,14 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import typer
 
@@ -32,53 +34,110 @@ _NO_VERDICT: Final = (exits.USAGE, exits.DEFECT, exits.INTERRUPTED)
 _SECRET: Final = re.compile(r"pass|secret|token|credential|access\.key|account\.key", re.IGNORECASE)
 _NO_SECRET: Final = re.compile(r"provider|enabled", re.IGNORECASE)  # classes, paths, switches
 
-Package: TypeAlias = Annotated[
-    str, typer.Option("--package", metavar="FILE", help="What `spark package` wrote, or its URI.")
-]
-OptionalPackage: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--package", metavar="FILE", help="What `spark package` wrote; default: anew."),
-]
-Cluster: TypeAlias = Annotated[
-    str, typer.Option("--master", metavar="URL", help="spark://HOST:7077, yarn, k8s://…")
-]
-Snapshots: TypeAlias = Annotated[
-    str, typer.Option("--snapshots", metavar="PLACE", help="As every executor sees it, or a URI.")
-]
-Out: TypeAlias = Annotated[
-    str, typer.Option("--out", metavar="PLACE", help="Where the results are written, likewise.")
-]
-DeployMode: TypeAlias = Annotated[
-    Literal["client", "cluster"],
-    typer.Option("--deploy-mode", help="Where the driver runs: here, or on the cluster."),
-]
-Python: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--python", metavar="PATH", help="The executors' Python, as they see it."),
-]
-DriverPython: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--driver-python", metavar="PATH", help="The driver's; client mode: this one."),
-]
-Archive: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--archive", metavar="FILE#NAME", help="A packed environment, unpacked as NAME."),
-]
-Settings: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark. May be repeated."),
-]
-AllowUuid: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--allow-uuid", metavar="UUID", help="Extra transactions of it are no fault."),
-]
+Words: TypeAlias = list[str] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """One audit on a cluster: its fields are the options of both commands that are about one."""
+
+    master: Annotated[
+        str, typer.Option("--master", metavar="URL", help="spark://HOST:7077, yarn, k8s://…")
+    ]
+    snapshots: Annotated[
+        str,
+        typer.Option("--snapshots", metavar="PLACE", help="As every executor sees it, or a URI."),
+    ]
+    out: Annotated[
+        str, typer.Option("--out", metavar="PLACE", help="Where the results are written, likewise.")
+    ]
+    package: Annotated[
+        str | None,
+        typer.Option(
+            "--package",
+            metavar="FILE",
+            help=f"What `spark package` wrote, or its URI; default: {PACKAGE}, made anew by submit.",
+        ),
+    ] = None
+    deploy_mode: Annotated[
+        Literal["client", "cluster"],
+        typer.Option("--deploy-mode", help="Where the driver runs: here, or on the cluster."),
+    ] = "client"
+    python: Annotated[
+        str | None,
+        typer.Option("--python", metavar="PATH", help="The executors' Python, as they see it."),
+    ] = None
+    driver_python: Annotated[
+        str | None,
+        typer.Option(
+            "--driver-python", metavar="PATH", help="The driver's; client mode: this one."
+        ),
+    ] = None
+    archive: Annotated[
+        str | None,
+        typer.Option(
+            "--archive", metavar="FILE#NAME", help="A packed environment, unpacked as NAME."
+        ),
+    ] = None
+    conf: Annotated[
+        Words,
+        typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark. May be repeated."),
+    ] = None
+    fleet: OptionalFleetFile = None
+    allow_uuid: Annotated[
+        Words,
+        typer.Option("--allow-uuid", metavar="UUID", help="Extra transactions of it are no fault."),
+    ] = None
+
+    @property
+    def is_cluster(self) -> bool:
+        """Say whether the driver runs on the cluster, where nobody sees its exit status."""
+        return self.deploy_mode == "cluster"
+
+    def line(self, spark_submit: str) -> list[str]:
+        """Return the command and its arguments.
+
+        Raises UsageProblem for a setting or a UUID that is none, and what reading the fleet file
+        raises.
+        """
+        package = self.package or PACKAGE
+        settings = _settings_of(self.conf or ())
+        if self.python is not None:
+            settings["spark.pyspark.python"] = self.python
+        if self.driver_python is not None:
+            settings["spark.pyspark.driver.python"] = self.driver_python
+        line = [spark_submit, "--master", self.master, "--deploy-mode", self.deploy_mode]
+        line += ["--name", "gtid-audit", "--py-files", package]
+        if self.archive is not None:
+            line += ["--archives", self.archive]
+        for name, value in settings.items():
+            line += ["--conf", f"{name}={value}"]
+        line += [package.removesuffix(".zip") + ".py"]
+        line += ["--snapshots", self.snapshots, "--out", self.out]
+        for uuid in _allowed(self.fleet, self.allow_uuid or ()):
+            line += ["--allow-uuid", uuid]
+        if self.is_cluster:  # a verdict's status would be a failure there, and be tried again
+            line += ["--exit", "done"]
+        return line
 
 
 def register(family: typer.Typer) -> None:
     """Add the commands to the family `spark`."""
     family.command("package")(package)
-    family.command("command")(command)
-    family.command("submit")(submit)
+    family.command("command")(_about_one(command))
+    family.command("submit")(_about_one(submit))
+
+
+def _about_one(act: Callable[[Submission], int]) -> Callable[..., int]:
+    """Make a command of a function: the fields of a submission become its options."""
+
+    @wraps(act)
+    def run(**given: Any) -> int:  # noqa: ANN401 - each is of the type that Submission says
+        return act(Submission(**given))
+
+    # Typer asks for a signature, and gets that of the class.
+    run.__signature__ = signature(Submission)  # type: ignore[attr-defined]
+    return run
 
 
 def package(
@@ -93,121 +152,35 @@ def package(
     return exits.OK
 
 
-def command(
-    *,
-    master: Cluster,
-    snapshots: Snapshots,
-    out: Out,
-    package: Package = PACKAGE,
-    deploy_mode: DeployMode = "client",
-    python: Python = None,
-    driver_python: DriverPython = None,
-    archive: Archive = None,
-    conf: Settings = None,
-    fleet: OptionalFleetFile = None,
-    allow_uuid: AllowUuid = None,
-) -> int:
+def command(asked: Submission) -> int:
     """Print the spark-submit line of an audit, without running it."""
-    made = Submission(
-        master=master,
-        snapshots=snapshots,
-        out=out,
-        package=package,
-        deploy_mode=deploy_mode,
-        python=python,
-        driver_python=driver_python,
-        archive=archive,
-        settings=_settings_of(conf or ()),
-        allowed_uuids=_allowed(fleet, allow_uuid or ()),
-    )
-    write_line(shlex.join(made.line("spark-submit")))
+    write_line(shlex.join(asked.line("spark-submit")))
     return exits.OK
 
 
-def submit(
-    *,
-    master: Cluster,
-    snapshots: Snapshots,
-    out: Out,
-    package: OptionalPackage = None,
-    deploy_mode: DeployMode = "client",
-    python: Python = None,
-    driver_python: DriverPython = None,
-    archive: Archive = None,
-    conf: Settings = None,
-    fleet: OptionalFleetFile = None,
-    allow_uuid: AllowUuid = None,
-) -> int:
+def submit(asked: Submission) -> int:
     """Audit stored snapshots on a Spark cluster; print the summary, exit with the verdict.
 
     With --deploy-mode cluster the exit status is spark-submit's: 0 once the audit is done, whatever
     it found.
     """
     program = _spark_submit(os.environ)
-    settings, allowed = _settings_of(conf or ()), _allowed(fleet, allow_uuid or ())
+    if asked.driver_python is None and not asked.is_cluster:
+        asked = replace(asked, driver_python=sys.executable)
     with TemporaryDirectory(prefix="gtid-audit-") as scratch:
-        if package is None:
-            package = str(_packed(Path(scratch) / PACKAGE)[0])
-        made = Submission(
-            master=master,
-            snapshots=snapshots,
-            out=out,
-            package=package,
-            deploy_mode=deploy_mode,
-            python=python,
-            driver_python=driver_python or (sys.executable if deploy_mode == "client" else None),
-            archive=archive,
-            settings=settings,
-            allowed_uuids=allowed,
-        )
-        line = made.line(program)
+        made = Path(scratch) / PACKAGE
+        line = replace(asked, package=asked.package or str(made)).line(program)
+        if asked.package is None:
+            _packed(made)
         said = subprocess.run(line, stdout=subprocess.PIPE, check=False)  # noqa: S603
     text = said.stdout.decode(errors="replace")
-    if deploy_mode == "cluster":
+    if asked.is_cluster:
         write(text)
         return exits.OK if said.returncode == 0 else exits.DEFECT
     beside, document = _parted(text)
     sys.stderr.write(beside)
     write(document)
     return _status_of(said.returncode, document)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
-    """One audit on a cluster, as spark-submit is told it."""
-
-    master: str
-    snapshots: str
-    out: str
-    package: str
-    deploy_mode: Literal["client", "cluster"]
-    python: str | None
-    driver_python: str | None
-    archive: str | None
-    settings: Mapping[str, str]
-    allowed_uuids: Sequence[str]
-
-    def line(self, spark_submit: str) -> list[str]:
-        """Return the command and its arguments."""
-        is_cluster = self.deploy_mode == "cluster"
-        settings = dict(self.settings)
-        if self.python is not None:
-            settings["spark.pyspark.python"] = self.python
-        if self.driver_python is not None:
-            settings["spark.pyspark.driver.python"] = self.driver_python
-        line = [spark_submit, "--master", self.master, "--deploy-mode", self.deploy_mode]
-        line += ["--name", "gtid-audit", "--py-files", self.package]
-        if self.archive is not None:
-            line += ["--archives", self.archive]
-        for name, value in settings.items():
-            line += ["--conf", f"{name}={value}"]
-        line += [self.package.removesuffix(".zip") + ".py"]
-        line += ["--snapshots", self.snapshots, "--out", self.out]
-        for uuid in self.allowed_uuids:
-            line += ["--allow-uuid", uuid]
-        if is_cluster:  # a verdict's status would be a failure there, and be tried again
-            line += ["--exit", "done"]
-        return line
 
 
 def _packed(file: Path) -> Sequence[Path]:

@@ -7,11 +7,14 @@ which only a part is there raises TruncatedBinlog with `in_use` set.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
 from binlog.adapters.compression import find_decompressor
+from binlog.adapters.wanted_events import wanted_events
 from binlog.decode import FIRST_POSITION
 from binlog.errors import BinlogMisuse
 from binlog.events import Event
@@ -22,13 +25,13 @@ from binlog.scan import (
     LogHead,
     ReadFrom,
     first_groups,
+    group_events,
     read_head,
     scan_events,
-    scan_groups,
     scan_transactions,
     select_transactions,
 )
-from binlog.transactions import Transaction
+from binlog.transactions import Transaction, fold_transactions
 from gtid import GtidSet
 
 CHUNK_BYTES = 1 << 20
@@ -84,8 +87,12 @@ class FileLogs:
         bytes_max: int = BYTES_MAX,
     ) -> tuple[Transaction, ...]:
         """See `TransactionSource`."""
+        decompress = find_decompressor()
         return select_transactions(
-            chain.from_iterable(read_transactions(path) for path in self._paths.values()),
+            chain.from_iterable(
+                fold_transactions(_wanted(path, wanted), decompress=decompress)
+                for path in self._paths.values()
+            ),
             wanted,
             transactions_max=transactions_max,
             bytes_max=bytes_max,
@@ -95,19 +102,25 @@ class FileLogs:
         """See `TransactionSource`."""
         decompress = find_decompressor()
         of_each_file = (
-            scan_groups(
-                _chunks(path), wanted, file=name, decompress=decompress, bytes_max=bytes_max
-            )
-            for name, path in self._paths.items()
+            group_events(_wanted(path, wanted), wanted, decompress=decompress, bytes_max=bytes_max)
+            for path in self._paths.values()
         )
         return first_groups(of_each_file, wanted)
 
 
-def _chunks(path: Path) -> ReadFrom:
-    def read_from(position: int) -> Iterator[bytes]:
-        with path.open("rb") as file:
-            file.seek(position)
-            while chunk := file.read(CHUNK_BYTES):
-                yield chunk
+def _wanted(path: Path, wanted: GtidSet) -> Iterator[Event]:
+    return wanted_events(path, wanted, partial(_read, path))
 
-    return read_from
+
+def _chunks(path: Path) -> ReadFrom:
+    return lambda position: _read(path, position, sys.maxsize)
+
+
+def _read(path: Path, start: int, end: int) -> Iterator[bytes]:
+    """Give the bytes of a file from `start` to `end`, or to its own end."""
+    with path.open("rb") as file:
+        file.seek(start)
+        left = end - start
+        while left > 0 and (chunk := file.read(min(left, CHUNK_BYTES))):
+            yield chunk
+            left -= len(chunk)

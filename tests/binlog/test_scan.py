@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from binlog.adapters import wanted_events
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.files import FileLogs, read_transactions
 from binlog.adapters.memory import MemoryLogs
-from binlog.errors import BinlogMisuse, CorruptBinlog
+from binlog.errors import BinlogMisuse, CorruptBinlog, LimitExceeded
 from binlog.event_types import EventType
-from binlog.events import ChecksumAlgorithm, Heartbeat
-from binlog.scan import DumpDecoder, read_head, scan_transactions
-from gtid import GtidSet
-from tests.binlog.builders import UUID_A, Log, event, gtid_body
+from binlog.events import ChecksumAlgorithm, Event, Heartbeat
+from binlog.scan import DumpDecoder, EventGroup, read_head, scan_transactions
+from binlog.transactions import TransactionKind
+from gtid import Gtid, GtidSet, Tsid
+from tests.binlog.builders import UUID_A, Log, event, gtid_body, payload_body, query_body
 
 
 def chunks(log: Log) -> MemoryLogs:
@@ -77,6 +80,158 @@ def test_a_cut_file_gives_what_is_whole_before_it_complains(tmp_path: Path) -> N
     with pytest.raises(CorruptBinlog) as caught:
         next(transactions)
     assert (caught.value.file, caught.value.position) == ("binlog.000001", at)
+
+
+# ---- transactions with their events
+
+
+def groups_of(log: Log, *gnos: int, bytes_max: int = 10_000) -> list[EventGroup]:
+    wanted = GtidSet.of(Gtid(Tsid(UUID_A), gno) for gno in gnos)
+    return list(chunks(log).events_of(wanted, bytes_max=bytes_max))
+
+
+def kinds_of(group: EventGroup) -> list[int]:
+    return [each.header.type_code for each in group.events]
+
+
+def test_a_transaction_that_never_ends_is_given_as_it_is() -> None:
+    log = Log()
+    log.gtid(1)
+    log.query("BEGIN")
+    log.gtid(2)
+    log.query("CREATE TABLE t (a INT)")
+    log.gtid(3)
+    log.query("BEGIN")
+    cut, whole, last = groups_of(log, 1, 2, 3)
+    assert [each.transaction.is_complete for each in (cut, whole, last)] == [False, True, False]
+    assert kinds_of(cut) == kinds_of(last) == [EventType.GTID, EventType.QUERY]
+    assert groups_of(log, 2) == [whole]
+
+
+def test_what_stands_between_groups_belongs_to_none() -> None:
+    log = Log()
+    log.gtid(1)
+    log.query("BEGIN")
+    log.add(EventType.HEARTBEAT, b"log")
+    log.add(EventType.ROTATE, bytes(8) + b"x", flags=0x20)
+    log.description(version="9.7.4", checksum=True)
+    log.xid()
+    log.add(EventType.ANONYMOUS_GTID, gtid_body(0))
+    log.query("CREATE TABLE t (a INT)")
+    log.query("CREATE TABLE u (a INT)")
+    [group] = groups_of(log, 1)
+    assert kinds_of(group) == [EventType.GTID, EventType.QUERY, EventType.XID]
+    assert group.transaction.is_complete
+
+
+def compressed(*, compression: int, uncompressed_bytes: int) -> Log:
+    inner = event(EventType.QUERY, query_body("BEGIN"), checksum=False)
+    inner += event(EventType.XID, bytes(8), checksum=False)
+    log = Log()
+    log.gtid(1)
+    log.add(
+        EventType.TRANSACTION_PAYLOAD,
+        payload_body(inner, compression=compression, uncompressed_bytes=uncompressed_bytes),
+    )
+    return log
+
+
+def test_a_payload_that_cannot_be_opened_stays() -> None:
+    [group] = groups_of(compressed(compression=0, uncompressed_bytes=100), 1)
+    assert kinds_of(group) == [EventType.GTID, EventType.TRANSACTION_PAYLOAD]
+    assert group.transaction.kind is TransactionKind.OTHER
+
+
+def test_a_payload_is_as_large_as_what_is_inside() -> None:
+    log = compressed(compression=255, uncompressed_bytes=60_000)
+    [group] = groups_of(log, 1, bytes_max=61_000)
+    assert kinds_of(group) == [EventType.GTID, EventType.QUERY, EventType.XID]
+    with pytest.raises(LimitExceeded, match="bytes_max"):
+        groups_of(log, 1, bytes_max=60_000)
+
+
+# ---- large files: only what is wanted is decoded
+
+
+@pytest.fixture
+def _all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wanted_events, "_LARGE_BYTES", 0)
+
+
+def five(*, flags: int = 0) -> tuple[Log, list[int]]:
+    log = Log(flags=flags)
+    starts = []
+    for gno in range(1, 6):
+        starts.append(log.gtid(gno))
+        log.query(f"CREATE TABLE t{gno} (a INT)")
+    return log, starts
+
+
+def given(path: Path, *gnos: int) -> tuple[list[EventGroup], str]:
+    """What comes, and the error behind it."""
+    wanted = GtidSet.of(Gtid(Tsid(UUID_A), gno) for gno in gnos)
+    found: list[EventGroup] = []
+    try:
+        found.extend(FileLogs([path]).events_of(wanted))  # keeps what came before an error
+    except CorruptBinlog as error:
+        return found, str(error)
+    return found, ""
+
+
+WANTED = [(), (1,), (5,), (2, 3), (1, 3, 5), (1, 2, 3, 4, 5), (1, 9)]
+
+
+@pytest.mark.parametrize("wanted", WANTED)
+@pytest.mark.parametrize("damage", ["none", "in the fourth", "cut off"])
+def test_both_ways_give_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: tuple[int, ...], damage: str
+) -> None:
+    log, starts = five()
+    data = bytearray(bytes(log))
+    if damage == "in the fourth":
+        data[starts[3] + 4] = 99
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(data[:-3] if damage == "cut off" else data)
+    everything = given(path, *wanted)
+    monkeypatch.setattr(wanted_events, "_LARGE_BYTES", 0)
+    assert given(path, *wanted) == everything
+
+
+@pytest.mark.usefixtures("_all_are_large")
+def test_what_is_not_wanted_is_not_decoded(tmp_path: Path) -> None:
+    log, starts = five()
+    data = bytearray(bytes(log))
+    data[starts[2] - 1] ^= 1  # the checksum of what ends the second
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(data)
+    assert [str(each.transaction.gtid) for each in given(path, 3)[0]] == [f"{UUID_A}:3"]
+    assert "checksum" in given(path, 2)[1]
+
+
+@pytest.mark.usefixtures("_all_are_large")
+@pytest.mark.parametrize("flags", [0, 0x40])
+def test_a_relay_log_is_decoded_whole(tmp_path: Path, flags: int) -> None:
+    path = tmp_path / "relay.000001"
+    path.write_bytes(bytes(five(flags=flags)[0]))
+    assert len(list(wanted_of(path))) == (11 if flags else 1)
+
+
+@pytest.mark.usefixtures("_all_are_large")
+def test_without_kernels_a_file_is_decoded_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(bytes(five()[0]))
+    monkeypatch.setattr(wanted_events, "find_spec", lambda _name: None)
+    assert len(list(wanted_of(path))) == 11
+    assert [each.transaction.start for each in given(path, 1)[0]] == [five()[1][0]]
+
+
+def wanted_of(path: Path) -> Iterator[Event]:
+    def read_between(start: int, end: int) -> Iterator[bytes]:
+        yield path.read_bytes()[start:end]
+
+    return wanted_events.wanted_events(path, GtidSet(), read_between)
 
 
 # ---- dumps

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import pymysql
 import pytest
 
+from binlog.adapters import wanted_events
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.files import FileLogs, read_events, read_file_head, read_transactions
 from binlog.adapters.memory import MemoryLogs
@@ -41,17 +41,21 @@ def _files(written: Written) -> TransactionSource:
     return FileLogs(written.files)
 
 
+def _large_files(written: Written) -> TransactionSource:
+    """As it is done with files that are worth the trouble."""
+    return FileLogs(written.files)
+
+
 def _stream(written: Written) -> TransactionSource:
     return ServerLogs(connect_arguments(written.server), timeout_seconds_max=30)
 
 
-def _stream_by_function(written: Written) -> TransactionSource:
-    arguments = connect_arguments(written.server)
-    return ServerLogs(lambda: pymysql.connect(**arguments), timeout_seconds_max=30)
-
-
-@pytest.fixture(params=[_memory, _files, _stream, _stream_by_function])
-def source(request: pytest.FixtureRequest, written: Written) -> TransactionSource:
+@pytest.fixture(params=[_memory, _files, _large_files, _stream])
+def source(
+    request: pytest.FixtureRequest, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> TransactionSource:
+    if request.param is _large_files:
+        monkeypatch.setattr(wanted_events, "_LARGE_BYTES", 0)
     make: Callable[[Written], TransactionSource] = request.param
     return make(written)
 

@@ -1,0 +1,97 @@
+"""The events of a file without those of transactions that nobody asked for.
+
+1. In a large binary log the ledger says where the wanted ones stand, and nothing else is decoded.
+   It needs numba and pyarrow (the extra `columns`): without them, in a small file, and in a relay
+   log every event is decoded and given. The wanted ones are the same.
+2. A relay log may change its description on the way, and part a transaction between two files.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from binlog.decode import FIRST_POSITION
+from binlog.errors import BinlogError
+from binlog.events import Event, FormatDescription, PreviousGtids
+from binlog.header import HEADER_BYTES, parse_header
+from binlog.scan import scan_events
+from gtid import GtidSet
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Below, decoding everything takes less time than preparing for the other way.
+_LARGE_BYTES: Final = 4 * 1024 * 1024
+_FLAG_RELAY_LOG: Final = 0x40  # LOG_EVENT_RELAY_LOG_F, sql/log_event.h
+
+# Gives the bytes of the file from one position to another, in chunks of any size.
+ReadBetween = Callable[[int, int], Iterator[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Where the wanted transactions stand, as runs of bytes, and what is wrong behind them."""
+
+    runs: tuple[tuple[int, int], ...]
+    error: BinlogError | None
+
+
+def wanted_events(path: Path, wanted: GtidSet, read_between: ReadBetween) -> Iterator[Event]:
+    """Give the events at the head of a file and those of the wanted transactions, at least.
+
+    Raises CorruptBinlog, UnsupportedBinlog, OSError; what was sound has been given before.
+    """
+    everything = scan_events(read_between(0, sys.maxsize), file=path.name)
+    if path.stat().st_size < _LARGE_BYTES or not _has_ledgers() or _is_relay_log(read_between):
+        yield from everything
+        return
+    found = _find(path, wanted)
+    description = None
+    for event in everything:
+        if not isinstance(event.body, FormatDescription | PreviousGtids):
+            break
+        if isinstance(event.body, FormatDescription):
+            description = event.body
+        yield event
+    for start, end in found.runs:
+        yield from scan_events(
+            read_between(start, end), file=path.name, position=start, description=description
+        )
+    if found.error is not None:
+        raise found.error
+
+
+def _has_ledgers() -> bool:
+    return find_spec("numba") is not None and find_spec("pyarrow") is not None
+
+
+def _is_relay_log(read_between: ReadBetween) -> bool:
+    head = b"".join(read_between(FIRST_POSITION, FIRST_POSITION + HEADER_BYTES))
+    return len(head) == HEADER_BYTES and bool(parse_header(head).flags & _FLAG_RELAY_LOG)
+
+
+def _find(path: Path, wanted: GtidSet) -> _Found:
+    import pyarrow as pa
+
+    from binlog.adapters.ledger_files import ledger_of_file
+    from binlog.ledger_sets import rows_in
+
+    ledger = ledger_of_file(path)
+    rows = ledger.rows.filter(pa.array(rows_in(ledger.rows, wanted)))
+    return _Found(_runs(rows), ledger.error)
+
+
+def _runs(rows: pa.Table) -> tuple[tuple[int, int], ...]:
+    """Put transactions that touch into one run."""
+    runs: list[tuple[int, int]] = []
+    for start, end in zip(rows["start"].to_pylist(), rows["end"].to_pylist(), strict=True):
+        if runs and runs[-1][1] == start:
+            runs[-1] = (runs[-1][0], end)
+        else:
+            runs.append((start, end))
+    return tuple(runs)

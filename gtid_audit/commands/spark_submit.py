@@ -56,7 +56,7 @@ class Submission:
         typer.Option(
             "--package",
             metavar="FILE",
-            help=f"What `spark package` wrote, or its URI; default: {PACKAGE}, made anew by submit.",
+            help=f"What `spark package` wrote, or a URI; default: {PACKAGE}, made anew by submit.",
         ),
     ] = None
     deploy_mode: Annotated[

@@ -9,7 +9,7 @@ import pytest
 
 from gtid_audit import cli, exits
 from spark_audit.adapters.java import JavaMissing, require_java
-from spark_audit.summary import FleetSummary
+from tests.spark_audit.audits import a_summary
 from topology.findings import Verdict
 
 UUID = "aaaaaaaa-0000-0000-0000-000000000001"
@@ -137,25 +137,10 @@ def stand_in(home: Path, *, status: int, says: str = "") -> None:
     program.chmod(0o755)
 
 
-def a_summary(verdict: Verdict) -> str:
-    return FleetSummary(
-        run="run=20260102T120011.000000Z",
-        previous=None,
-        policy="0123456789abcdef",
-        audited_at=None,
-        clusters=tuple((each, int(each is verdict)) for each in Verdict),
-        server_count=2,
-        unknown_count=0,
-        findings=(),
-        worst=(),
-        content=(),
-    ).to_text()
-
-
 def test_a_summary_is_passed_on_with_its_verdict(
     spark_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stand_in(spark_home, status=2, says=a_summary(Verdict.CRITICAL))
+    stand_in(spark_home, status=2, says=a_summary(Verdict.CRITICAL).to_text())
     assert cli.run(["spark", "submit", *HERE]) == 2
     assert json.loads(capsys.readouterr().out)["server_count"] == 2
     told = (spark_home / "told").read_text().splitlines()
@@ -169,10 +154,10 @@ def test_what_the_driver_says_beside_its_summary_is_kept_apart(
     spark_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     beside = "a warning: {\n}\n{and another}\n"
-    stand_in(spark_home, status=1, says=beside + a_summary(Verdict.WARNING))
+    stand_in(spark_home, status=1, says=beside + a_summary(Verdict.WARNING).to_text())
     assert cli.run(["spark", "submit", *HERE]) == 1
     said = capsys.readouterr()
-    assert (said.out, said.err) == (a_summary(Verdict.WARNING), beside)
+    assert (said.out, said.err) == (a_summary(Verdict.WARNING).to_text(), beside)
 
 
 def test_what_the_driver_complains_of_is_no_answer(

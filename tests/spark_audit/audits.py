@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from gtid import GtidSet
 from spark_audit.adapters.runs import RunName
 from spark_audit.schema import AUDIT_SCHEMA, AUDITS
+from spark_audit.summary import FleetSummary
 from topology.adapters.columns import table_of_records
 from topology.findings import (
     ClusterAudit,
@@ -83,3 +84,19 @@ def frame_of(session: SparkSession, audits: Iterable[ClusterAudit]) -> DataFrame
 
 def verdict_counts(**counts: int) -> tuple[tuple[Verdict, int], ...]:
     return tuple((verdict, counts.get(verdict.value, 0)) for verdict in Verdict)
+
+
+def a_summary(verdict: Verdict) -> FleetSummary:
+    """Make the summary of one cluster that was judged so."""
+    return FleetSummary(
+        run=run_of(0).text,
+        previous=None,
+        policy="0123456789abcdef",
+        audited_at=None,
+        clusters=verdict_counts(**{verdict.value: 1}),
+        server_count=2,
+        unknown_count=0,
+        findings=(),
+        worst=(),
+        content=(),
+    )

@@ -13,6 +13,7 @@ from gtid_audit import exits
 from spark_audit.adapters import package, submit
 from spark_audit.adapters.package import PACKAGES, PROGRAM, REQUIREMENTS, UnfitName, write_package
 from spark_audit.summary import FleetSummary
+from tests.spark_audit.audits import a_summary
 from topology.adapters.parquet import NoSnapshots
 from topology.findings import Verdict
 
@@ -93,21 +94,6 @@ def test_a_python_that_lacks_something_ends_as_a_defect_not_as_a_verdict(tmp_pat
 # -- the program ----------------------------------------------------------------------------------
 
 PLACES = ["--snapshots", "hdfs://here/snapshots", "--out", "hdfs://here/results"]
-
-
-def a_summary(verdict: Verdict) -> FleetSummary:
-    return FleetSummary(
-        run="run=20260102T120011.000000Z",
-        previous=None,
-        policy="0123456789abcdef",
-        audited_at=None,
-        clusters=tuple((each, int(each is verdict)) for each in Verdict),
-        server_count=2,
-        unknown_count=0,
-        findings=(),
-        worst=(),
-        content=(),
-    )
 
 
 @pytest.mark.parametrize("verdict", list(Verdict))

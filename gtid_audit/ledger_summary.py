@@ -205,8 +205,11 @@ class LedgerSummary:
 
     def _add_largest(self, file: str, rows: pa.Table, sizes: npt.NDArray[np.int64]) -> None:
         count = min(LARGEST_MAX, rows.num_rows)
-        places = np.argpartition(sizes, -count)[-count:]
-        self.largest += [_large(file, row) for row in rows.take(np.sort(places)).to_pylist()]
+        least = np.partition(sizes, -count)[-count]
+        larger = np.flatnonzero(sizes > least)
+        equal = np.flatnonzero(sizes == least)[: count - len(larger)]  # the first of these
+        places = np.sort(np.concatenate((larger, equal)))
+        self.largest += [_large(file, row) for row in rows.take(places).to_pylist()]
         self.largest.sort(key=lambda large: -large.bytes)  # stable: the earlier one first
         del self.largest[LARGEST_MAX:]
 

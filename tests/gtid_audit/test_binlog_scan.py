@@ -265,6 +265,29 @@ def test_a_file_in_pieces_is_one_file(logs: Path) -> None:
     assert in_pieces.timeline.slices == sum_up([whole]).timeline.slices
 
 
+@settings(deadline=None)
+@given(sizes=st.lists(st.integers(1, 4), min_size=1, max_size=40), data=st.data())
+def test_the_largest_do_not_depend_on_pieces(sizes: list[int], data: st.DataObject) -> None:
+    rows = pa.table(
+        {
+            "bytes": sizes,
+            "start": range(len(sizes)),
+            "kind": ["dml"] * len(sizes),
+            "uuid": [None] * len(sizes),
+            "tag": [None] * len(sizes),
+            "gno": [None] * len(sizes),
+        }
+    )
+    summary = LedgerSummary()
+    at = 0
+    while at < len(sizes):
+        piece = rows.slice(at, data.draw(st.integers(1, len(sizes) - at)))
+        summary._add_largest("f", piece, piece["bytes"].to_numpy())
+        at += piece.num_rows
+    expected = sorted(enumerate(sizes), key=lambda each: (-each[1], each[0]))[:5]
+    assert [(each.start, each.bytes) for each in summary.largest] == expected
+
+
 def test_rows_are_counted_by_table() -> None:
     changes = [
         [{"schema": "d", "table": "t", "rows_written": 2, "rows_updated": 0, "rows_deleted": 1}],

@@ -5,11 +5,13 @@
 2. The document is written piece by piece, and its bytes do not tell the two apart.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from gtid_audit.output import printable, write_line
 from gtid_audit.report import AuditReport, Engine, document_pieces
+from topology.contents import ContentReading
 from topology.findings import Verdict
 from topology.snapshot import ClusterSnapshot
 
@@ -33,10 +35,14 @@ class Answer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InMemory:
-    """A report, and the snapshots it was made of where they are at hand (for pictures)."""
+    """A report, and what it was made of: snapshots where they are at hand (for pictures), contents.
+
+    `contents` has the clusters where the content of transactions was compared.
+    """
 
     report: AuditReport
     snapshots: tuple[ClusterSnapshot, ...] = ()
+    contents: Mapping[str, ContentReading] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
@@ -52,6 +58,11 @@ class InMemory:
         from gtid_audit.text import show_report
 
         show_report(self.report, snapshots=self.snapshots)
+        if self.contents:
+            from gtid_audit.content_text import content_lines
+
+            for line in content_lines(self.contents):
+                write_line(printable(line))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,25 @@
 """Says for people, and in JSON, which contents an audit compared."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from topology.contents import ContentReading
 from topology.records import time_to_text
 
 STARTS_SHOWN_MAX = 4
+CLUSTERS_SHOWN_MAX = 10
+
+
+def content_lines(readings: Mapping[str, ContentReading]) -> Iterator[str]:
+    """Say what was compared, cluster by cluster."""
+    if len(readings) == 1:
+        yield from map(content_line, readings.values())
+        return
+    for cluster in sorted(readings)[:CLUSTERS_SHOWN_MAX]:
+        yield f"{cluster}: {content_line(readings[cluster])}"
+    if len(readings) > CLUSTERS_SHOWN_MAX:
+        count = sum(each.compared_count for each in readings.values())
+        yield f"Contents compared in {len(readings):,} clusters, {count:,} GTIDs in all."
 
 
 def content_line(reading: ContentReading) -> str:

@@ -7,26 +7,32 @@
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from gtid_audit.answers import Answer, InFiles, InMemory
+from gtid_audit.content_due import is_content_due
 from gtid_audit.exits import UsageProblem
 from gtid_audit.report import Engine, report_of
 from topology.adapters.collect_fleet import Collected, CollectionFailed, Say, collect_fleet
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit import audit_or_unknown, defect, unjudged
+from topology.contents import ContentReading
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot
+from topology.target import ServerTarget
 
 if TYPE_CHECKING:  # PySpark is imported only where it is used
     from spark_audit.adapters.results import Results
 
 # Below this many clusters Spark would take longer to start than the local engine to finish.
 SPARK_CLUSTERS_MIN: Final = 200_000
+# Clusters whose contents are compared at the same time: it is waiting for servers.
+CONTENTS_AT_ONCE: Final = 16
 _ROWS_OF_A_PAIR: Final = 4  # two servers, two readings
 INSTALL_SPARK: Final = "pip install 'gtid-audit[spark]'"
 
@@ -38,24 +44,77 @@ def engine_for(chosen: str, *, cluster_count: int) -> Engine:
     return Engine(chosen)
 
 
-def audit_fleet(fleet: Fleet, *, store_in: Path | None = None, say: Say | None = None) -> InMemory:
-    """Read a fleet and judge it here; keep the snapshots in a directory if one is given."""
+def audit_fleet(
+    fleet: Fleet,
+    *,
+    store_in: Path | None = None,
+    say: Say | None = None,
+    content: bool | None = None,
+) -> InMemory:
+    """Read a fleet and judge it here; keep the snapshots in a directory if one is given.
+
+    `content`: compare the content of transactions after every start of a server, or not at all;
+    None compares after starts within the last day.
+    """
     snapshots, failed, _ = _collect(fleet, store_in, say)
-    audits = [audit_or_unknown(snapshot, fleet.policy) for snapshot in snapshots]
-    return InMemory(report_of(Engine.LOCAL, [*audits, *failed]), snapshots)
+    read = _all_contents(fleet, snapshots, content, say)
+    audits = [
+        audit_or_unknown(snapshot, fleet.policy, contents)
+        for snapshot, contents in zip(snapshots, read, strict=True)
+    ]
+    compared = {
+        snapshot.cluster: contents
+        for snapshot, contents in zip(snapshots, read, strict=True)
+        if contents is not None
+    }
+    return InMemory(report_of(Engine.LOCAL, [*audits, *failed]), snapshots, compared)
+
+
+def _all_contents(
+    fleet: Fleet, snapshots: Sequence[ClusterSnapshot], chosen: bool | None, say: Say | None
+) -> list[ContentReading | None]:
+    """Compare the contents of some clusters at once; a server is asked one thing at a time."""
+    targets = {cluster.name: cluster.targets for cluster in fleet.clusters}
+    with ThreadPoolExecutor(CONTENTS_AT_ONCE) as pool:
+        return list(
+            pool.map(lambda each: _contents(each, targets[each.cluster], chosen, say), snapshots)
+        )
+
+
+def _contents(
+    snapshot: ClusterSnapshot,
+    targets: Sequence[ServerTarget],
+    chosen: bool | None,
+    say: Say | None,
+) -> ContentReading | None:
+    """Compare contents where that is due; what it takes is imported only then."""
+    if not is_content_due(snapshot, chosen):
+        return None
+    from gtid_audit.content import read_contents
+
+    if say is not None:
+        say(f"{snapshot.cluster}: comparing the content of transactions")
+    return read_contents(snapshot, targets, every_start=bool(chosen))
 
 
 @contextmanager
 def answer_of_fleet(
-    fleet: Fleet, *, engine: Engine, out: Path | None, say: Say | None = None
+    fleet: Fleet,
+    *,
+    engine: Engine,
+    out: Path | None,
+    say: Say | None = None,
+    content: bool | None = None,
 ) -> Iterator[Answer]:
     """Read a fleet and judge it. With `out`, keep the snapshots and what Spark finds there.
 
     What Spark found can be read as long as the context lasts. Raises UsageProblem.
     """
     if engine is Engine.LOCAL:
-        yield audit_fleet(fleet, store_in=out, say=say)
+        yield audit_fleet(fleet, store_in=out, say=say, content=content)
         return
+    if content:
+        raise UsageProblem("--content is for --engine local: Spark judges readings only")
     require_spark()
     with _directory_or_scratch(out) as directory:
         snapshots, failed, run = _collect(fleet, directory, say)

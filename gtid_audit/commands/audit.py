@@ -100,6 +100,7 @@ def audit(
         ),
     ] = None,
     as_json: AsJson = False,
+    content: CompareContent = None,
 ) -> int:
     """Audit a fleet: live servers, or stored snapshots judged by the fleet file's policy."""
     from gtid_audit import engines
@@ -110,6 +111,8 @@ def audit(
         raise UsageProblem("audit needs --fleet FILE, or --snapshots DIR")
     if snapshots is not None and cluster is not None:
         raise UsageProblem("--cluster is for live servers, not for --snapshots")
+    if snapshots is not None and content is not None:
+        raise UsageProblem("--content is for live servers, not for --snapshots")
     settings = load(fleet, cluster) if fleet is not None else None
     if snapshots is not None:
         chosen = _engine_for_stored(engine, snapshots, out)
@@ -120,7 +123,9 @@ def audit(
     chosen = engines.engine_for(engine.value, cluster_count=len(settings.clusters))
     with (
         progress() as line,
-        engines.answer_of_fleet(settings, engine=chosen, out=out, say=line.say) as answer,
+        engines.answer_of_fleet(
+            settings, engine=chosen, out=out, say=line.say, content=content
+        ) as answer,
     ):
         line.clear()
         return _say(answer, as_json=as_json)

@@ -1,13 +1,17 @@
 """The case nobody detects, on real servers: numbers lost in a crash and given again."""
 
 import json
+import re
 import subprocess
 from typing import Any
+
+import pytest
 
 from compose import faults
 from compose.native.server import Server
 from compose.native.shapes import Pair
 from gtid import GtidSet
+from gtid_audit.cli import run
 from tests.gtid_audit.build import run_cli
 
 
@@ -42,7 +46,9 @@ def crash_without_loss(pair: Pair) -> None:
     pair.settle()
 
 
-def test_only_reuse_is_found_and_it_is_found_with_both_contents(pair97: Pair) -> None:
+def test_only_reuse_is_found_and_it_is_found_with_both_contents(
+    pair97: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
     a, b = pair97.a, pair97.b
     b.restart()
     b.execute("CREATE DATABASE after_restart")
@@ -78,14 +84,48 @@ def test_only_reuse_is_found_and_it_is_found_with_both_contents(pair97: Pair) ->
         assert finding["replica"] == f"{b.host}:{b.port}"
         assert GtidSet.parse(finding["gtid_set"]) == GtidSet.parse(fault.reused)
         assert [each["name"] for each in finding["strategies"]] == ["data_repair", "reclone"]
-        quoted = [each for each in finding["evidence"] if each["fact"].endswith("as logged")]
-        assert {each["read_from"] for each in quoted} == {finding["source"], finding["replica"]}
-        assert all("lost.t: 1 inserted" in each["value"] for each in quoted)
-        assert all("committed 20" in each["value"] for each in quoted)
+        quoted = finding["evidence"][1:]
+        assert len(quoted) == 6
+        for each in quoted:
+            note = "'after the crash'" if each["read_from"] == finding["source"] else "NULL"
+            assert "committed 20" in each["value"]
+            assert re.search(rf"lost\.t: inserted \([0-9]+, {note}\)", each["value"])
 
     text = run_cli("pair", a.dsn, b.dsn).stdout
     assert "E4 same GTID, different content" in text
     assert "Content compared:" in text
+    _live_logs_and_files_show_the_same(pair97, fault, capsys)
+
+
+def _live_logs_and_files_show_the_same(
+    pair: Pair, fault: faults.ReusedNumbers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def compare(*arguments: str) -> tuple[int, dict[str, Any]]:
+        capsys.readouterr()
+        status = run(["binlog", "compare", *arguments, "--json"])
+        return status, json.loads(capsys.readouterr().out)
+
+    a, b = pair.a, pair.b
+    reused = [str(gtid) for gtid in GtidSet.parse(fault.reused).gtids()]
+    indexes = [str(server.datadir / "binlog.index") for server in (a, b)]
+    for operands in ((a.dsn, b.dsn), indexes, (indexes[0], b.dsn)):
+        for options in ((), ("--everywhere",)):
+            status, found = compare(*operands, *options)
+            assert (status, found["unknown"]) == (2, [])
+            assert [each["gtid"] for each in found["differences"]] == reused
+            assert all(each["proved"] for each in found["differences"])
+            assert [each["code"] for each in found["findings"]] == ["E4"]
+    _, live = compare(a.dsn, b.dsn)
+    assert [(row["left"]["note"], row["right"]["note"]) for row in live["rows"]["rows"]] == [
+        ("after the crash", None)
+    ] * len(reused)
+    assert [row["left"]["id"] for row in live["rows"]["rows"]] == [
+        str(each[0]) for each in rows(b) if each[1] is None
+    ]
+    status, agreed = compare(*indexes, "--only", fault.later)
+    assert (status, agreed["gtid_count"]) == (0, 2)
+    shown = run_cli("binlog", "compare", a.dsn, b.dsn).stdout
+    assert "Rows they touched, as they are now: 3 rows not the same" in shown
 
 
 def test_before_commit_times_content_alone_tells(pair56: Pair) -> None:

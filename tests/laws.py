@@ -13,13 +13,17 @@ _EVERY_DAY = 100  # what Hypothesis tries where nothing else is said, in any pro
 settings.register_profile("nightly", max_examples=10 * _EVERY_DAY)
 
 
+def more_at_night(examples: int) -> int:
+    """Return how many examples to try now."""
+    return examples * settings().max_examples // _EVERY_DAY
+
+
 def laws(examples: int = _EVERY_DAY, *, tolerate: Sequence[HealthCheck] = ()) -> settings:
     """Return how to try a law: on so many examples, the same each time; at night on more."""
-    times = settings().max_examples // _EVERY_DAY
     return settings(
         derandomize=True,
         database=None,
         deadline=None,
-        max_examples=times * examples,
+        max_examples=more_at_night(examples),
         suppress_health_check=tolerate,
     )

@@ -67,6 +67,7 @@ def ledger_of_server(
     follow: bool = False,
     stopped: Callable[[], bool] = _never,
     verify: bool = False,
+    digests: bool = False,
     transaction_bytes_max: int = TRANSACTION_BYTES_MAX,
     reconnects_max: int = RECONNECTS_MAX,
 ) -> Iterator[LedgerBatch]:
@@ -81,6 +82,7 @@ def ledger_of_server(
             after they came.
         stopped: asked at least five times a second; True ends the answer.
         verify: compare every checksum.
+        digests: add each transaction's digest (`binlog.ledger.DIGEST_FIELD`).
         transaction_bytes_max: bound of one transaction, and so of memory.
         reconnects_max: how often in a row a cut connection is made again without any new row.
 
@@ -90,7 +92,7 @@ def ledger_of_server(
     """
     if follow and isinstance(wish, Only):
         raise BinlogMisuse("only a set ends with the set: there is nothing to follow")
-    reader = _Reader(connect, follow, stopped, verify, transaction_bytes_max)
+    reader = _Reader(connect, follow, stopped, verify, digests, transaction_bytes_max)
     attempts = Attempts(reconnects_max)
     progress = _Progress(wish)
     while (rest := progress.rest()) is not None:
@@ -147,6 +149,7 @@ class _Reader:
     follow: bool
     stopped: Callable[[], bool]
     verify: bool
+    digests: bool
     transaction_bytes_max: int
     decompress: Decompress | None = field(default_factory=find_decompressor)
     peek: Peek | None = field(default_factory=find_peek)
@@ -187,6 +190,7 @@ class _Reader:
             is_last=ends_here,
             is_chained=False,
             verify=self.verify,
+            digests=self.digests,
             decompress=self.decompress,
             peek=self.peek,
         )

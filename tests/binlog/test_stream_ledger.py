@@ -11,6 +11,7 @@ import pytest
 
 from binlog.adapters import stream_ledger
 from binlog.adapters.files import read_transactions
+from binlog.adapters.ledger_files import ledger_of_file
 from binlog.adapters.stream_ledger import LedgerBatch, ledger_of_server
 from binlog.adapters.stream_session import (
     SERVER_ID_BASE,
@@ -70,6 +71,15 @@ def test_the_size_of_the_window_does_not_show(
     given = batches(written, AllBut(GtidSet()), verify=True)
     assert rows_of(given) == in_files(written)
     assert len(given) > len(written.files)
+
+
+def test_digests_are_those_of_the_files(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_ledger, "Windows", partial(Windows, window_bytes=3000))
+    expected = [
+        row for path in written.files for row in ledger_of_file(path, digests=True).rows.to_pylist()
+    ]
+    assert any(row["digest"] for row in expected)
+    assert rows_of(batches(written, AllBut(GtidSet()), digests=True)) == expected
 
 
 def test_from_each_place(written: Written) -> None:

@@ -85,13 +85,13 @@ def sound_until(
             break
         if load_byte(event + 4) == _FORMAT_DESCRIPTION:
             return at, DESCRIPTION
-        if is_chained:
-            end = (position + at + size) & _POSITION_MASK
-            if np.int64(load_four(event + 13)) != end:
-                return at, CHAIN
         if trailer:
             covered = event + size - _CHECKSUM_BYTES
             if np.int64(load_four(covered)) != crc32(event, covered):
                 return at, CHECKSUM
+        if is_chained:
+            end = (position + at + size) & _POSITION_MASK
+            if np.int64(load_four(event + 13)) != end:
+                return at, CHAIN
         at += size
     return at, NO_MORE

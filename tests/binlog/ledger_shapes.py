@@ -109,6 +109,14 @@ def of_8_0() -> bytes:
     return bytes(log)
 
 
+def two() -> bytes:
+    log = Log()
+    whole(log, 1)
+    log.add(EventType.GTID_TAGGED, tagged(1))
+    log.query("CREATE TABLE t (a INT)")
+    return bytes(log)
+
+
 def generations() -> bytes:
     log = Log(checksum=False)
     heads = [gtid_body(1), gtid_body(2) + b"\0", gtid_body(3) + b"\2" + struct.pack("<qq", 4, 5)]
@@ -316,6 +324,7 @@ def _then(made: Callable[[Log], object]) -> Callable[[], bytes]:
 
 SHAPES: Mapping[str, Callable[[], bytes]] = {
     "8.0": of_8_0,
+    "two": two,
     "generations": generations,
     "tags": with_tags,
     "no GTIDs": without_gtids,

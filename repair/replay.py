@@ -30,6 +30,7 @@ from binlog.events import (
 from binlog.rows import RowChanges
 from binlog.scan import EventGroup
 from binlog.transactions import TransactionKind
+from gtid import Gtid
 from repair.row_literals import CannotRender
 from repair.row_sql import check_named, needs_lenience, redo_row, undo_row
 from repair.statement_sql import preparation, statement_lines
@@ -84,14 +85,24 @@ class Replayed:
     lines: tuple[str, ...]
     tables: frozenset[TouchedTable] = frozenset()
     problem: str | None = None
+    # Of the transaction that is done again; None for one without, and for an undo.
+    gtid: Gtid | None = None
 
     def __post_init__(self) -> None:
         assert self.problem is None or not self.lines
 
 
-def redo(group: EventGroup, items: Iterable[RowChanges | Event]) -> Replayed:
-    """Write what a transaction did. Raises CorruptBinlog while `items` are read."""
-    return _replay(group, items, _Redo())
+def redo(
+    group: EventGroup, items: Iterable[RowChanges | Event], *, keeps_gtid: bool = False
+) -> Replayed:
+    """Write what a transaction did, under a new GTID or under its own.
+
+    Raises CorruptBinlog while `items` are read.
+    """
+    if keeps_gtid and group.transaction.gtid is None:
+        label = f"{group.transaction.file}:{group.transaction.start}"
+        return Replayed(label, (), problem="it has no GTID to keep")
+    return _replay(group, items, _Redo(keeps_gtid=keeps_gtid))
 
 
 def undo(group: EventGroup, items: Iterable[RowChanges | Event]) -> Replayed:
@@ -115,7 +126,8 @@ def _replay(
         lines = tuple(writer.write(label, items))
     except CannotRender as refusal:
         return Replayed(label, (), problem=str(refusal))
-    return Replayed(label, lines, frozenset(writer.tables))
+    kept = transaction.gtid if isinstance(writer, _Redo) and writer.keeps_gtid else None
+    return Replayed(label, lines, frozenset(writer.tables), gtid=kept)
 
 
 def comment(text: str) -> str:
@@ -161,6 +173,7 @@ def _touched(changes: RowChanges, *, is_undo: bool) -> TouchedTable:
 class _Redo:
     """Writes a transaction forwards. The session is that of rows, or that of a statement."""
 
+    keeps_gtid: bool = False
     tables: set[TouchedTable] = field(default_factory=set)
     count: int = 0
     is_open: bool = False
@@ -237,6 +250,8 @@ class _Redo:
         self.is_row_session = False
         if create := _CREATE_WITH_ROWS.match(query.sql):
             # A client may not fill a table so created; here the table stays if its rows do not.
+            if self.keeps_gtid:
+                raise CannotRender("it makes and fills a table, which takes two GTIDs this way")
             yield from statement_lines(event, _with_sql(query, create["create"]))
             yield "BEGIN; SET @rows = 0;"
             return

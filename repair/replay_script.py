@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import Enum
 
+from gtid import Gtid
 from repair.replay import ROW_SESSION, Replayed, TouchedTable, comment
 from repair.steps import Guard
 from topology.quoting import quote_string
@@ -31,18 +32,22 @@ class Direction(Enum):
 
 _HEADS = {
     Direction.REDO: (
-        "Does again what {what} did, in the order of the logs. It is logged under new GTIDs of the"
-        " server that runs it. A row must be as the transaction found it; if one is not, the"
-        " script stops there, and nothing of that transaction stays (except in tables without"
-        " transactions)."
+        "Does again what {what} did, in the order of the logs, {under}. A row must be as the"
+        " transaction found it; if one is not, the script stops there, and nothing of that"
+        " transaction stays (except in tables without transactions)."
     ),
     Direction.UNDO: (
-        "Takes back what {what} did, the last first. It is logged under new GTIDs of the server"
-        " that runs it. A row must be as the transaction left it; if one has been changed since,"
-        " the script stops there, and nothing of that transaction is undone (except in tables"
-        " without transactions). Counters of AUTO_INCREMENT stay where they are."
+        "Takes back what {what} did, the last first, {under}. A row must be as the transaction"
+        " left it; if one has been changed since, the script stops there, and nothing of that"
+        " transaction is undone (except in tables without transactions). Counters of"
+        " AUTO_INCREMENT stay where they are."
     ),
 }
+_NEW_GTIDS = "under new GTIDs of the server that runs it"
+_OLD_GTIDS = (
+    "under the same GTIDs, which that server must not have yet (needs SUPER, from 8.0"
+    " REPLICATION_APPLIER)"
+)
 _RUN = (
     "Run it with: mysql --host=… --port=… < this file. Not with --force. Best while nobody else"
     " writes to these tables."
@@ -54,7 +59,8 @@ def script_lines(direction: Direction, replayed: Sequence[Replayed]) -> Iterator
     assert all(each.problem is None for each in replayed)
     count = len(replayed)
     what = replayed[0].label if count == 1 else f"{count} transactions"
-    yield from _paragraph(_HEADS[direction].format(what=what))
+    under = _OLD_GTIDS if any(each.gtid for each in replayed) else _NEW_GTIDS
+    yield from _paragraph(_HEADS[direction].format(what=what, under=under))
     yield from _paragraph(_RUN)
     yield ""
     yield _SESSION
@@ -70,10 +76,23 @@ def script_lines(direction: Direction, replayed: Sequence[Replayed]) -> Iterator
     for number, each in enumerate(ordered, start=1):
         yield ""
         yield comment(f"{number} of {count}: {each.label}")
-        yield from each.lines
+        if each.gtid is None:
+            yield from each.lines
+        else:
+            yield from _under_gtid(each.gtid, each.lines)
     yield ""
     done = f"{direction.value} of {count} transaction{'s' if count > 1 else ''}"
     yield f"SELECT IF(@go, 'done', 'NOT done') AS {quote_string(done)};"
+
+
+def _under_gtid(gtid: Gtid, lines: Sequence[str]) -> Iterator[str]:
+    """Run lines under a GTID. One that is there already is skipped by the server, in silence."""
+    text = quote_string(str(gtid))
+    there = f"NOT GTID_SUBSET({text}, @@GLOBAL.gtid_executed)"
+    yield from Guard(there, f"{gtid} has been executed here").statements()
+    yield f"SET SESSION gtid_next = {text};"
+    yield from lines
+    yield "SET SESSION gtid_next = 'AUTOMATIC';"
 
 
 def _paragraph(text: str) -> Iterator[str]:

@@ -37,6 +37,8 @@ _FLAG_VARIABLES = (
 )
 # "0 means not logged" of sql_require_primary_key is 0xff, as of the next one.
 _NOT_LOGGED = 0xFF
+# LOG_EVENT_SUPPRESS_USE_F, binlog_event.h: CREATE DATABASE names the schema it makes as its own.
+_SUPPRESS_USE = 0x8
 _INTVAR_NAMES = {1: "last_insert_id", 2: "insert_id"}
 
 
@@ -51,7 +53,7 @@ def statement_lines(event: Event, query: Query) -> Iterator[str]:
         )
     if query.error_code:
         raise CannotRender(f"a statement that ended with error {query.error_code} on its server")
-    if query.schema:
+    if query.schema and not event.header.flags & _SUPPRESS_USE:
         yield f"USE {quote_identifier(query.schema)};"
     yield f"SET {', '.join(_settings(event, query))};"
     sql = query.sql.decode("utf-8", errors="surrogateescape")

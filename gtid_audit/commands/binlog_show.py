@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -42,6 +43,9 @@ Sources = Annotated[
 ]
 Redo = Annotated[bool, typer.Option("--redo", help="Write SQL that does it again.")]
 Undo = Annotated[bool, typer.Option("--undo", help="Write SQL that takes it back.")]
+KeepGtids = Annotated[
+    bool, typer.Option("--keep-gtids", help="Redo under the same GTIDs, not under new ones.")
+]
 Definitions = Annotated[
     list[Path] | None,
     typer.Option("--definitions", metavar="FILE", help="CREATE TABLE statements, for old logs."),
@@ -83,6 +87,7 @@ def show(
     *,
     redo: Redo = False,
     undo: Undo = False,
+    keep_gtids: KeepGtids = False,
     definitions: Definitions = None,
     schema_from: SchemaFrom = None,
     as_json: AsJson = False,
@@ -96,13 +101,17 @@ def show(
     """
     if redo and undo:
         raise UsageProblem("--redo or --undo, not both")
+    if keep_gtids and not redo:
+        raise UsageProblem("--keep-gtids: only with --redo")
     [gtids] = read_operands((wanted,))
     seconds = seconds_of(timeout) or SECONDS_DEFAULT
     source = one_source(read_log_operands(sources, ask=ask_password))
     definition_of = _definitions(definitions or [], schema_from, seconds, ask=ask_password)
     run = _Run(gtids, _groups(source, gtids, seconds), definition_of)
     if redo or undo:
-        return said_if_unread(lambda: _write_script(run, is_undo=undo, as_json=as_json))
+        return said_if_unread(
+            lambda: _write_script(run, is_undo=undo, keeps_gtids=keep_gtids, as_json=as_json)
+        )
     return said_if_unread(lambda: _show(run, as_json=as_json))
 
 
@@ -171,12 +180,12 @@ def _status(run: _Run) -> int:
     return exits.status_of(Verdict.WARNING)
 
 
-def _write_script(run: _Run, *, is_undo: bool, as_json: bool) -> int:
+def _write_script(run: _Run, *, is_undo: bool, keeps_gtids: bool, as_json: bool) -> int:
     from repair.replay import redo, undo
     from repair.replay_script import Direction, script_lines
 
     direction = Direction.UNDO if is_undo else Direction.REDO
-    write = undo if is_undo else redo
+    write = undo if is_undo else partial(redo, keeps_gtid=keeps_gtids)
     replayed: list[Replayed] = []
     characters = 0
     for group, items in run.contents():

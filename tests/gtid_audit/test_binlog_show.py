@@ -172,6 +172,7 @@ def test_what_the_logs_lack(shown: Shown, capsys: pytest.CaptureFixture[str]) ->
 def test_wrong_usage(shown: Shown, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = ("binlog", "show", shown.gtids(3), *shown.files)
     assert run((*base, "--redo", "--undo")) == 64
+    assert run((*base, "--undo", "--keep-gtids")) == 64
     assert run((*base, "--schema-from", shown.files[0])) == 64
     empty = tmp_path / "empty.sql"
     assert run((*base, "--definitions", str(empty))) == 64

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pymysql
@@ -70,10 +71,12 @@ def replayed(
     wanted: GtidSet,
     direction: Direction,
     known: dict[str, TableDefinition] | None = None,
+    *,
+    keeps_gtids: bool = False,
 ) -> list[Replayed]:
     names = [str(row[0]) for row in query(server, "SHOW BINARY LOGS")]
     read = RowDecoder()
-    write = redo if direction is Direction.REDO else undo
+    write = undo if direction is Direction.UNDO else partial(redo, keeps_gtid=keeps_gtids)
     return [
         write(group, rows_of_group(group, read, definition_of=lambda _s, t: (known or {}).get(t)))
         for group in FileLogs([server.datadir / name for name in names]).events_of(wanted)

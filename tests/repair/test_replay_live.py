@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from binlog.tables import TableDefinition
+from compose.native import shapes
+from compose.native.installation import Installation
 from compose.native.server import Server
 from gtid import GtidSet
 from repair.replay import Replayed
@@ -333,3 +335,28 @@ def test_xa(modern: Server) -> None:
     played = play(modern, [T, ROWS], changed)
     played.redo()
     assert all("XA transaction" in each for each in played.problems(Direction.UNDO))
+
+
+def test_what_a_5_6_did_can_be_done_by_a_9_7_under_the_same_gtids(
+    mysql56: Server, installation97: Installation
+) -> None:
+    execute(mysql56, "DROP DATABASE IF EXISTS odd")
+    start = executed(mysql56)
+    text = "INSERT INTO odd.t VALUES (1, 'ü', 'long', 10), (2, 'two', NULL, 20)"
+    changed = [T.replace("TABLE t", "TABLE odd.t"), text, "DELETE FROM odd.t WHERE id = 2"]
+    execute(mysql56, "SET NAMES utf8", "CREATE DATABASE odd CHARSET utf8", *changed)
+    wanted = executed(mysql56) - start
+    known = definitions(mysql56, "odd")
+    again = script(
+        Direction.REDO,
+        replayed(mysql56, wanted, Direction.REDO, known, keeps_gtids=True),
+    )
+    rows = query(mysql56, "SELECT id, HEX(a), b, n FROM odd.t")
+    execute(mysql56, "DROP DATABASE odd")
+    with shapes.single(installation97) as modern:
+        run(modern, again)
+        assert query(modern, "SELECT id, HEX(a), b, n FROM odd.t") == rows
+        assert wanted <= executed(modern)
+        twice = modern.client(again)
+        assert twice.returncode != 0
+        assert "has been executed here" in twice.stderr

@@ -130,7 +130,7 @@ class KernelCache(FunctionCache):
 
     _impl_class = _Located
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:  # noqa: ANN401
+    def load_overload(self, sig: Any, target_context: Any) -> Any:  # noqa: ANN401 - Numba's
         """Return the compiled kernel, or None if it is not here or cannot be read."""
         try:
             return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
@@ -138,7 +138,7 @@ class KernelCache(FunctionCache):
             self._forget()
             return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:  # noqa: ANN401
+    def save_overload(self, sig: Any, data: Any) -> None:  # noqa: ANN401 - Numba's
         """Keep a compiled kernel if there is room for it; it is used in any case."""
         # The disk may be full, and the folder gone or read-only by now: see rule 4.
         with suppress(OSError):

@@ -46,7 +46,7 @@ def write(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         # Or the interpreter would try to flush once more at exit, and complain.
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - until the end
         raise ReaderGone from None
 
 

@@ -123,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
         if with_body:
             self.wfile.write(answer.body)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 - theirs
         """Log nothing: a scrape every few seconds is no news."""
 
 
@@ -131,7 +131,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - theirs
         """Let a client that went away, or was too slow, go. Anything else is ours: show it."""
         import sys
 

@@ -68,7 +68,7 @@ class ModelServer:
         """Return a channel by name."""
         return next((each for each in self.channels if each.name == name), None)
 
-    def with_channel(self, name: str, **changes: Any) -> "ModelServer":  # noqa: ANN401
+    def with_channel(self, name: str, **changes: Any) -> "ModelServer":  # noqa: ANN401 - fields
         """Return this server with one channel changed."""
         assert self.channel(name) is not None, f"{self.name} has no channel {name!r}"
         return replace(

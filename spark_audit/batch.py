@@ -110,7 +110,7 @@ def _readings(batch: Batch, sets: Sets, spans: Sequence[range]) -> Iterator[list
         place += len(span)
 
 
-def _put(reading: Any, name: str, known: GtidSet | None) -> None:  # noqa: ANN401
+def _put(reading: Any, name: str, known: GtidSet | None) -> None:  # noqa: ANN401 - a record
     """Put a set where its text was; a text that is not well stays, to be complained of."""
     if known is not None and reading is not None:
         reading[name] = known

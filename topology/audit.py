@@ -57,7 +57,7 @@ def audit_or_unknown(
         return audit_cluster(snapshot, policy, contents)
     # A defect of ours in one cluster must not take the night's audit of all others with it. It is
     # not hidden: the cluster is UNKNOWN, never OK, and the defect is named.
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001 - it is reported as the cluster's, not hidden
         return unjudged(snapshot.cluster, {defect(snapshot.cluster, error)}, snapshot.last)
 
 

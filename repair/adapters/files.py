@@ -57,7 +57,7 @@ def _refuse_taken(directory: Path) -> None:
         raise DirectoryTaken(f"{directory} is there, and is no directory")
     found = sorted(path.name for path in directory.iterdir())
     if found:
-        shown = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")  # noqa: PLR2004
+        shown = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")  # noqa: PLR2004 - as shown
         raise DirectoryTaken(f"{directory} holds something else ({shown}): name another directory")
 
 

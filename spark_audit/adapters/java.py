@@ -47,7 +47,7 @@ def require_java(environment: Mapping[str, str]) -> Java:
     needed = f"Spark needs Java {JAVA_MAJOR_MIN} or newer"
     if found is None:
         raise JavaMissing(f"{needed}, and there is none in {where}; {_ADVICE}")
-    answer = subprocess.run(  # noqa: S603
+    answer = subprocess.run(  # noqa: S603 - the Java that was found
         [found, "-version"],
         capture_output=True,
         text=True,

@@ -131,10 +131,10 @@ class HadoopStorage:
     def __init__(self, session: SparkSession, *, scheme: str) -> None:
         # PySpark has no public way to the JVM it drives; Spark Connect has none at all.
         context = session.sparkContext
-        gateway: Any = context._gateway  # noqa: SLF001
+        gateway: Any = context._gateway  # noqa: SLF001 - no public way
         self._gateway = gateway
         self._hadoop: Any = gateway.jvm.org.apache.hadoop.fs
-        self._conf: Any = context._jsc.hadoopConfiguration()  # noqa: SLF001
+        self._conf: Any = context._jsc.hadoopConfiguration()  # noqa: SLF001 - no public way
         self._scheme = scheme
 
     @property

@@ -14,15 +14,19 @@ _STATEMENT = "INSERT INTO myisam.t VALUES (5), (6), (1)"
 
 def _fails_half_way(pair: Pair) -> str:
     """Log a statement with error 1062 that succeeds on b: no transaction, no rollback (MyISAM)."""
-    a, b = pair.a, pair.b
-    a.execute(
+    _lacks_a_row(pair)
+    return _insert_half(pair.a)
+
+
+def _lacks_a_row(pair: Pair) -> None:
+    """Let b lack the row over which the statement fails on a."""
+    pair.a.execute(
         "CREATE DATABASE myisam",
         "CREATE TABLE myisam.t (id INT PRIMARY KEY) ENGINE = MyISAM",
         "INSERT INTO myisam.t VALUES (1)",
     )
     pair.settle()
-    b.execute("SET SESSION sql_log_bin = 0", "DELETE FROM myisam.t")
-    return _insert_half(a)
+    pair.b.execute("SET SESSION sql_log_bin = 0", "DELETE FROM myisam.t")
 
 
 def _insert_half(a: Server) -> str:
@@ -150,13 +154,7 @@ def test_a_statement_that_failed_half_way_on_nine_seven(pair97: Pair) -> None:
 def test_a_hole_with_such_an_event_in_it_is_fetched_without_the_event(pair97: Pair) -> None:
     """Jumped over by position, it would stop the applier as soon as auto-position brings it."""
     a, b = pair97.a, pair97.b
-    a.execute(
-        "CREATE DATABASE myisam",
-        "CREATE TABLE myisam.t (id INT PRIMARY KEY) ENGINE = MyISAM",
-        "INSERT INTO myisam.t VALUES (1)",
-    )
-    pair97.settle()
-    b.execute("SET SESSION sql_log_bin = 0", "DELETE FROM myisam.t")
+    _lacks_a_row(pair97)
     b.execute(b.dialect.stop_replica)
     failed = _insert_half(a)
     a.execute("INSERT INTO myisam.t VALUES (20)")

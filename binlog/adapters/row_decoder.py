@@ -80,9 +80,9 @@ class _Event(RowsEvent):  # type: ignore[misc]
         self.event_type = BINLOG.WRITE_ROWS_EVENT_V2
         self.table_id = 0
 
-    def read(self, column: Column, value: bytes) -> Any:  # noqa: ANN401 - of their type
-        self.columns = [column]
-        self.table_map = {0: Table(0, "", "", self.columns, primary_key="")}
+    def read(self, table: Table, value: bytes) -> Any:  # noqa: ANN401 - of their type
+        [column] = self.columns = table.columns
+        self.table_map = {0: table}
         self.packet = _Packet(value)
         read = self._read_column_data(_ALL_COLUMNS)
         if self.packet.packet.read(1):
@@ -91,11 +91,11 @@ class _Event(RowsEvent):  # type: ignore[misc]
 
 
 class RowDecoder:
-    """A `ReadValue`. Keeps the library's description of each column it has met."""
+    """A `ReadValue`. Keeps the library's description of each kind of column it has met."""
 
     def __init__(self) -> None:
         self._event = _Event()
-        self._columns: dict[tuple[int, int, bool], Column] = {}
+        self._tables: dict[tuple[int, int, bool], Table] = {}
 
     def __call__(self, column: RowColumn, raw: bytes, *, is_partial: bool) -> Value:
         """See `ReadValue`. An integer whose sign is not known is read as a signed one."""
@@ -127,18 +127,19 @@ class RowDecoder:
         value: Decimal = self._theirs(described, data)
         return value
 
-    def _theirs(self, column: Column, raw: bytes) -> Any:  # noqa: ANN401 - of their type
+    def _theirs(self, table: Table, raw: bytes) -> Any:  # noqa: ANN401 - of their type
         try:
-            return self._event.read(column, raw)
+            return self._event.read(table, raw)
         except (struct.error, ValueError, ArithmeticError, LookupError) as error:
             what = f"a value of {len(raw)} bytes that cannot be read: {error}"
             raise MalformedBody(offset=0, what=what) from error
 
-    def _describe(self, kind: int, metadata: int, *, is_unsigned: bool) -> Column:
+    def _describe(self, kind: int, metadata: int, *, is_unsigned: bool) -> Table:
+        """Give the table of one column that their decoder is to read a row of."""
         key = (kind, metadata, is_unsigned)
-        if key not in self._columns:
+        if key not in self._tables:
             high, low = metadata >> 8, metadata & 0xFF
-            self._columns[key] = Column(
+            column = Column(
                 type=_FIELD_TYPES[kind],
                 name="value",
                 unsigned=is_unsigned,
@@ -147,7 +148,8 @@ class RowDecoder:
                 bits=8 * high + low,
                 bytes=high + (low > 0),
             )
-        return self._columns[key]
+            self._tables[key] = Table(0, "", "", [column], primary_key="")
+        return self._tables[key]
 
 
 # DECIMAL_MAX_PRECISION, DECIMAL_MAX_SCALE, my_decimal.h; a JSON document may go to the end of both.

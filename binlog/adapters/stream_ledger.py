@@ -93,9 +93,9 @@ def ledger_of_server(
     if follow and isinstance(wish, Only):
         raise BinlogMisuse("only a set ends with the set: there is nothing to follow")
     reader = _Reader(connect, follow, stopped, verify, digests, transaction_bytes_max)
-    attempts = Attempts(reconnects_max)
+    attempts = Attempts(reconnects_max, stopped=stopped)
     progress = _Progress(wish)
-    while (rest := progress.rest()) is not None:
+    while not stopped() and (rest := progress.rest()) is not None:
         has_rows = False
         try:
             bounds = Bounds.start(timeout_seconds_max=timeout_seconds_max, bytes_max=0)

@@ -52,7 +52,7 @@ _DUMP_THROUGH_GTID = 0x4
 # COM_BINLOG_DUMP has four bytes for the position.
 _POSITION_END = 1 << 32
 
-HEARTBEAT_SECONDS_MAX = 30.0
+_HEARTBEAT_SECONDS_MAX = 30.0
 _NANOSECONDS = 1_000_000_000
 # Session variables by which a source learns what its reader can take: the first of each pair since
 # 8.0.26, the second before; an older or newer server ignores the other one.
@@ -61,12 +61,14 @@ _PREPARE = (
     " @master_binlog_checksum = @@GLOBAL.binlog_checksum,"
     " @source_heartbeat_period = {heartbeat}, @master_heartbeat_period = {heartbeat}"
 )
-_ASK = "SELECT @@GLOBAL.binlog_checksum, @@GLOBAL.gtid_executed"
+_CHECKSUM = "SELECT @@GLOBAL.binlog_checksum"
+_EXECUTED = "SELECT @@GLOBAL.gtid_executed"
 
 # pymysql.constants.CR: 2000 to 2999 are the client's own errors, the others the server's.
 _CLIENT_ERRORS = range(2000, 3000)
 RECONNECTS_MAX = 8
 _FIRST_WAIT_SECONDS = 0.1
+_ASKED_AGAIN_SECONDS = 0.2
 # The server ends the session, not the question: ER_SERVER_SHUTDOWN, ER_QUERY_INTERRUPTED,
 # ER_CLIENT_INTERACTION_TIMEOUT. What was asked can be asked again.
 _CUT_BY_THE_SERVER = frozenset({1053, 1317, 4031})
@@ -157,25 +159,15 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """A dump that has been asked for: the connection, and how its events are guarded.
-
-    `executed` is the server's gtid_executed when it was asked, empty where it has none.
-    """
+    """A dump that has been asked for: the connection, and how its events are guarded."""
 
     connection: Connection[Any]
     checksum: ChecksumAlgorithm
-    executed: GtidSet
-    wish: Wish
 
 
 @contextmanager
 def open_dump(
-    connect: Connect,
-    wish: Wish,
-    bounds: Bounds,
-    *,
-    follow: bool = False,
-    heartbeat_seconds: float | None = None,
+    connect: Connect, wish: Wish, bounds: Bounds, *, follow: bool = False
 ) -> Generator[Dump, None, None]:
     """Connect, ask for a dump, and close whatever happens.
 
@@ -184,19 +176,17 @@ def open_dump(
         wish: what to send.
         bounds: of the whole, from connecting on.
         follow: wait at the end of the log for what is still to come.
-        heartbeat_seconds: the longest silence of a server that has nothing to send.
     """
     connection: Connection[Any] | None = None
     try:
         connection = _connected(connect, bounds)
-        seconds = heartbeat_seconds or min(bounds.seconds_left() / 2, HEARTBEAT_SECONDS_MAX)
-        checksum, executed = _prepare(connection, bounds, heartbeat_seconds=seconds)
+        checksum = _prepare(connection, bounds)
         thread_id: int = connection.thread_id()  # type: ignore[no-untyped-call]
         server_id = SERVER_ID_BASE + thread_id % _SERVER_ID_ROOM
         flags = _DUMP_HEARTBEATS_V2 | (0 if follow else _DUMP_NON_BLOCK)
-        request = _request(wish, flags=flags, server_id=server_id, executed=executed)
+        request = _request(_named(wish, connection), flags=flags, server_id=server_id)
         connection._execute_command(*request)  # type: ignore[attr-defined]  # noqa: SLF001
-        yield Dump(connection, checksum, executed, wish)
+        yield Dump(connection, checksum)
     except TimeoutError as error:
         raise bounds.timed_out() from error
     except pymysql.MySQLError as error:
@@ -209,13 +199,19 @@ def open_dump(
             connection._force_close()  # type: ignore[attr-defined]  # noqa: SLF001
 
 
-def _request(wish: Wish, *, flags: int, server_id: int, executed: GtidSet) -> tuple[int, bytes]:
+def _named(wish: Wish, connection: Connection[Any]) -> FromPlace | AllBut:
+    """Turn the wish into one that the protocol knows."""
+    if not isinstance(wish, Only):
+        return wish
+    return AllBut(GtidSet.parse(_value(connection, _EXECUTED)) - wish.wanted)
+
+
+def _request(wish: FromPlace | AllBut, *, flags: int, server_id: int) -> tuple[int, bytes]:
     """Build the command. A set without tags has the form every server since 5.6 reads."""
     if isinstance(wish, FromPlace):
         head = struct.pack("<IHI", wish.position, flags, server_id)
         return COMMAND.COM_BINLOG_DUMP, head + wish.file.encode()
-    already = wish.already if isinstance(wish, AllBut) else executed - wish.wanted
-    encoded = gtid_binary.encode(already)
+    encoded = gtid_binary.encode(wish.already)
     flags |= _DUMP_THROUGH_GTID
     head = struct.pack("<HIIQI", flags, server_id, 0, FIRST_POSITION, len(encoded))
     return COMMAND.COM_BINLOG_DUMP_GTID, head + encoded
@@ -229,20 +225,23 @@ def _connected(connect: Connect, bounds: Bounds) -> Connection[Any]:
     return pymysql.connect(**{**waits, **connect})
 
 
-def _prepare(
-    connection: Connection[Any], bounds: Bounds, *, heartbeat_seconds: float
-) -> tuple[ChecksumAlgorithm, GtidSet]:
-    """Tell the server what we can take. Gives the checksum it will send, and its gtid_executed."""
+def _prepare(connection: Connection[Any], bounds: Bounds) -> ChecksumAlgorithm:
+    """Tell the server what we can take. Gives the checksum it will send."""
     seconds = bounds.seconds_left()
     connection._read_timeout = connection._write_timeout = seconds  # type: ignore[attr-defined]  # noqa: SLF001
-    heartbeat = int(heartbeat_seconds * _NANOSECONDS)
+    heartbeat = int(min(seconds / 2, _HEARTBEAT_SECONDS_MAX) * _NANOSECONDS)
     with connection.cursor(pymysql.cursors.Cursor) as cursor:
         cursor.execute(_PREPARE.format(heartbeat=heartbeat))
-        cursor.execute(_ASK)
+    return ChecksumAlgorithm[_value(connection, _CHECKSUM).upper()]
+
+
+def _value(connection: Connection[Any], question: str) -> str:
+    """Ask for one value; a connection may give text as bytes."""
+    with connection.cursor(pymysql.cursors.Cursor) as cursor:
+        cursor.execute(question)
         row = cursor.fetchone()
-    assert row is not None
-    checksum, executed = (each.decode() if isinstance(each, bytes) else str(each) for each in row)
-    return ChecksumAlgorithm[checksum.upper()], GtidSet.parse(executed)
+    assert row is not None, "a SELECT without FROM has a row"
+    return row[0].decode() if isinstance(row[0], bytes) else str(row[0])
 
 
 def _translate(error: pymysql.MySQLError, bounds: Bounds) -> Exception:
@@ -260,11 +259,12 @@ class Attempts:
     """How often a cut connection is made again: `reconnects_max` times without any progress.
 
     The first wait is short, each of the others twice as long: together half a minute, which is what
-    a server needs to start again.
+    a server needs to start again. `stopped` ends a wait.
     """
 
-    def __init__(self, reconnects_max: int) -> None:
+    def __init__(self, reconnects_max: int, *, stopped: Callable[[], bool] = lambda: False) -> None:
         self._reconnects_max = reconnects_max
+        self._stopped = stopped
         self._made = 0
 
     def wait_after(self, error: BinlogError, *, progress: bool) -> None:
@@ -272,8 +272,10 @@ class Attempts:
         self._made = 0 if progress else self._made
         if not _is_cut(error) or self._made >= self._reconnects_max:
             raise error
-        time.sleep(_FIRST_WAIT_SECONDS * 2**self._made)
+        end = time.monotonic() + _FIRST_WAIT_SECONDS * 2**self._made
         self._made += 1
+        while not self._stopped() and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, _ASKED_AGAIN_SECONDS))
 
 
 def _is_cut(error: BinlogError) -> bool:

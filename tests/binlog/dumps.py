@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable
 from io import BytesIO
 from typing import Any
 
-from binlog.adapters.stream_session import AllBut, Bounds, Dump
+from binlog.adapters.stream_session import Bounds, Dump
 from binlog.adapters.stream_windows import Windows
 from binlog.event_types import EventType
 from binlog.events import ChecksumAlgorithm
-from gtid import GtidSet
 from tests.binlog.builders import event
 
 PACKET_BYTES_MAX = 0xFFFFFF
@@ -91,7 +90,7 @@ def windows_over(
     socket = Dribble(data[ahead_bytes:], bytes_at_once=bytes_at_once)
     connection: Any = Connection(socket, ahead=data[:ahead_bytes])
     return Windows(
-        Dump(connection, ChecksumAlgorithm.CRC32, GtidSet(), AllBut(GtidSet())),
+        Dump(connection, ChecksumAlgorithm.CRC32),
         Bounds.start(timeout_seconds_max=5, bytes_max=0),
         event_bytes_max=transaction_bytes_max,
         stopped=stopped,

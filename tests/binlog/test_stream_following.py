@@ -167,6 +167,37 @@ def test_a_killed_follower_goes_on(server: Server) -> None:
     assert rows == list((executed(server) - before).gtids())
 
 
+@pytest.mark.slow
+def test_a_server_that_starts_again_is_followed_on(server: Server) -> None:
+    before = executed(server)
+    with Follower(server, AllBut(before)) as follower:
+        server.execute("INSERT INTO d.t VALUES (NULL)")
+        assert follower.has(executed(server) - before)
+        for stop in (server.stop, server.kill):
+            stop()
+            server.start()
+            server.execute("INSERT INTO d.t VALUES (NULL)")
+            assert follower.has(executed(server) - before)
+    assert follower.error is None
+    rows = [gtid for batch in follower.batches for gtid in batch.gtids.gtids()]
+    assert rows == list((executed(server) - before).gtids())
+
+
+def test_it_stops_while_it_waits_for_a_server_that_is_gone(server: Server) -> None:
+    arguments = connect_arguments(server) | {"port": 1}
+    asked: list[float] = []
+
+    def stopped() -> bool:
+        asked.append(time.monotonic())
+        return len(asked) > 3
+
+    given = ledger_of_server(
+        arguments, AllBut(GtidSet()), timeout_seconds_max=10, follow=True, stopped=stopped
+    )
+    assert list(given) == []
+    assert asked[-1] - asked[0] < 5
+
+
 def test_nobody_takes_a_follower_for_a_replica(server: Server) -> None:
     hosts = "SHOW SLAVE HOSTS" if server.version < (8, 0, 22) else "SHOW REPLICAS"
     before = executed(server)

@@ -129,7 +129,7 @@ def test_what_is_committed_meanwhile_is_no_answer_to_only(written97: Written) ->
     assert rows_of(given) == [expected[3]]
 
 
-def answered_with(written: Written, wish: Wish) -> Any:
+def answered_with(written: Written, wish: AllBut) -> Any:
     """A connection that asks for something else than it is told to."""
 
     def connect() -> Any:
@@ -138,7 +138,7 @@ def answered_with(written: Written, wish: Wish) -> Any:
 
         def instead(command: int, sql: bytes | str) -> None:
             if command in {0x12, 0x1E}:
-                command, sql = _request(wish, flags=1, server_id=SERVER_ID_BASE, executed=GtidSet())
+                command, sql = _request(wish, flags=1, server_id=SERVER_ID_BASE)
             execute(command, sql)
 
         connection._execute_command = instead

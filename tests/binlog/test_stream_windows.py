@@ -110,6 +110,15 @@ def test_windows_taken_in_part(seed: int) -> None:
     assert taken(windows, by=rng.randint(1, 5)) == expected
 
 
+def test_a_long_log_takes_no_more_memory_than_a_short_one() -> None:
+    ends = range(100_000, 100_000 + 60 * 20_000, 60)
+    data = answer([rotate_to("f"), description(), *(body_at(end) for end in ends)])
+    windows = windows_over(data, window_bytes=4000)
+    assert len(taken(windows)) == len(ends)
+    assert len(windows._events) == 4000
+    assert len(windows._runs) == 65_536
+
+
 @pytest.mark.parametrize("size", [0xFFFFFE - 1, 0xFFFFFE, 0xFFFFFE + 1, 2 * 0xFFFFFF + 7])
 def test_events_of_more_than_one_packet(size: int) -> None:
     """A packet of 16 MiB - 1 bytes goes on in the next, which may be empty."""

@@ -77,7 +77,7 @@ def _all_contents(
     targets = {cluster.name: cluster.targets for cluster in fleet.clusters}
     with ThreadPoolExecutor(CONTENTS_AT_ONCE) as pool:
         return list(
-            pool.map(lambda each: _contents(each, targets[each.cluster], chosen, say), snapshots)
+            pool.map(lambda each: _contents(each, targets.get(each.cluster, ()), chosen, say), snapshots)
         )
 
 

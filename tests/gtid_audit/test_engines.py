@@ -133,7 +133,7 @@ def test_a_defect_in_reading_is_unknown_and_named(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_defect_in_judging_is_unknown_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_snapshot: object, _policy: object) -> None:
+    def fail(*_given: object) -> None:
         raise ZeroDivisionError("odd")
 
     monkeypatch.setattr(judging, "audit_cluster", fail)

@@ -74,7 +74,7 @@ def ledger_of_server(
     """Give the transactions of a live server as rows (`binlog.ledger.LEDGER_SCHEMA`).
 
     Args:
-        connect: a way to the server. The account needs REPLICATION SLAVE.
+        connect: a way to the server; see stream_session for the privilege its account needs.
         wish: FromPlace, AllBut or Only.
         timeout_seconds_max: the longest silence of the server, connecting included. It sends
             heartbeats while it skips or waits, so a silence is a dead server or network.

@@ -156,11 +156,11 @@ def test_cut_again_and_again(written97: Written, way: str) -> None:
 
 def test_the_attempts_are_bounded(written97: Written) -> None:
     with Proxy(written97.server).listening() as proxy:
-        proxy.begin(*[1200] * 9)
+        proxy.begin(*[200] * 9)
         with pytest.raises(DumpBroken):
             ledger(proxy.arguments(), AllBut(GtidSet()), reconnects_max=2)
         assert len(proxy.passed) == 3
-        proxy.begin(*[1200] * 9)
+        proxy.begin(*[200] * 9)
         logs = ServerLogs(proxy.arguments(), timeout_seconds_max=10, reconnects_max=1)
         with pytest.raises(DumpBroken):
             list(logs.events_of(written97.executed))

@@ -17,6 +17,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -85,6 +86,8 @@ class MysqlBinlogSource(DataSource):
         options = BinlogOptions.of(self.options)
         if options.server is None:
             raise InventoryProblem("a stream is read from a server: say the option server")
+        if find_spec("pyspark.sql.streaming.datasource") is None:
+            raise InventoryProblem("a stream with bounded batches needs PySpark 4.2 or newer")
         from spark_audit.adapters.binlog_stream import BinlogStreamReader
 
         return BinlogStreamReader(options, _columns(schema))

@@ -245,8 +245,6 @@ def test_spark_itself_filters_a_source_that_is_used_twice(
     frame = load(spark, archive)
     everything = len(read_here(path=str(archive)))
     assert frame.where(f"uuid = '{FOREIGN}'").union(frame).count() == everything + 2
-    twice = frame.alias("a").join(frame.alias("b"), ["uuid", "gno", "file"], how="inner")
-    assert twice.where("a.tag <=> b.tag").count() == everything
 
 
 def test_why_filters_are_not_taken_over_unless_somebody_says_so(

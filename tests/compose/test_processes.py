@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from compose.native import command, processes, server, shapes
-from compose.native.cache import cache_root
+from compose.native.cache import cache_root, locked
 from compose.native.installation import Installation
 from compose.native.processes import Supervisor, SupervisorDied
 
@@ -103,9 +103,10 @@ def test_servers_die_with_their_supervisor_and_the_next_run_sweeps(
 ) -> None:
     with _runner() as runner:
         folder, (supervisor, *servers), _ = _report(runner)
-        os.kill(supervisor, signal.SIGKILL)
-        _await_gone([supervisor, *servers])
-        assert folder.exists()
+        with locked(cache_root() / "run" / ".lock"):  # or another run may sweep it first
+            os.kill(supervisor, signal.SIGKILL)
+            _await_gone([supervisor, *servers])
+            assert folder.exists()
     second = Supervisor()
     try:
         assert not folder.exists()

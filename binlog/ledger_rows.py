@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
@@ -25,6 +25,9 @@ Shorts = NDArray[np.int32]
 BATCH_ROWS: Final = 1 << 18
 # No transaction is shorter than one event of a header and a QUERY's fixed part.
 ROW_BYTES_MIN: Final = 32
+# Five columns of eight bytes and two of four by the walk, five and three of the heads, and a flag.
+_ROW_BYTES: Final = 5 * 8 + 2 * 4 + 5 * 8 + 3 * 4 + 1
+_ALIGNED_ROWS: Final = 64  # so that each column begins where Arrow likes it
 _NAMES_FIRST: Final = 64  # names of each dictionary there is room for at first
 _SLOTS_PER_NAME: Final = 4
 
@@ -32,26 +35,34 @@ assert KINDS[walking.OTHER] == "other", "the kernel's kinds are TransactionKind'
 assert len(KINDS) == walking.IN_PAYLOAD
 
 
-@dataclass(slots=True)
 class Batch:
-    """Memory for up to `rows_max` rows. What the two kernels write is kept apart."""
+    """Memory for some rows. What the two kernels write is kept apart.
 
-    rows_max: int
-    walked: Numbers = field(init=False)
-    walked_shorts: Shorts = field(init=False)
-    complete: NDArray[np.uint8] = field(init=False)
-    heads: Numbers = field(init=False)
-    heads_shorts: Shorts = field(init=False)
-    payloads: Numbers = field(init=False)
-    rows: int = 0
+    All columns are one piece of memory: the system gives a large one in large pages.
+    """
 
-    def __post_init__(self) -> None:
-        self.walked = np.empty((5, self.rows_max), np.int64)
-        self.walked_shorts = np.empty((2, self.rows_max), np.int32)
-        self.complete = np.empty(self.rows_max, np.uint8)
-        self.heads = np.empty((5, self.rows_max), np.int64)
-        self.heads_shorts = np.empty((3, self.rows_max), np.int32)
-        self.payloads = np.empty((self.rows_max, 2), np.int64)
+    def __init__(self, rows_max: int) -> None:
+        self.rows = 0
+        self.rows_max = rows_max = -(-rows_max // _ALIGNED_ROWS) * _ALIGNED_ROWS
+        memory = np.empty(_ROW_BYTES * rows_max, np.uint8)
+        at = 40 * rows_max
+        self.walked: Numbers = memory[:at].view(np.int64).reshape(5, rows_max)
+        self.heads: Numbers = memory[at : 2 * at].view(np.int64).reshape(5, rows_max)
+        self.walked_shorts: Shorts = memory[2 * at :][: 8 * rows_max].view(np.int32)
+        self.walked_shorts = self.walked_shorts.reshape(2, rows_max)
+        self.heads_shorts: Shorts = memory[2 * at + 8 * rows_max :][: 12 * rows_max].view(np.int32)
+        self.heads_shorts = self.heads_shorts.reshape(3, rows_max)
+        self.complete = memory[-rows_max:]
+        self.payloads: Numbers = np.empty((rows_max, 2), np.int64)
+        # Where the kernels find them, in the order of their arguments.
+        self.for_walk = (
+            self.walked.ctypes.data,
+            self.walked_shorts.ctypes.data,
+            self.complete.ctypes.data,
+            self.payloads.ctypes.data,
+        )
+        self.for_heads = (self.heads.ctypes.data, self.heads_shorts.ctypes.data)
+        self.starts = self.for_walk[0] + 8 * walking.START * rows_max
 
     def close(self, *, end: int, kind: int, error: int) -> None:
         """Finish the row of a transaction whose end is not here."""

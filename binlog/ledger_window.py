@@ -188,10 +188,7 @@ class _Window:
             self._address,
             limit,
             state,
-            batch.walked.ctypes.data,
-            batch.walked_shorts.ctypes.data,
-            batch.complete.ctypes.data,
-            batch.payloads.ctypes.data,
+            *batch.for_walk,
             batch.rows_max,
         )
         odd = min(self._read_heads(batch), self._look_into_payloads(batch))
@@ -251,12 +248,11 @@ class _Window:
         while self._headed < end:
             self._headed = heads.read_heads(
                 self._address - self.asked.position,
-                batch.walked[walking.START].ctypes.data,
+                batch.starts,
                 self._headed,
                 end,
                 int(self.state[walking.TRAILER]),
-                batch.heads.ctypes.data,
-                batch.heads_shorts.ctypes.data,
+                *batch.for_heads,
                 batch.rows_max,
                 self.names.counts,
                 self.names.keys,

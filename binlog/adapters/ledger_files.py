@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,12 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binlog.adapters.compression import find_decompressor, find_peek
-from binlog.adapters.files import read_events, read_file_head
+from binlog.adapters.files import read_events
 from binlog.errors import BinlogError
 from binlog.ledger import FileLedger, with_details
 from binlog.ledger_window import Fetch, ledger_of_window
+from binlog.scan import read_head
 from binlog.transactions import Transaction, TransactionFolder
 
+_HEAD_CHUNK_BYTES = 1 << 14
 _MADV_POPULATE_READ = 22  # asm-generic/mman-common.h, since Linux 5.14
 
 
@@ -55,7 +58,7 @@ def ledger_of_file(
         read, stopped = _decoded(path)
         rows, error = with_details(rows, read), error or stopped
     try:
-        head = read_file_head(path)
+        head = read_head(partial(_chunks, data), file=name)
     except BinlogError as stopped:
         head, error = None, error or stopped
     return FileLedger(name, head, rows, window.end, error)
@@ -72,6 +75,11 @@ def _decoded(path: Path) -> tuple[list[Transaction], BinlogError | None]:
     except BinlogError as stopped:
         error = stopped
     return [*read, *folder.finish()], error
+
+
+def _chunks(data: NDArray[np.uint8], position: int) -> Iterator[bytes]:
+    for at in range(position, len(data), _HEAD_CHUNK_BYTES):
+        yield data[at : at + _HEAD_CHUNK_BYTES].tobytes()
 
 
 def _mapped(path: Path) -> tuple[NDArray[np.uint8], Fetch]:

@@ -15,7 +15,9 @@ from spark_audit.adapters.sources import register_sources
 
 pytestmark = pytest.mark.spark
 
-SCRIPT = (Path(__file__).resolve().parents[2] / "docs/same-gtid.sql").read_text()
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+SCRIPT = (DOCS / "same-gtid.sql").read_text()
+PAGE = (DOCS / "binlog-on-spark.md").read_text()
 ORIGIN = "aaaaaaaa-0000-0000-0000-000000000001"
 COMMITTED = 1_767_355_200_000_000
 
@@ -107,6 +109,8 @@ def test_every_number_used_twice_is_found_and_no_other(archive: Path, spark: Spa
         (f"{ORIGIN}:5", "empty on some"),
         (f"{ORIGIN}:dba:1", "committed at different times"),
     ]
+    for gtid, why, _ in found:
+        assert f"\n{gtid} | {why}\n" in PAGE
     where = [str(text) for text in found[0][2]]  # type: ignore[attr-defined]
     assert [text.split(" ")[0] for text in where] == ["db1", "db2", "db3"]
     assert where[0].removeprefix("db1") == where[2].removeprefix("db3")

@@ -9,32 +9,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from types import MappingProxyType
 
 from binlog.charsets import decode_text
 from binlog.events import TableMap
 from binlog.row_images import (
-    BIT,
-    BLOB,
-    DATETIME2,
     DOUBLE,
-    ENUM,
     FLOAT,
-    GEOMETRY,
-    JSON,
     NEWDECIMAL,
-    SET,
-    STRING,
-    TIME2,
-    TIMESTAMP2,
-    VAR_STRING,
-    VARCHAR,
     VECTOR,
 )
 from binlog.schema_charsets import BINARY, CHARSET_OF_COLLATION
+from binlog.schema_check import misfit
 from binlog.table_metadata import (
     CHARACTER_TYPES,
     ColumnMetadata,
@@ -49,47 +36,6 @@ OLD_TIMESTAMP, DATE, OLD_TIME, OLD_DATETIME = 7, 10, 11, 12
 INTEGERS = frozenset({TINY, SHORT, INT24, LONG, LONGLONG})
 STRINGS = CHARACTER_TYPES - {VECTOR}
 
-# What each type of a definition is logged as. Temporal types have an old form, of tables made
-# before 5.6.4 and never rebuilt.
-_LOGGED_AS: Mapping[str, frozenset[int]] = MappingProxyType(
-    {
-        "tinyint": frozenset({TINY}),
-        "smallint": frozenset({SHORT}),
-        "mediumint": frozenset({INT24}),
-        "int": frozenset({LONG}),
-        "bigint": frozenset({LONGLONG}),
-        "decimal": frozenset({NEWDECIMAL}),
-        "float": frozenset({FLOAT}),
-        "double": frozenset({DOUBLE}),
-        "bit": frozenset({BIT}),
-        "year": frozenset({YEAR}),
-        "date": frozenset({DATE}),
-        "time": frozenset({OLD_TIME, TIME2}),
-        "datetime": frozenset({OLD_DATETIME, DATETIME2}),
-        "timestamp": frozenset({OLD_TIMESTAMP, TIMESTAMP2}),
-        **dict.fromkeys(("char", "binary"), frozenset({STRING})),
-        **dict.fromkeys(("varchar", "varbinary"), frozenset({VARCHAR, VAR_STRING})),
-        **dict.fromkeys(
-            (
-                f"{size}{kind}"
-                for size in ("tiny", "", "medium", "long")
-                for kind in ("text", "blob")
-            ),
-            frozenset({BLOB}),
-        ),
-        "enum": frozenset({ENUM}),
-        "set": frozenset({SET}),
-        "json": frozenset({JSON}),
-        "vector": frozenset({VECTOR}),
-        **dict.fromkeys(
-            (
-                *("geometry", "point", "linestring", "polygon", "multipoint", "multilinestring"),
-                *("multipolygon", "geomcollection", "geometrycollection"),
-            ),
-            frozenset({GEOMETRY}),
-        ),
-    }
-)
 _BINARY_TYPES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 
 
@@ -156,7 +102,7 @@ def describe_table(table_map: TableMap, definition: TableDefinition | None = Non
     """
     metadata = read_table_metadata(table_map)
     types = real_types(table_map)
-    mismatch = _mismatch(table_map, types, metadata, definition) if definition else None
+    mismatch = misfit(definition, table_map) if definition else None
     used = None if mismatch else definition
     columns = tuple(
         _column(
@@ -236,24 +182,3 @@ def _key(metadata: TableMetadata, used: TableDefinition | None) -> tuple[int, ..
         if key and not any(used.columns[at].is_nullable for at in key):
             return key
     return ()
-
-
-def _mismatch(
-    table_map: TableMap, types: tuple[int, ...], logged: TableMetadata, defined: TableDefinition
-) -> str | None:
-    """Say why a definition is not that of the logged rows; None if it can be."""
-    if defined.column_count != len(types):
-        return f"it has {defined.column_count} columns, the logged rows have {len(types)}"
-    for at, (column, type_code) in enumerate(zip(defined.columns, types, strict=True)):
-        facts = logged.columns[at]
-        if type_code not in _LOGGED_AS.get(column.base_type, frozenset()):
-            return (
-                f"column {at + 1}, {column.name}, is {column.type_text}, and was logged as type"
-                f" {type_code} ({table_map.schema}.{table_map.table})"
-            )
-        if facts.name is not None and facts.name != column.name:
-            return f"column {at + 1} is {column.name}, and was logged as {facts.name}"
-        if type_code in INTEGERS and facts.is_unsigned not in {None, column.is_unsigned}:
-            sign = "unsigned" if facts.is_unsigned else "signed"
-            return f"column {at + 1}, {column.name}, is {column.type_text}, and was logged {sign}"
-    return None

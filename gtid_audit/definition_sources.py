@@ -1,9 +1,11 @@
-"""Definitions of tables, for those whose log does not say enough: from a file, or from a server.
+"""Definitions of tables, for logs that do not say enough: from a file, a store, or a server.
 
 1. A file holds what SHOW CREATE TABLE answers, or what `mysqldump --no-data` writes: CREATE TABLE
    statements, and USE where they name no schema. One without either counts for every schema.
-2. A server is asked for a table when its rows are met, and says what the table is *today*.
-3. What cannot be read is a UsageProblem; a definition that does not fit its rows is found out
+2. A store (`binlog schema follow`) has what held where the transaction begins; where it does not
+   know, it says why, once, and the next source is asked.
+3. A server is asked for a table when its rows are met, and says what the table is *today*.
+4. What cannot be read is a UsageProblem; a definition that does not fit its rows is found out
    by whoever reads the rows.
 """
 
@@ -12,14 +14,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from binlog.schema_history import Place, TableKey
 from binlog.tables import CannotFollow, TableDefinition, definition_from_create
 from gtid_audit.exits import UsageProblem
 from topology.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
+
+    from binlog.rows import DefinitionOf
 
 FILE_BYTES_MAX: Final = 64 * 1024**2
 
@@ -80,28 +85,52 @@ def statements_of(text: str) -> Iterator[str]:
         yield last
 
 
+# Gives what a table was at a place. Raises CannotFollow.
+TrackedAt: TypeAlias = "Callable[[TableKey, Place], TableDefinition]"
+
+
 class GivenDefinitions:
-    """Definitions from a file, or else from a server; answers for one table."""
+    """Definitions from a file, else from a store, else from a server."""
 
     def __init__(
         self,
         given: dict[tuple[str, str], TableDefinition],
-        connect: Callable[[], Connection[Any]] | None,
+        *,
+        tracked: TrackedAt | None = None,
+        connect: Callable[[], Connection[Any]] | None = None,
+        say: Callable[[str], None],
     ) -> None:
         self._given = given
+        self._tracked = tracked
         self._connect = connect
+        self._say = say
+        self._said: set[str] = set()
         self._asked: dict[tuple[str, str], TableDefinition | None] = {}
 
-    def __call__(self, schema: str, table: str) -> TableDefinition | None:
-        """See `binlog.rows.DefinitionOf`. Raises MySQLError, OSError, UsageProblem."""
+    def at(self, file: str, position: int) -> DefinitionOf:
+        """Answer for the tables of a transaction that begins there."""
+        return lambda schema, table: self._find(schema, table, file, position)
+
+    def _find(self, schema: str, table: str, file: str, position: int) -> TableDefinition | None:
+        """Ask the sources in turn. Raises MySQLError, OSError, UsageProblem, BinlogError."""
         for name in ((schema, table), ("", table)):
             if name in self._given:
                 return self._given[name]
+        if self._tracked is not None:
+            try:
+                return self._tracked(TableKey(schema, table), Place(file, position))
+            except CannotFollow as error:
+                self._say_once(str(error))
         if self._connect is None:
             return None
         if (schema, table) not in self._asked:
             self._asked[schema, table] = self._ask(self._connect, schema, table)
         return self._asked[schema, table]
+
+    def _say_once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self._say(text)
 
     def _ask(
         self, connect: Callable[[], Connection[Any]], schema: str, table: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,9 +29,11 @@ from gtid_audit.output import warn, write_json
 from topology.findings import Verdict
 
 if TYPE_CHECKING:
-    from binlog.rows import DefinitionOf
+    from pymysql.connections import Connection
+
     from binlog.scan import EventGroup
     from binlog.tables import TableDefinition
+    from gtid_audit.definition_sources import GivenDefinitions, TrackedAt
     from repair.replay import Replayed
 
 TRANSACTIONS_SHOWN_MAX: Final = 50
@@ -50,6 +53,14 @@ Definitions = Annotated[
     list[Path] | None,
     typer.Option("--definitions", metavar="FILE", help="CREATE TABLE statements, for old logs."),
 ]
+Store = Annotated[
+    str | None,
+    typer.Option("--store", metavar="FILE", help="Tables as followed by: binlog schema follow."),
+]
+Server = Annotated[
+    str | None,
+    typer.Option("--server", metavar="UUID", help="Whose tables, if the store holds several."),
+]
 SchemaFrom = Annotated[
     str | None,
     typer.Option("--schema-from", metavar="DSN", help="Ask this server what its tables are today."),
@@ -62,7 +73,7 @@ class _Run:
 
     wanted: GtidSet
     groups: Iterator[EventGroup]
-    definition_of: DefinitionOf
+    definitions: GivenDefinitions
     found: list[Any] = field(default_factory=list)
 
     def contents(self) -> Iterator[tuple[EventGroup, Iterator[Any]]]:
@@ -73,7 +84,8 @@ class _Run:
         read = RowDecoder()
         for group in self.groups:
             self.found.append(group.transaction.gtid)
-            yield group, rows_of_group(group, read, definition_of=self.definition_of)
+            definition_of = self.definitions.at(group.transaction.file, group.transaction.start)
+            yield group, rows_of_group(group, read, definition_of=definition_of)
 
     @property
     def missing(self) -> GtidSet:
@@ -89,6 +101,8 @@ def show(
     undo: Undo = False,
     keep_gtids: KeepGtids = False,
     definitions: Definitions = None,
+    store: Store = None,
+    server: Server = None,
     schema_from: SchemaFrom = None,
     as_json: AsJson = False,
     ask_password: AskPassword = False,
@@ -106,13 +120,23 @@ def show(
     [gtids] = read_operands((wanted,))
     seconds = seconds_of(timeout) or SECONDS_DEFAULT
     source = one_source(read_log_operands(sources, ask=ask_password))
-    definition_of = _definitions(definitions or [], schema_from, seconds, ask=ask_password)
-    run = _Run(gtids, _groups(source, gtids, seconds), definition_of)
-    if redo or undo:
-        return said_if_unread(
-            lambda: _write_script(run, is_undo=undo, keeps_gtids=keep_gtids, as_json=as_json)
+    if server is not None and store is None:
+        raise UsageProblem("--server: only with --store")
+    from gtid_audit.definition_sources import GivenDefinitions
+
+    with ExitStack() as held:
+        known = GivenDefinitions(
+            _given(definitions or []),
+            tracked=_tracked(store, server, held) if store is not None else None,
+            connect=_asked(schema_from, seconds, ask=ask_password) if schema_from else None,
+            say=warn,
         )
-    return said_if_unread(lambda: _show(run, as_json=as_json))
+        run = _Run(gtids, _groups(source, gtids, seconds), known)
+        if redo or undo:
+            return said_if_unread(
+                lambda: _write_script(run, is_undo=undo, keeps_gtids=keep_gtids, as_json=as_json)
+            )
+        return said_if_unread(lambda: _show(run, as_json=as_json))
 
 
 def _groups(
@@ -129,21 +153,32 @@ def _groups(
     yield from FileLogs(source).events_of(wanted)
 
 
-def _definitions(
-    files: list[Path], schema_from: str | None, seconds: float, *, ask: bool
-) -> DefinitionOf:
-    from gtid_audit.definition_sources import GivenDefinitions, definitions_of_file
+def _given(files: list[Path]) -> dict[tuple[str, str], TableDefinition]:
+    from gtid_audit.definition_sources import definitions_of_file
 
     given: dict[tuple[str, str], TableDefinition] = {}
     for path in files:
         given |= definitions_of_file(path)
-    if schema_from is None:
-        return GivenDefinitions(given, None)
-    server = read_log_operand(schema_from, ask=ask)
+    return given
+
+
+def _tracked(file: str, server: str | None, held: ExitStack) -> TrackedAt:
+    from binlog.adapters.schema_store import SchemaStore, StoreProblem
+    from gtid_audit.schema_operands import server_in, store_path
+
+    try:
+        store = held.enter_context(SchemaStore(store_path(file), may_be_new=False))
+    except StoreProblem as problem:
+        raise UsageProblem(f"--store: {problem}") from problem
+    return partial(store.definition_at, server_in(store, server))
+
+
+def _asked(dsn: str, seconds: float, *, ask: bool) -> Callable[[], Connection[Any]]:
+    server = read_log_operand(dsn, ask=ask)
     if not isinstance(server, LogServer):
-        raise UsageProblem(f"--schema-from: expected mysql://user@host:port/, not {schema_from}")
+        raise UsageProblem(f"--schema-from: expected mysql://user@host:port/, not {dsn}")
     warn(f"tables are taken as they are on {server.name} now, whatever they were at the event")
-    return GivenDefinitions(given, server.connector(seconds_max=seconds))
+    return server.connector(seconds_max=seconds)
 
 
 def _show(run: _Run, *, as_json: bool) -> int:

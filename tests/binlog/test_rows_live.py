@@ -157,11 +157,11 @@ def test_a_definition_of_another_time_is_not_used(logged: Logged) -> None:
     whole = logged.definition
     shorter = TableDefinition(whole.schema, whole.table, whole.columns[:-1], whole.primary_key)
     [reason] = {table.mismatch for table, _ in logged.images(shorter)}
-    assert (
-        reason
-        == f"it has {len(whole.columns) - 1} columns, the logged rows have {len(whole.columns)}"
+    assert reason == (
+        "Column count doesn't match value count: the definition has"
+        f" {len(whole.columns) - 1} columns, the rows have {len(whole.columns)}"
     )
     swapped = TableDefinition(whole.schema, whole.table, (*whole.columns[1:], whole.columns[0]))
     [reason] = {table.mismatch for table, _ in logged.images(swapped)}
     assert reason is not None
-    assert "was logged as type" in reason
+    assert "logged is type" in reason

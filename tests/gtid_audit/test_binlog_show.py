@@ -189,3 +189,26 @@ def test_statements_end_at_semicolons_that_are_none_of_a_text() -> None:
         "CREATE TABLE `a;b` (c TEXT COMMENT 'x;''y\\';') /*!50100 p; */",
         "USE e",
     ]
+
+
+def test_tables_as_they_were_followed(
+    shown: Shown, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = str(tmp_path / "schemas.sqlite")
+    follow = ("binlog", "schema", "follow", *shown.files, "--store", store, "--server", shown.uuid)
+    assert run(follow) == 0
+    shown.server.execute("ALTER TABLE shown.t DROP COLUMN note")  # now is not then
+    _said(capsys)
+    asked = ("binlog", "show", shown.gtids(3), *shown.files)
+    assert run((*asked, "--schema-from", shown.dsn)) == 0
+    assert "the definition that was given is not used: Column count" in " ".join(
+        _said(capsys)[0].split()
+    )
+    assert run((*asked, "--store", store)) == 0
+    out, err = _said(capsys)
+    assert err == ""
+    assert "id name note e b price" in [" ".join(line.split()) for line in out.splitlines()]
+    assert run((*asked, "--store", store, "--undo")) == 0
+    assert "`note`" in _said(capsys)[0]
+    assert run((*asked, "--server", shown.uuid)) == 64
+    assert run((*asked, "--store", str(tmp_path / "none.sqlite"))) == 64

@@ -24,12 +24,16 @@ from typing import Any, Final
 import numpy as np
 
 from binlog.adapters.compression import find_decompressor, find_peek
-from binlog.errors import BinlogError, CorruptBinlog, UnsupportedBinlog
+from binlog.adapters.row_decoder import RowDecoder
+from binlog.digest import digest_of
+from binlog.errors import BinlogError, CorruptBinlog, LimitExceeded, UnsupportedBinlog
 from binlog.events import Event, GtidLog
 from binlog.header import HEADER_BYTES
 from binlog.ledger_window import WindowLedger, ledger_of_window
-from binlog.scan import scan_events
+from binlog.rows import rows_of_group
+from binlog.scan import EventGroup, group_events, scan_events
 from binlog.transactions import fold_transactions
+from gtid import GtidSet
 from tests.binlog.builders import Log
 from tests.binlog.ledger_twin import ledger_of_bytes
 
@@ -38,6 +42,8 @@ WITH_HEAD, REPAIRED, OLD, NO_CHECKSUMS = 1, 2, 4, 8
 _BYTE_BY_BYTE_MAX: Final = 3_200
 _PAGE: Final = mmap.PAGESIZE
 _PROT_NONE: Final = 0
+_GROUP_BYTES_MAX: Final = 1 << 24
+_DECODER: Final = RowDecoder()
 _DECOMPRESS, _PEEK = find_decompressor(), find_peek()  # imported here, and not at somebody's cost
 
 Bounded = Callable[[int], AbstractContextManager[None]]
@@ -101,7 +107,9 @@ def check(data: bytes, bounded_memory: Bounded) -> None:
         assert singly.events == whole.events
         assert singly.said() == whole.said()
     _check_places(whole.events, file)
-    _check_ledgers(file, whole.events)
+    groups = _groups(whole.events)
+    _check_rows(groups)
+    _check_ledgers(file, whole.events, groups)
 
 
 def _answer(chunks: Iterable[bytes]) -> Answer:
@@ -150,7 +158,44 @@ def _check_places(events: tuple[Event, ...], file: bytes) -> None:
         at = event.end
 
 
-def _check_ledgers(file: bytes, events: tuple[Event, ...]) -> None:
+def _groups(events: tuple[Event, ...]) -> tuple[EventGroup, ...]:
+    """Give the transactions that have GTIDs, up to the first thing wrong."""
+    wanted = GtidSet.of(
+        event.body.gtid for event in events if isinstance(event.body, GtidLog) and event.body.gtid
+    )
+    groups: list[EventGroup] = []
+    try:
+        groups.extend(
+            group_events(events, wanted, decompress=_DECOMPRESS, bytes_max=_GROUP_BYTES_MAX)
+        )
+    except (CorruptBinlog, LimitExceeded):
+        return tuple(groups)
+    return tuple(groups)
+
+
+def _check_rows(groups: tuple[EventGroup, ...]) -> None:
+    """Decode every value of every row."""
+    for group in groups:
+        try:
+            for _ in rows_of_group(group, _DECODER):
+                pass
+        except CorruptBinlog as error:
+            assert error.file == FILE  # noqa: PT017 - both ways out are fine
+
+
+def _check_digests(rows: list[dict[str, Any]], groups: tuple[EventGroup, ...]) -> None:
+    """Hold the digests of the kernel to those made of decoded events."""
+    expected = {
+        group.transaction.start: digest_of(group.events)
+        for group in groups
+        if group.transaction.is_complete
+    }
+    for row in rows:
+        if row["is_complete"] and row["start"] in expected:
+            assert row["digest"] == expected[row["start"]], row
+
+
+def _check_ledgers(file: bytes, events: tuple[Event, ...], groups: tuple[EventGroup, ...]) -> None:
     """Hold the kernels to the decoder of every event, up to the first thing wrong.
 
     Whether positions fit is only looked at by verifying; lengths of transactions that do not fit,
@@ -169,6 +214,10 @@ def _check_ledgers(file: bytes, events: tuple[Event, ...]) -> None:
     else:
         assert verified.error is None or "end_log_pos" in str(verified.error)
     found = verified.rows.to_pylist()
+    if sound.error is None and verified.error is None:
+        _check_digests(found, groups)
+    for row in found:
+        del row["digest"]
     if verified.error is not None and "end_log_pos" in str(verified.error):
         found = _without_open(found)
         rows = rows[: len(found)]
@@ -199,7 +248,14 @@ def _hops_are_sound(rows: list[dict[str, Any]], events: tuple[Event, ...]) -> bo
 
 def _ledger(file: bytes, *, verify: bool) -> WindowLedger:
     with _Guarded(file) as array:
-        return ledger_of_window(array, file=FILE, verify=verify, decompress=_DECOMPRESS, peek=_PEEK)
+        return ledger_of_window(
+            array,
+            file=FILE,
+            verify=verify,
+            digests=verify,
+            decompress=_DECOMPRESS,
+            peek=_PEEK,
+        )
 
 
 class _Guarded:

@@ -25,11 +25,16 @@ INSTRUMENTED: Final[Mapping[str, tuple[str, ...]]] = {
     "binlog": (
         "binlog.bodies",
         "binlog.cursor",
+        "binlog.digest",
         "binlog.decode",
         "binlog.gtid_bodies",
         "binlog.ledger_payloads",
         "binlog.ledger_window",
+        "binlog.digest_rows",
         "binlog.row_images",
+        "binlog.row_tables",
+        "binlog.row_temporal",
+        "binlog.rows",
         "binlog.scan",
         "binlog.table_metadata",
         "binlog.transactions",
@@ -39,7 +44,12 @@ TRACE_THEMSELVES: Final = frozenset({"binlog"})
 KERNELS: Final[Mapping[str, tuple[str, ...]]] = {
     "text": (),
     "binary": (),
-    "binlog": ("binlog.kernels.heads", "binlog.kernels.verifying", "binlog.kernels.walking"),
+    "binlog": (
+        "binlog.kernels.digest",
+        "binlog.kernels.heads",
+        "binlog.kernels.verifying",
+        "binlog.kernels.walking",
+    ),
 }
 INPUT_BYTES_MAX: Final[Mapping[str, int]] = {"text": 400, "binary": 400, "binlog": 3000}
 

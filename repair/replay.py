@@ -51,7 +51,9 @@ _END = (
     "EXECUTE `end of transaction`;",
 )
 _BEGIN_WORD = re.compile(rb"BEGIN\s*\Z", re.IGNORECASE)
-_COMMIT_WORD = re.compile(rb"(COMMIT|ROLLBACK)\s*\Z", re.IGNORECASE)
+_COMMIT_WORD = re.compile(rb"COMMIT\s*\Z", re.IGNORECASE)
+# Logged where a transaction that was rolled back had changed tables without transactions.
+_ROLLBACK_WORD = re.compile(rb"ROLLBACK\s*\Z", re.IGNORECASE)
 _SAVEPOINT = re.compile(rb"SAVEPOINT\b", re.IGNORECASE)
 _ROLLBACK_TO = re.compile(rb"ROLLBACK\s+TO\b", re.IGNORECASE)
 _XA_START = re.compile(rb"XA\s+(?:START|BEGIN)\s+(?P<xid>.*)", re.IGNORECASE | re.DOTALL)
@@ -177,6 +179,7 @@ class _Redo:
     tables: set[TouchedTable] = field(default_factory=set)
     count: int = 0
     is_open: bool = False
+    is_rolled_back: bool = False
     xid: str | None = None
     is_row_session: bool = True
     checks: tuple[bool, bool] | None = None
@@ -187,7 +190,9 @@ class _Redo:
                 yield from self.rows(item)
             else:
                 yield from self.event(label, item)
-        if self.is_open:
+        if self.is_rolled_back:
+            yield "ROLLBACK;"
+        elif self.is_open:
             yield from _guarded_end(label, self.count, "done")
         yield from self.row_session()
 
@@ -240,6 +245,9 @@ class _Redo:
             yield from self.begin()
             return
         if _COMMIT_WORD.match(query.sql):
+            return
+        if _ROLLBACK_WORD.match(query.sql):
+            self.is_rolled_back = True
             return
         if start := _XA_START.match(query.sql):
             self.xid = start["xid"].decode("ascii", errors="surrogateescape")
@@ -311,6 +319,8 @@ def _refuse_to_undo(event: Event) -> None:
         case Query(sql=sql):
             if _BEGIN_WORD.match(sql) or _COMMIT_WORD.match(sql) or _SAVEPOINT.match(sql):
                 return
+            if _ROLLBACK_WORD.match(sql):
+                raise CannotRender("it was rolled back, but for tables without transactions")
             if _ROLLBACK_TO.match(sql):
                 raise CannotRender("it goes back to a savepoint half-way")
             shown = comment(sql.decode("utf-8", errors="replace"))[3:]

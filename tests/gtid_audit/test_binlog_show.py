@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pymysql
 import pytest
 
+from compose.native.provision import provision_clients
 from compose.native.server import Server
 from gtid import GtidSet
 from gtid_audit.cli import run
@@ -212,3 +215,29 @@ def test_tables_as_they_were_followed(
     assert "`note`" in _said(capsys)[0]
     assert run((*asked, "--server", shown.uuid)) == 64
     assert run((*asked, "--store", str(tmp_path / "none.sqlite"))) == 64
+
+
+def test_a_statement_keeps_the_bytes_it_was_sent_as(
+    shown: Shown, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    server = shown.server
+    server.execute("CREATE TABLE shown.s (a VARCHAR(9) CHARACTER SET utf8mb4)")
+    before = GtidSet.parse(server.value("@@GLOBAL.gtid_executed"))
+    with pymysql.connect(
+        host=server.host, port=server.port, user="root", charset="latin1", autocommit=True
+    ) as connection:
+        connection.cursor().execute("SET SESSION binlog_format = 'STATEMENT'")
+        connection.cursor().execute("INSERT INTO shown.s VALUES ('ü')")
+    wanted = GtidSet.parse(server.value("@@GLOBAL.gtid_executed")) - before
+    assert run(("binlog", "show", str(wanted), *shown.files, "--redo")) == 0
+    script = capsysbinary.readouterr().out
+    assert b"VALUES ('\xfc')" in script
+    command = [*provision_clients().command("mysql"), "--user=root", f"--host={server.host}"]
+    subprocess.run(
+        [*command, f"--port={server.port}", "--protocol=TCP"],
+        input=script,
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+    assert server.query("SELECT HEX(a) FROM shown.s") == [("C3BC",), ("C3BC",)]

@@ -304,6 +304,19 @@ def test_statements_run_again_as_they_ran(server: Server) -> None:
     assert all("the log holds a statement, and not what it changed" in each for each in problems)
 
 
+def test_what_was_rolled_back_is_rolled_back_again(server: Server) -> None:
+    tables = [T, "CREATE TABLE m (a INT) ENGINE=MyISAM"]
+    changed = [
+        "SET SESSION binlog_format = 'STATEMENT'",
+        *("BEGIN", "INSERT INTO m VALUES (1)", "ROLLBACK"),
+        *("BEGIN", "INSERT INTO t (id) VALUES (9)", "SAVEPOINT s", "INSERT INTO t (id) VALUES (8)"),
+        *("ROLLBACK TO s", "COMMIT"),
+    ]
+    played = play(server, tables, changed)
+    played.redo()
+    assert played.problems(Direction.UNDO)
+
+
 def test_ddl_can_be_redone_and_not_undone(server: Server) -> None:
     procedure = "CREATE PROCEDURE p() BEGIN SELECT 1; SELECT 'a;b'; END"
     view = "CREATE VIEW v AS SELECT id FROM t"

@@ -59,7 +59,6 @@ def _plan(servers: Model, choices: Mapping[str, str]) -> Plan:
     plan = plan_repair(snapshot, audit, choices=choices)
     named = [*plan.finding_ids, *(each.finding_id for each in plan.not_planned)]
     assert sorted(named) == sorted(finding.id for finding in audit.findings), "nothing is dropped"
-    assert plan == plan_repair(snapshot, audit, choices=choices)
     return plan
 
 
@@ -78,6 +77,7 @@ def test_every_cut_of_every_plan_leads_to_the_same_end(choices: Mapping[str, str
     for drawn in _pairs(version):
         servers = settle(drawn)
         plan = _plan(servers, choices)
+        assert plan == _plan(servers, choices), "the same again: what a cut before step 1 leads to"
         goal = _run(servers, plan)
         planned += bool(plan.steps)
         story = f"{show(servers)}\n{_listed(plan)}\n=>\n{show(goal)}"
@@ -85,7 +85,7 @@ def test_every_cut_of_every_plan_leads_to_the_same_end(choices: Mapping[str, str
             assert before.executed <= goal[name].executed, story
         again = _plan(goal, choices)
         assert not again.steps, f"{story}\na finished plan leaves something: {_listed(again)}"
-        for cut in range(len(plan.steps)):
+        for cut in range(1, len(plan.steps)):
             there = _run(servers, plan, cut)
             again = _plan(there, choices)
             end = _run(there, again)

@@ -120,8 +120,8 @@ def _size_of(path: Path) -> int:
 def _of_server(
     server: LogServer, wanted: Wanted, *, seconds_max: float, summary: LedgerSummary
 ) -> tuple[int, Iterator[_Piece]]:
-    if wanted.details or wanted.digests:
-        raise UsageProblem("--details and --digests: of files only")
+    if wanted.details:
+        raise UsageProblem("--details: of files only; copy them, or name single GTIDs to 'show'")
     connect = server.connector(seconds_max=seconds_max)
     facts = facts_of_server(connect)
     before: dict[str, int] = {}
@@ -136,6 +136,7 @@ def _of_server(
             FromPlace(facts.files[0], FIRST_POSITION),
             timeout_seconds_max=seconds_max,
             verify=wanted.verify,
+            digests=wanted.digests,
         )
         last = FileLedger(facts.files[0], None, wanted.schema.empty_table(), FIRST_POSITION)
         try:

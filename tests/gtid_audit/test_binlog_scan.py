@@ -130,6 +130,17 @@ def test_details_name_tables_and_statements(logs: Path, capsys: Said) -> None:
     ]
 
 
+def test_digests_are_in_rows_and_parquet(logs: Path, capsys: Said) -> None:
+    out = logs / "ledger.parquet"
+    both = ("--digests", "--out", str(out), "--format", "jsonl")
+    assert run(("binlog", "scan", str(logs / "binlog.0*"), *both)) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    written = pq.read_table(out)["digest"].to_pylist()
+    assert [line["digest"] for line in lines] == [f"{digest:016x}" for digest in written]
+    # Those of the same statements are the same: what they did, not where they stand.
+    assert written[0] == written[2] == written[4] != written[1] == written[3]
+
+
 def test_damage_is_said_and_what_stood_before_it_is_given(logs: Path, capsys: Said) -> None:
     broken = logs / "binlog.000001"
     data = bytearray(broken.read_bytes())
@@ -347,6 +358,13 @@ def test_a_server_and_its_files_give_the_same_rows(busy: Server, capsys: Said) -
     assert from_server == capsys.readouterr()
     assert from_server.err == ""
     assert len(from_server.out.splitlines()) == 24
+    assert run(("binlog", "scan", busy.dsn, "--format", "jsonl", "--digests", "--verify")) == 0
+    with_digests = capsys.readouterr()
+    assert run(("binlog", "scan", files, "--format", "jsonl", "--digests")) == 0
+    assert with_digests == capsys.readouterr()
+    digests = [json.loads(line)["digest"] for line in with_digests.out.splitlines()]
+    assert all(len(digest) == 16 for digest in digests)
+    assert len(set(digests)) == 24
 
 
 def test_a_server_is_summed_up(busy: Server, capsys: Said) -> None:

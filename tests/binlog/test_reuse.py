@@ -1,0 +1,144 @@
+"""Where numbers may have been given twice, and how far the search goes."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from binlog import reuse
+from binlog.adapters.memory import MemoryLogs
+from binlog.compare import Version
+from binlog.errors import BinlogError, DumpRefused
+from binlog.reuse import (
+    FIRST_COMPARED,
+    Start,
+    Unread,
+    compare_after_starts,
+    compare_given,
+)
+from binlog.scan import EventGroup
+from gtid import Gtid, GtidSet
+from tests.binlog.builders import UUID_A, Log
+
+STARTED = Start("binlog.000007", 1_700_000_000)
+
+
+def a(ranges: str) -> GtidSet:
+    return GtidSet.parse(f"{UUID_A}:{ranges}") if ranges else GtidSet()
+
+
+@dataclass
+class Told:
+    """Logs in memory: a statement under each GTID, and what the server did after its start."""
+
+    name: str
+    held: Mapping[int, str]
+    own: GtidSet = field(default_factory=GtidSet)
+    purged: GtidSet = field(default_factory=GtidSet)
+    refusal: BinlogError | None = None
+    unread: Unread | None = None
+    asked: list[GtidSet] = field(default_factory=list)
+
+    def starts(self) -> Iterator[Start | Unread]:
+        if self.unread is not None:
+            yield self.unread
+        if self.own:
+            yield STARTED
+
+    def own_since(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
+        assert start == STARTED
+        left = self.own
+        while left:
+            window = left.first(next(sizes))
+            left -= window
+            yield window
+
+    def unheld(self, wanted: GtidSet) -> GtidSet:
+        return wanted & self.purged
+
+    def versions_of(self, wanted: GtidSet) -> Mapping[Gtid, Version]:
+        versions = map(Version.of, self.groups_of(wanted))
+        return {each.transaction.gtid: each for each in versions if each.transaction.gtid}
+
+    def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
+        if self.refusal is not None:
+            raise self.refusal
+        self.asked.append(wanted)
+        log = Log()
+        for gno, sql in self.held.items():
+            log.gtid(gno)
+            log.query(sql)
+        return MemoryLogs({"log": bytes(log)}).events_of(wanted)
+
+
+def same(*numbers: int) -> dict[int, str]:
+    return {number: f"CREATE TABLE t{number} (a INT)" for number in numbers}
+
+
+def other(*numbers: int) -> dict[int, str]:
+    return {number: f"DROP TABLE t{number}" for number in numbers}
+
+
+def test_after_a_start_without_loss_eight_are_compared_and_no_more() -> None:
+    left = Told("a", same(*range(1, 101)), own=a("50-100"))
+    found = compare_after_starts(left, Told("b", same(*range(1, 101))))
+    assert found.comparisons == ()
+    assert found.gtids == a("50-57")
+    assert found.gtids.gtid_count == FIRST_COMPARED
+    assert found.starts == (("a", STARTED),)
+    assert (found.unread, found.is_cut) == ((), False)
+
+
+@pytest.mark.parametrize("lost", [1, 3, 8, 9, 30])
+def test_the_search_goes_on_until_both_agree_again(lost: int) -> None:
+    numbers = range(1, 101)
+    left = Told("a", same(*numbers), own=a("50-100"))
+    right = Told("b", {**same(*numbers), **other(*range(50, 50 + lost))})
+    for found in (compare_after_starts(left, right), compare_after_starts(right, left)):
+        assert GtidSet.of(each.gtid for each in found.comparisons) == a(f"50-{49 + lost}")
+        assert found.gtids >= a(f"50-{50 + lost}")
+        assert not found.is_cut
+
+
+def test_differences_without_end_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reuse, "COMPARED_MAX", 50)
+    left = Told("a", same(*range(1, 201)), own=a("1-200"))
+    found = compare_after_starts(left, Told("b", other(*range(1, 201))))
+    assert found.is_cut
+    assert 50 <= found.gtids.gtid_count < 200
+
+
+def test_what_the_other_does_not_hold_is_not_compared() -> None:
+    left = Told("a", same(1, 2, 3), own=a("1-3"))
+    found = compare_after_starts(left, Told("b", {}))
+    assert (found.gtids, found.unread) == (GtidSet(), ())
+
+
+def test_what_is_purged_is_said_and_the_rest_compared() -> None:
+    left = Told("a", same(1, 2, 3), own=a("1-3"))
+    right = Told("b", same(2, 3), purged=a("1"))
+    found = compare_after_starts(left, right)
+    assert found.unread == (Unread("b", f"no longer in the logs: {UUID_A}:1"),)
+    assert found.gtids == a("2-3")
+
+
+def test_a_refusal_is_said_and_is_not_agreement() -> None:
+    refusal = DumpRefused(code=1227, text="you need a privilege")
+    left = Told("a", same(1), own=a("1"))
+    found = compare_after_starts(left, Told("b", same(1), refusal=refusal))
+    assert found.gtids == GtidSet()
+    assert found.unread == (Unread("b", str(refusal)),)
+
+
+def test_a_start_that_cannot_be_found_is_said() -> None:
+    unread = Unread("a", "the log that began at its latest start is purged")
+    found = compare_after_starts(Told("a", same(1), unread=unread), Told("b", same(1)))
+    assert (found.unread, found.starts) == ((unread,), ())
+
+
+def test_given_transactions_are_compared_as_far_as_both_hold_them() -> None:
+    left, right = Told("a", same(1, 2, 3)), Told("b", {**same(1), **other(2)}, purged=a("3"))
+    found = compare_given(left, right, wanted=a("1-9"))
+    assert [each.gtid.gno for each in found.comparisons] == [2]
+    assert found.gtids == a("1-2")
+    assert found.unread == (Unread("b", f"no longer in the logs: {UUID_A}:3"),)

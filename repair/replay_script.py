@@ -49,8 +49,9 @@ _OLD_GTIDS = (
     " REPLICATION_APPLIER)"
 )
 _RUN = (
-    "Run it with: mysql --host=… --port=… < this file. Not with --force. Best while nobody else"
-    " writes to these tables."
+    "Run it with: mysql --binary-mode --host=… --port=… < this file (without that option the client"
+    " changes line ends inside texts), not with --force, best while nobody else writes to these"
+    " tables, and with an account that sees triggers and foreign keys."
 )
 
 

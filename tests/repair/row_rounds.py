@@ -89,7 +89,7 @@ def script(direction: Direction, transactions: Sequence[Replayed]) -> str:
 
 
 def run(server: Server, text: str) -> None:
-    done = server.client(text)
+    done = server.client(text, "--binary-mode")
     assert done.returncode == 0, done.stderr
     assert "\ndone\n" in done.stdout
 

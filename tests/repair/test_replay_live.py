@@ -290,6 +290,7 @@ def test_statements_run_again_as_they_ran(server: Server) -> None:
         "INSERT INTO s (a, r, l) VALUES (@nothing, @double + @number, LAST_INSERT_ID())",
         "SET NAMES latin1",
         "INSERT INTO s (a, w) VALUES ('\N{LATIN SMALL LETTER U WITH DIAERESIS}', FROM_UNIXTIME(86400))",
+        "INSERT INTO s (a) VALUES ('line\r\nend')",
         "BEGIN",
         "UPDATE s SET r = RAND(3) WHERE id > 0",
         "SAVEPOINT here",
@@ -300,7 +301,7 @@ def test_statements_run_again_as_they_ran(server: Server) -> None:
     assert played.before != played.after
     played.redo()
     problems = played.problems(Direction.UNDO)
-    assert len(problems) == 4
+    assert len(problems) == 5
     assert all("the log holds a statement, and not what it changed" in each for each in problems)
 
 

@@ -60,7 +60,7 @@ class Source(Enum):
     HAND = "hand"  # `binlog schema update`
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class TableKey:
     """Which table. Names are folded where the server folds them (lower_case_table_names)."""
 

@@ -111,10 +111,11 @@ class SchemaTracker:
         self.catalogue.databases.clear()
         return tuple(self._changes)
 
-    def adopt(self, entry: Entry, definition: TableDefinition, source: Source) -> Entry:
-        """Take a definition somebody vouches for, in place of the entry that lacks it."""
+    def adopt(self, entry: Entry, definition: TableDefinition | None, source: Source) -> Entry:
+        """Take what somebody vouches for, in place of the entry that lacks it; None: no table."""
         assert self.catalogue.entries.get(entry.key) is entry, "nothing has changed since"
-        known = replace(entry, state=State.KNOWN, source=source, definition=definition, why="")
+        state = State.ABSENT if definition is None else State.KNOWN
+        known = replace(entry, state=state, source=source, definition=definition, why="")
         self.catalogue.entries[entry.key] = known
         return known
 
@@ -154,7 +155,7 @@ class SchemaTracker:
         )
 
     def _lose(self, keys: Iterable[TableKey], place: Place, why: str, statement: str) -> None:
-        for key in list(keys):
+        for key in sorted(keys):
             self._note(key, place, Source.STATEMENT, why=why, statement=statement)
 
     def _apply(self, change: Change, said: _Said, place: Place) -> None:
@@ -273,7 +274,7 @@ class SchemaTracker:
 
     def _drop_database(self, name: str, said: _Said, place: Place) -> None:
         self.catalogue.databases.pop(name, None)
-        for key, held in list(self.catalogue.entries.items()):
+        for key, held in sorted(self.catalogue.entries.items(), key=lambda item: item[0]):
             if key.schema == name and held.state is not State.ABSENT:
                 self._note(key, place, Source.STATEMENT, statement=said.text)
 

@@ -124,7 +124,7 @@ class _Beginning:
 
 def _ask(
     source: ServerTables, tracker: SchemaTracker
-) -> dict[TableKey, tuple[Entry, TableDefinition]]:
+) -> dict[TableKey, tuple[Entry, TableDefinition | None]]:
     """Ask the server for every table that is not known."""
     found = {}
     for entry in _unknown(tracker):
@@ -132,13 +132,12 @@ def _ask(
             definition = source.definition(entry.key)
         except CannotFollow:
             continue  # what the server says cannot be read: the table stays unknown
-        if definition is not None:
-            found[entry.key] = (entry, definition)
+        found[entry.key] = (entry, definition)
     return found
 
 
 def _adopt(
-    tracker: SchemaTracker, asked: dict[TableKey, tuple[Entry, TableDefinition]]
+    tracker: SchemaTracker, asked: dict[TableKey, tuple[Entry, TableDefinition | None]]
 ) -> Iterator[Entry]:
     for key, (entry, definition) in asked.items():
         if tracker.catalogue.entries.get(key) is entry:

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 from uuid import UUID
 
 from binlog.adapters.compression import find_decompressor
-from binlog.adapters.files import CHUNK_BYTES, read_file_head
+from binlog.adapters.files import CHUNK_BYTES, read_events, read_file_head
 from binlog.adapters.schema_store import Followed, SchemaStore
 from binlog.adapters.stream_packets import dump_events
 from binlog.adapters.stream_session import Bounds, Connect, FromPlace
@@ -29,7 +29,9 @@ from binlog.events import (
     FormatDescription,
     GtidLog,
     Incident,
+    PreviousGtids,
     Query,
+    Rotate,
     TransactionPayload,
     XaPrepare,
     Xid,
@@ -41,6 +43,7 @@ from binlog.schema_tracker import SchemaTracker
 # Entries kept in one transaction of the store. A killed follower makes these anew.
 ENTRIES_PER_SAVE = 100
 _STREAM_BYTES_MAX = 1 << 62
+_HEAD = (FormatDescription, PreviousGtids, Rotate)
 
 
 class LogGap(BinlogError):
@@ -96,10 +99,17 @@ def file_events(paths: Sequence[Path], start: Place) -> Iterator[Event]:
 
 def _events_of(path: Path, position: int) -> Iterator[Event]:
     if position <= FIRST_POSITION:
-        return scan_events(_chunks(path, 0), file=path.name)
-    description = read_file_head(path).description
-    return scan_events(
-        _chunks(path, position), file=path.name, position=position, description=description
+        yield from read_events(path)
+        return
+    # What holds in the file's middle stands at its head; a relay log has more than one of them.
+    head = takewhile(lambda event: isinstance(event.body, _HEAD), read_events(path))
+    descriptions = [event for event in head if isinstance(event.body, FormatDescription)]
+    yield from descriptions
+    yield from scan_events(
+        _chunks(path, position),
+        file=path.name,
+        position=position,
+        description=read_file_head(path).description,
     )
 
 
@@ -195,9 +205,11 @@ class Follower:
     def _enter_file(self, event: Event, behind: Place) -> Place:
         if event.file == behind.file and behind.position > FIRST_POSITION:
             return behind  # the description of a file that is entered in its middle
-        self._save(behind)
+        entered = Place(event.file, FIRST_POSITION)
         self._created_at = event.header.timestamp_seconds
-        return Place(event.file, FIRST_POSITION)
+        if event.file != behind.file:
+            self._save(entered)
+        return entered
 
     def _ends_group(self, event: Event) -> bool:
         """Say whether nothing that belongs together is cut behind this event."""

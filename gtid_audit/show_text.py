@@ -116,10 +116,12 @@ def _notes(table: RowTable) -> Iterator[str]:
     if table.origin is Origin.NOWHERE:
         yield (
             f"{table.name}: names are not logged (binlog_row_metadata=FULL would): @1 is the first"
-            " column; --definitions or --schema-from names them"
+            " column; --definitions, --store or --schema-from give names"
         )
     if any(column.is_unsigned is None for column in table.columns if column.type_code in INTEGERS):
         yield f"{table.name}: it is not known which integers are unsigned"
+    if any(column.charset is None for column in table.columns if column.is_string):
+        yield f"{table.name}: character sets are not known; what is not plain ASCII is hexadecimal"
 
 
 def _updates(table: RowTable, rows: Iterable[RowChange]) -> RenderableType:

@@ -19,7 +19,6 @@ from uuid import UUID
 
 import pyarrow as pa
 import pymysql
-from pymysql.cursors import DictCursor
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from binlog.adapters.stream import Only, ServerLogs
@@ -37,7 +36,7 @@ from spark_audit.binlog_schema import LedgerRows
 from topology.adapters.inventory.dsn import parse_dsn
 from topology.adapters.inventory.secrets import environment
 from topology.adapters.inventory.targets import Accounts
-from topology.adapters.mysql import connect
+from topology.adapters.mysql import Connection, connect
 from topology.target import ServerTarget
 
 TRANSACTIONS_PER_BATCH: Final = 10_000
@@ -94,7 +93,8 @@ class ServerReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Ask the server what it has. Raises InventoryProblem, ServerUnread."""
-        sets = sets_of(target_of(self.options), self.options)
+        with closing(Questions(self.options)) as questions:
+            sets = questions.sets()
         wanted = sets.gtid_executed - sets.gtid_purged
         if self.options.gtids is not None:
             wanted &= self.options.gtids
@@ -125,10 +125,37 @@ def _target(server: str) -> ServerTarget:
     return Accounts(environment(), _warn).target(dsn.endpoint, dsn)
 
 
-def sets_of(target: ServerTarget, options: BinlogOptions) -> ServerSets:
-    """Ask a server for its sets, in one statement. Raises ServerUnread."""
-    with closing(_connected(target, options)) as connection:
-        row = _told(target, lambda: _first_row(connection))
+class Questions:
+    """Asks a server for its sets, again and again, over one connection for as long as that lasts.
+
+    The account is looked up for each connection: passwords change while streams run.
+    """
+
+    def __init__(self, options: BinlogOptions) -> None:
+        self._options = options
+        self._connection: Connection | None = None
+        self._target: ServerTarget | None = None
+
+    def sets(self) -> ServerSets:
+        """Ask, in one statement. Raises ServerUnread, InventoryProblem."""
+        if self._connection is not None and self._target is not None:
+            try:
+                return _asked(self._connection, self._target)
+            except ServerUnread:
+                self.close()  # it may be no more than wait_timeout: the next one will tell
+        self._target = target_of(self._options)
+        self._connection = _connected(self._target, self._options)
+        return _asked(self._connection, self._target)
+
+    def close(self) -> None:
+        """Leave the server, without waiting for it."""
+        if self._connection is not None:
+            self._connection._force_close()  # type: ignore[attr-defined]  # noqa: SLF001 - COM_QUIT waits
+            self._connection = None
+
+
+def _asked(connection: Connection, target: ServerTarget) -> ServerSets:
+    row = _told(target, lambda: _first_row(connection))
     return ServerSets(
         UUID(row["server_uuid"]),
         GtidSet.parse(row["gtid_purged"]),
@@ -205,13 +232,11 @@ def _ledger(groups: list[EventGroup], options: BinlogOptions) -> pa.Table:
 # -- the connection -------------------------------------------------------------------------------
 
 
-def _connected(
-    target: ServerTarget, options: BinlogOptions
-) -> "pymysql.connections.Connection[DictCursor]":
+def _connected(target: ServerTarget, options: BinlogOptions) -> Connection:
     return _told(target, lambda: connect(target, timeout_seconds_max=options.timeout_seconds_max))
 
 
-def _first_row(connection: "pymysql.connections.Connection[DictCursor]") -> dict[str, str]:
+def _first_row(connection: Connection) -> dict[str, str]:
     with connection.cursor() as cursor:
         cursor.execute(_SETS)
         row = cursor.fetchone()

@@ -16,6 +16,8 @@
    use their numbers again: the query ends, as the server would refuse a replica (error 1885).
 """
 
+import math
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,18 +32,17 @@ from pyspark.sql.streaming.datasource import (
 from gtid import GtidSet
 from spark_audit.adapters.binlog_options import NOW, OLDEST, BinlogOptions
 from spark_audit.adapters.binlog_server import (
+    Questions,
     ServerPartition,
-    ServerSets,
     partition_of,
     rows_from,
-    sets_of,
-    target_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 OFFSET: Final = "gtid_executed"
+POLL_SECONDS: Final = 0.25
 
 Offset = dict[str, Any]  # as Spark has it; ours holds one text
 
@@ -60,6 +61,9 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     initial: GtidSet | None = field(default=None)
     # With Trigger.AvailableNow: what the server had when the query began.
     target: GtidSet | None = field(default=None)
+    # Spark asks every 10 ms while there is nothing to read: over one connection, and not so often.
+    questions: Questions | None = field(default=None)
+    asked_in_vain_at: float = field(default=-math.inf)  # of time.monotonic
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
         """Return where a new stream starts. Raises ServerUnread, InventoryProblem."""
@@ -67,7 +71,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if isinstance(start_at, GtidSet):
             self.initial = start_at
         else:
-            sets = self._sets()
+            sets = self._questions().sets()
             self.initial = {OLDEST: sets.gtid_purged, NOW: sets.gtid_executed}[start_at]
         return _offset(self.initial)
 
@@ -85,14 +89,18 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             initial, self.initial = self.initial, None
             if given == initial:
                 return start
+        time.sleep(max(0.0, self.asked_in_vain_at + POLL_SECONDS - time.monotonic()))
         new = self._available(given) - given
+        if not new:
+            self.asked_in_vain_at = time.monotonic()
+            return start
         if isinstance(limit, ReadMaxRows):
             new = new.first(limit.max_rows)
-        return _offset(given | new) if new else start
+        return _offset(given | new)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Keep what the server has now: the stream ends there."""
-        self.target = self._sets().gtid_executed
+        self.target = self._questions().sets().gtid_executed
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """Return the one task that reads a batch; none if it is empty."""
@@ -107,19 +115,26 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert isinstance(partition, ServerPartition), "we made it"
         return rows_from(partition, self.options, self.columns)
 
+    def stop(self) -> None:
+        """Leave the server."""
+        if self.questions is not None:
+            self.questions.close()
+
     def _available(self, given: GtidSet) -> GtidSet:
-        sets = self._sets()
+        sets = self._questions().sets()
         lost = (given - sets.gtid_executed).from_uuid(sets.server_uuid)
         if lost:
             raise TailLost(
-                f"{target_of(self.options).name} no longer has {lost.shortened()}, which it"
+                f"the server {sets.server_uuid} no longer has {lost.shortened()}, which it"
                 " committed itself and this stream has read: it lost the end of its log, and will"
                 " give the same GTIDs to other transactions"
             )
         return sets.gtid_executed if self.target is None else self.target & sets.gtid_executed
 
-    def _sets(self) -> ServerSets:
-        return sets_of(target_of(self.options), self.options)
+    def _questions(self) -> Questions:
+        if self.questions is None:
+            self.questions = Questions(self.options)
+        return self.questions
 
 
 def _offset(gtids: GtidSet) -> Offset:

@@ -45,9 +45,10 @@ class Told:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, executed: str, purged: str = "") -> None:
         self.executed, self.purged, self.asked = executed, purged, 0
-        monkeypatch.setattr(binlog_stream, "sets_of", self.sets)
+        monkeypatch.setattr(binlog_stream, "Questions", lambda _options: self)
+        monkeypatch.setattr(binlog_stream, "POLL_SECONDS", 0.0)
 
-    def sets(self, _target: object, _options: object) -> ServerSets:
+    def sets(self) -> ServerSets:
         self.asked += 1
         return ServerSets(A, GtidSet.parse(self.purged), GtidSet.parse(self.executed))
 
@@ -123,7 +124,7 @@ def test_available_now_ends_where_the_server_was(monkeypatch: pytest.MonkeyPatch
 
 def test_a_server_that_lost_its_tail_ends_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Told(monkeypatch, f"{A}:1-7,{B}:1-5")
-    with pytest.raises(TailLost, match=rf"h:3306 no longer has {A}:8-10, which it"):
+    with pytest.raises(TailLost, match=rf"the server {A} no longer has {A}:8-10, which it"):
         a_reader().latestOffset(at(f"{A}:1-10,{B}:1-5"), ReadMaxRows(5))
     # It has not received all of another server's yet: after a failover, say. That will come.
     server.executed = f"{A}:1-12,{B}:1-3"
@@ -274,6 +275,25 @@ def test_a_transaction_that_does_not_come_is_an_error(dsn: str) -> None:
     options = BinlogOptions.of({"server": dsn, "credentials": "executor"})
     with pytest.raises(TransactionsLacking, match=rf"did not send {A}:1-3, and did not say why"):
         list(rows_from(ServerPartition(dsn, GtidSet.parse(f"{A}:1-3")), options, COLUMNS))
+
+
+def test_one_connection_for_all_questions_and_another_if_that_is_gone(
+    server: Server, dsn: str
+) -> None:
+    before = int(server.query("SHOW GLOBAL STATUS LIKE 'Connections'")[0][1])
+    reader = a_reader(server=dsn, start_at="now")
+    offset = reader.initialOffset()
+    for _ in range(3):
+        assert reader.latestOffset(offset, ReadAllAvailable()) == offset
+    held = server.query("SELECT id FROM information_schema.processlist WHERE user = 'watched'")
+    assert len(held) == 1
+    server.execute(f"KILL {held[0][0]}")
+    write(server, 1)
+    assert reader.latestOffset(offset, ReadAllAvailable()) == at(str(executed_by(server)))
+    reader.stop()
+    after = int(server.query("SHOW GLOBAL STATUS LIKE 'Connections'")[0][1])
+    ours = after - before - 5  # the questions of this test itself
+    assert ours == 2
 
 
 def test_a_server_that_does_not_let_us_in_says_so(

@@ -141,7 +141,8 @@ def _charset(facts: ColumnMetadata) -> str | None:
 
 
 def _members(facts: ColumnMetadata, charset: str | None) -> tuple[str, ...]:
-    texts = [decode_text(each, charset) for each in facts.members or ()]
+    shown_in = "ascii" if charset == BINARY else charset
+    texts = [decode_text(each, shown_in) for each in facts.members or ()]
     if not texts or None in texts:
         raise CannotFollow(why=f"{facts.name} has members that cannot be shown as text")
     return tuple(text for text in texts if text is not None)

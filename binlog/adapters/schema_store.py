@@ -104,9 +104,16 @@ class SchemaStore:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(path, timeout=_BUSY_SECONDS_MAX, isolation_level=None)
-            self._prepare()
         except (sqlite3.Error, OSError) as error:
             raise StoreProblem(f"{path}: {error}") from error
+        try:
+            self._prepare()
+        except sqlite3.Error as error:
+            self.close()
+            raise StoreProblem(f"{path}: {error}") from error
+        except StoreProblem:
+            self.close()
+            raise
 
     def _prepare(self) -> None:
         [[version]] = self._database.execute("PRAGMA user_version").fetchall()

@@ -38,13 +38,14 @@ assert len(KINDS) == walking.IN_PAYLOAD
 class Batch:
     """Memory for some rows. What the two kernels write is kept apart.
 
-    All columns are one piece of memory: the system gives a large one in large pages.
+    All columns are one piece of memory from Arrow's pool, which keeps what is given back for the
+    next one: to have fresh pages from the system takes as long as to fill them.
     """
 
     def __init__(self, rows_max: int) -> None:
         self.rows = 0
         self.rows_max = rows_max = -(-rows_max // _ALIGNED_ROWS) * _ALIGNED_ROWS
-        memory = np.empty(_ROW_BYTES * rows_max, np.uint8)
+        memory = np.frombuffer(pa.allocate_buffer(_ROW_BYTES * rows_max), np.uint8)
         at = 40 * rows_max
         self.walked: Numbers = memory[:at].view(np.int64).reshape(5, rows_max)
         self.heads: Numbers = memory[at : 2 * at].view(np.int64).reshape(5, rows_max)

@@ -29,7 +29,7 @@ from binlog.ledger_rows import BATCH_ROWS, ROW_BYTES_MIN, Batch, Names, put, tab
 from binlog.transactions import Transaction, TransactionFolder
 
 # Rows that one kernel makes before the next one looks at the same bytes, still near the processor.
-STEP_ROWS: Final = 4096
+STEP_ROWS: Final = 1024
 # What is told to be needed next, where the transactions so far were no longer than this.
 _FETCH_BYTES: Final = 4 << 20
 _FETCH_ROW_BYTES_MAX: Final = 16 << 10

@@ -7,9 +7,10 @@
 3. Nothing is read but whole events that lie before the limit: a length is compared with what is
    left, and a field with its event's end, before either is used.
 4. From 8.0.2 a GTID event tells its transaction's length (Gtid_event::transaction_length). The walk
-   hops there from the first row event, if an event that may stand between groups starts there (or
+   hops there from the first TABLE_MAP, if an event that may stand between groups starts there (or
    the bytes end), and goes on event by event otherwise: a relay log can hold the head of a group
-   alone. So it cannot see the error of a statement behind rows; without HOPS it sees every one.
+   alone. So it cannot see the error of a statement behind rows, nor that none follow a TABLE_MAP;
+   without HOPS it sees every event.
 """
 
 from __future__ import annotations
@@ -41,11 +42,9 @@ ROW_KIND, ROW_ERROR = range(2)
 # Kinds: TransactionKind's, in its order, and a payload that somebody has yet to look into.
 EMPTY, DDL, DML, XA, INCIDENT, OTHER, IN_PAYLOAD = range(7)
 
-_HEADER: Final = 19
-_EVENT_BYTES_MAX: Final = 1 << 30
+_HEADER, _EVENT_BYTES_MAX = 19, 1 << 30
 _ARTIFICIAL, _IGNORABLE = 0x20, 0x80
-_TAGGED_GTID: Final = 42
-_LOAD_QUERY: Final = 18
+_LOAD_QUERY, _TAGGED_GTID = 18, 42
 _POSITION_MASK: Final = 0xFFFFFFFF
 _MICROSECONDS: Final = 1_000_000
 
@@ -157,10 +156,11 @@ def walk(
                 for line in range(_LINES):
                     _fetch(event + _AHEAD * (hop_end - at) + 64 * line)
         at += size
-        if role == _ROWS and hop_end > at:
+        if hop_end > at and role in (_MAP, _ROWS):
             position = base if state[CHAINED] else -1
             closes = _lands(address, hop_end, limit, position, least)
-            at = hop_end if closes else at
+            if closes:
+                at, kind = hop_end, kind or DML
             hop_end = 0
         end = at
         if closes and is_open:

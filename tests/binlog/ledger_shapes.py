@@ -80,19 +80,19 @@ def rows(log: Log) -> None:
     log.add(EventType.WRITE_ROWS, rows_body(ROW * 2, columns=1))
 
 
-def whole(log: Log, gno: int, **fields: Any) -> int:
+def whole(log: Log, gno: int, *, middle: Callable[[Log], object] = rows, **fields: Any) -> int:
     """A transaction of rows whose GTID event tells its right length; give where it starts."""
     scratch = Log()
     scratch.data, scratch.checksum = bytearray(), log.checksum
     scratch.query("BEGIN")
-    rows(scratch)
+    middle(scratch)
     scratch.xid()
     body = gtid_of_8_0(gno, transaction_bytes=0, **fields)
     length = len(scratch.data) + 19 + len(body) + 4 * log.checksum
     body = gtid_of_8_0(gno, transaction_bytes=length + len(net(length)) - 1, **fields)
     start = log.add(EventType.GTID, body)
     log.query("BEGIN")
-    rows(log)
+    middle(log)
     log.xid()
     return start
 

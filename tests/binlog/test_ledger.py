@@ -20,7 +20,7 @@ from binlog.ledger import FileLedger
 from binlog.ledger_window import _Window, ledger_of_window
 from compose.native.installation import Clients
 from compose.native.shapes import Pair
-from tests.binlog.builders import Log, event, gtid_body, query_body
+from tests.binlog.builders import Log, event, gtid_body, query_body, table_map_body
 from tests.binlog.ledger_shapes import SHAPES, gtid_of_8_0, of_8_0, rows, whole
 from tests.binlog.ledger_twin import ledger_of_bytes, twin_of
 from tests.binlog.material import Written
@@ -143,6 +143,23 @@ def test_a_length_that_is_wrong_is_not_followed(tmp_path: Path) -> None:
     path.write_bytes(bytes(log))
     found = same(path).rows
     assert found["is_complete"].to_pylist() == [True, *[False, True] * 4]
+
+
+def test_what_a_hop_cannot_see(tmp_path: Path) -> None:
+    """No rows behind a TABLE_MAP, the error of a statement behind rows: both told by `verify`."""
+    log = Log()
+    whole(log, 1, middle=lambda part: part.add(EventType.TABLE_MAP, table_map_body(b"\x03", b"")))
+    whole(log, 2, middle=rows_and_a_failure)
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(bytes(log))
+    told = [ledger_of_file(path, verify=verify).rows for verify in (False, True)]
+    assert [rows["kind"].to_pylist() for rows in told] == [["dml", "dml"], ["empty", "dml"]]
+    assert [rows["error_code"].to_pylist() for rows in told] == [[0, 0], [0, 1062]]
+
+
+def rows_and_a_failure(part: Log) -> None:
+    rows(part)
+    part.query("INSERT INTO t VALUES (1)", error_code=1062)
 
 
 @pytest.mark.parametrize("is_told", [True, False])

@@ -22,7 +22,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from gtid import GtidSet
-from spark_audit.binlog_conditions import Sought
+from spark_audit.binlog_sought import Sought
 
 ROTATION_SECONDS_MAX: Final = 60
 CLOCK_SECONDS_MAX: Final = 3600

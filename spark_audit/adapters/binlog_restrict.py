@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_audit.adapters.binlog_options import BinlogOptions, Table
-from spark_audit.binlog_conditions import Sought
+from spark_audit.binlog_sought import Sought
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 

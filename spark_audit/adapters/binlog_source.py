@@ -34,7 +34,7 @@ from pyspark.sql.types import StructType
 from spark_audit.adapters.binlog_files import facts_of, files_of, tasks_of
 from spark_audit.adapters.binlog_options import BinlogOptions
 from spark_audit.adapters.binlog_restrict import restricted, sought_by_options, with_columns
-from spark_audit.binlog_conditions import Sought, is_exact, mask_of, sought_by
+from spark_audit.binlog_conditions import is_exact, mask_of
 from spark_audit.binlog_schema import (
     Damage,
     LedgerRows,
@@ -43,6 +43,7 @@ from spark_audit.binlog_schema import (
     spark_schema,
 )
 from spark_audit.binlog_skipping import LogFacts, bounds_of, may_hold
+from spark_audit.binlog_sought import Sought, sought_by
 from topology.adapters.inventory.problem import InventoryProblem
 
 if TYPE_CHECKING:

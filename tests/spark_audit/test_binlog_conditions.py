@@ -31,7 +31,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from binlog.errors import CorruptBinlog
 from binlog.ledger import ledger_schema
 from gtid import GtidSet, Tsid
-from spark_audit.binlog_conditions import Sought, is_exact, mask_of, sought_by
+from spark_audit.binlog_conditions import is_exact, mask_of
 from spark_audit.binlog_schema import (
     COLUMNS,
     Damage,
@@ -40,6 +40,8 @@ from spark_audit.binlog_schema import (
     columns_of,
     spark_schema,
 )
+from spark_audit.binlog_sought import Sought, sought_by
+from tests.laws import laws
 
 A, B = (UUID(int=number << 120) for number in (0xAA, 0xBB))
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -123,6 +125,7 @@ def filters(draw: st.DrawFn) -> Filter:
     return Not(condition) if draw(st.booleans()) else condition
 
 
+@laws(200)
 @given(st.lists(filters(), max_size=3))
 def test_a_row_is_kept_exactly_if_every_filter_is_true_of_it(conditions: list[Filter]) -> None:
     assert all(map(is_exact, conditions))
@@ -139,6 +142,7 @@ def test_a_row_is_kept_exactly_if_every_filter_is_true_of_it(conditions: list[Fi
     ]
 
 
+@laws(200)
 @given(st.lists(filters(), max_size=3))
 def test_the_row_of_damage_is_kept_by_the_same_rule(conditions: list[Filter]) -> None:
     damage = Damage.of(
@@ -183,6 +187,7 @@ def gtid_of(row: dict[str, Any]) -> GtidSet:
 KNOWN = GtidSet.union_of(map(gtid_of, TRANSACTIONS))
 
 
+@laws(200)
 @given(st.lists(filters(), max_size=4), st.sampled_from([None, KNOWN]))
 def test_no_row_that_is_wanted_is_outside_of_what_is_sought(
     conditions: list[Filter], known: GtidSet | None

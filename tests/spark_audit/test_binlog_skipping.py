@@ -10,11 +10,10 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gtid import GtidSet, Tsid
-from spark_audit.binlog_conditions import Sought
 from spark_audit.binlog_skipping import (
     CLOCK_SECONDS_MAX,
     ROTATION_SECONDS_MAX,
@@ -22,6 +21,8 @@ from spark_audit.binlog_skipping import (
     bounds_of,
     may_hold,
 )
+from spark_audit.binlog_sought import Sought
+from tests.laws import laws
 
 A, B = (UUID(int=number << 120) for number in (0xAA, 0xBB))
 NOW_SECONDS = 1_767_355_200
@@ -192,7 +193,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=400)
+@laws(400)
 @given(steps)
 def test_a_file_that_holds_what_is_sought_is_never_passed_over(
     history: list[tuple[object, ...]],

@@ -1,0 +1,191 @@
+"""What filters and options say of the transactions that are sought.
+
+It may say too little, never too much: whole logs are passed over because of it
+(spark_audit/binlog_skipping.py). Rows are still looked at one by one.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import reduce
+from typing import Any, Final
+from uuid import UUID
+
+from pyspark.sql.datasource import (
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+)
+
+from gtid import GNO_END, GtidError, GtidSet, Tsid
+from spark_audit.binlog_conditions import column_of, value_of
+from spark_audit.binlog_schema import GTID
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What every wanted transaction is known to be; None where nothing is known."""
+
+    gtids: GtidSet | None = None
+    uuids: frozenset[UUID] | None = None
+    tags: frozenset[str] | None = None  # "": those without a tag
+    gno_start: int = 1
+    gno_end: int = GNO_END
+    # Committed on the log's own server not before, and not after. The second also holds for clocks
+    # of other servers: nothing is committed here before it was committed, or logged, at its origin.
+    committed_from: datetime | None = None
+    committed_until: datetime | None = None
+
+    def gtids_among(self, known: GtidSet | None) -> GtidSet | None:
+        """Return which GTIDs of `known`, or of all if that is None, are sought; None: any may be.
+
+        Requires: has_gtids. Otherwise anonymous transactions are sought too.
+        """
+        assert self.has_gtids
+        limited = self._limited(known)
+        if self.gtids is None or limited is None:
+            return self.gtids if limited is None else limited
+        return self.gtids & limited
+
+    def _limited(self, known: GtidSet | None) -> GtidSet | None:
+        if self.uuids is None and self.tags is None and self._is_every_gno:
+            return known
+        if known is not None:
+            tsids = [
+                tsid
+                for tsid in known.tsids
+                if (self.uuids is None or tsid.uuid in self.uuids)
+                and (self.tags is None or tsid.tag in self.tags)
+            ]
+            return known & self._intervals(tsids)
+        if self.uuids is None or self.tags is None:
+            return None
+        return self._intervals(Tsid(uuid, tag) for uuid in self.uuids for tag in self.tags)
+
+    @property
+    def has_gtids(self) -> bool:
+        """Tell whether what is sought has a GTID, of which something is known.
+
+        "Without a tag" alone says neither: an anonymous transaction has none.
+        """
+        is_tagged = self.tags is not None and "" not in self.tags
+        is_numbered = self.uuids is not None or not self._is_every_gno
+        return self.gtids is not None or is_tagged or is_numbered
+
+    @property
+    def _is_every_gno(self) -> bool:
+        return (self.gno_start, self.gno_end) == (1, GNO_END)
+
+    def _intervals(self, tsids: Iterable[Tsid]) -> GtidSet:
+        if self.gno_start >= self.gno_end:
+            return GtidSet()
+        return GtidSet.from_intervals((tsid, self.gno_start, self.gno_end) for tsid in tsids)
+
+
+def sought_by(conditions: Iterable[Filter], start: Sought) -> Sought:
+    """Return what filters say of transactions, beyond what is known already."""
+    return reduce(_narrowed, conditions, start)
+
+
+def _narrowed(sought: Sought, condition: Filter) -> Sought:
+    if isinstance(condition, Not | IsNotNull):
+        return sought
+    narrow = _NARROWING.get(column_of(condition))
+    return sought if narrow is None else narrow(sought, condition)
+
+
+def _values(condition: Filter) -> list[Any] | None:
+    """Return the values of which a column must have one; None: it may have others."""
+    if isinstance(condition, In):
+        return list(condition.value)
+    return [value_of(condition)] if isinstance(condition, EqualTo | EqualNullSafe) else None
+
+
+def _by_gtid(sought: Sought, condition: Filter) -> Sought:
+    texts = _values(condition)
+    if texts is None:
+        return sought
+    try:
+        found = GtidSet.union_of(GtidSet.parse(text) for text in texts)
+    except GtidError:  # no row has such a text, which the rows will show
+        return sought
+    return replace(sought, gtids=found if sought.gtids is None else found & sought.gtids)
+
+
+def _by_uuid(sought: Sought, condition: Filter) -> Sought:
+    texts = _values(condition)
+    if texts is None:
+        return sought
+    try:
+        found = frozenset(UUID(text) for text in texts)
+    except ValueError:
+        return sought
+    return replace(sought, uuids=found if sought.uuids is None else found & sought.uuids)
+
+
+def _by_tag(sought: Sought, condition: Filter) -> Sought:
+    found = [""] if isinstance(condition, IsNull) else _values(condition)
+    if found is None:
+        return sought
+    tags = frozenset(found)
+    try:
+        assert all(Tsid(UUID(int=0), tag) for tag in tags)
+    except GtidError:  # no tag at all, so no row has it
+        return sought
+    return replace(sought, tags=tags if sought.tags is None else tags & sought.tags)
+
+
+def _by_gno(sought: Sought, condition: Filter) -> Sought:
+    start, end = sought.gno_start, sought.gno_end
+    numbers = _values(condition)
+    if numbers is not None:
+        first, last = min(numbers, default=1), max(numbers, default=0)
+        start, end = max(start, first), min(end, last + 1)
+    elif isinstance(condition, GreaterThan | GreaterThanOrEqual):
+        start = max(start, condition.value + isinstance(condition, GreaterThan))
+    elif isinstance(condition, LessThan | LessThanOrEqual):
+        end = min(end, condition.value + isinstance(condition, LessThanOrEqual))
+    return replace(sought, gno_start=start, gno_end=max(end, 1))
+
+
+def _from(sought: Sought, condition: Filter) -> Sought:
+    moments = _values(condition)
+    if isinstance(condition, GreaterThan | GreaterThanOrEqual):
+        moments = [condition.value]
+    if not moments:
+        return sought
+    earliest = min(moments)
+    known = sought.committed_from
+    return replace(sought, committed_from=earliest if known is None else max(known, earliest))
+
+
+def _from_until(sought: Sought, condition: Filter) -> Sought:
+    sought = _from(sought, condition)
+    moments = _values(condition)
+    if isinstance(condition, LessThan | LessThanOrEqual):
+        moments = [condition.value]
+    if not moments:
+        return sought
+    latest = max(moments)
+    known = sought.committed_until
+    return replace(sought, committed_until=latest if known is None else min(known, latest))
+
+
+_NARROWING: Final[Mapping[str, Callable[[Sought, Filter], Sought]]] = {
+    GTID: _by_gtid,
+    "uuid": _by_uuid,
+    "tag": _by_tag,
+    "gno": _by_gno,
+    "immediate_commit_at": _from_until,
+    # By the clock of the origin, which may have committed it long before this log was opened.
+    "original_commit_at": _from,
+    "logged_at": _from,
+}

@@ -11,7 +11,7 @@
 4. Pure: it is given transactions and their content; adapters read them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import groupby
 from typing import Final
@@ -37,21 +37,33 @@ class Agreement(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A transaction as one log has it."""
+    """A transaction as one log has it. Its content is read when it is first asked for."""
 
     transaction: Transaction
-    content: Content
-    # The events themselves, where they are few bytes: to be shown.
+    # None once the content has been read, if they are more than EVENT_BYTES_KEPT.
     events: EventGroup | None = None
+    _content: list[Content] = field(default_factory=list, repr=False, compare=False)
 
     @classmethod
     def of(cls, group: EventGroup) -> "Version":
         """Take what is compared from a transaction and its events."""
-        if not group.transaction.is_complete:
-            return cls(group.transaction, Content(None, unreadable="its end is not in the log"))
-        size = sum(event.header.event_bytes for event in group.events)
-        kept = group if size <= EVENT_BYTES_KEPT else None
-        return cls(group.transaction, content_of(group.events), kept)
+        return cls(group.transaction, group)
+
+    @property
+    def content(self) -> Content:
+        """Return what the transaction does."""
+        if not self._content:
+            assert self.events is not None, "they are let go only once the content is known"
+            self._content.append(_content_of(self.events))
+        return self._content[0]
+
+    def lightened(self) -> "Version":
+        """Return it with its content read, and without events that are many bytes."""
+        assert self.content is not None
+        if self.events is None:
+            return self
+        size = sum(event.header.event_bytes for event in self.events.events)
+        return self if size <= EVENT_BYTES_KEPT else replace(self, events=None)
 
     @property
     def committed_at(self) -> int | None:
@@ -92,10 +104,21 @@ class Comparison:
         return self.left.content.is_empty != self.right.content.is_empty
 
 
+def are_one_commit(left: Version, right: Version) -> bool:
+    """Tell whether both logs say that it was committed at one moment: for that, see rule 2."""
+    return left.committed_at is not None and left.committed_at == right.committed_at
+
+
 def compare_versions(left: Version, right: Version) -> Comparison:
-    """Judge one GTID in two logs."""
+    """Judge one GTID in two logs, by the moments and by the content."""
     agreement, is_proved, reason = _judged(left, right)
-    return Comparison(left, right, agreement, is_proved, reason)
+    return Comparison(left.lightened(), right.lightened(), agreement, is_proved, reason)
+
+
+def _content_of(group: EventGroup) -> Content:
+    if not group.transaction.is_complete:
+        return Content(None, unreadable="its end is not in the log")
+    return content_of(group.events)
 
 
 def _judged(left: Version, right: Version) -> tuple[Agreement, bool, str]:

@@ -15,14 +15,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from binlog.compare import Agreement, Comparison, Version, compare_versions
+from binlog.compare import (
+    Agreement,
+    Comparison,
+    Version,
+    are_one_commit,
+    compare_versions,
+)
 from binlog.errors import BinlogError
 from binlog.scan import EventGroup
 from gtid import Gtid, GtidSet
 
 # Own transactions compared first after a start, and the most that are compared if they go on to
 # differ. A lost tail is what was not synced: at most some seconds' work.
-FIRST_COMPARED: Final = 8
+FIRST_COMPARED: Final = 4
+# Numbers that were free below others are given first; more separate ones are not looked at.
+INTERVALS_MAX: Final = 64
 COMPARED_MAX: Final = 20_000
 
 
@@ -54,9 +62,9 @@ class ComparedLogs(Protocol):
         """Give the starts to be looked at, the latest first."""
 
     def own_since(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
-        """Give what the server itself committed since a start and before the next, first to last.
+        """Give what the server itself committed since a start and before the next.
 
-        In sets of the sizes asked for, as long as there are any.
+        In sets of the first so many of each interval (`first_of_each`), as long as there are any.
         """
 
     def unheld(self, wanted: GtidSet) -> GtidSet:
@@ -98,6 +106,19 @@ def compare_given(left: ComparedLogs, right: ComparedLogs, *, wanted: GtidSet) -
     return search.result()
 
 
+def first_of_each(gtids: GtidSet, size: int) -> GtidSet:
+    """Return the first `size` numbers of each interval, of the first and the last intervals.
+
+    A server fills what is free below before it goes on above: lost numbers may be the first of
+    any interval of those it has given since its start.
+    """
+    intervals = [(tsid, start, min(end, start + size)) for tsid, start, end in gtids.intervals()]
+    half = INTERVALS_MAX // 2
+    if len(intervals) > INTERVALS_MAX:
+        intervals = intervals[:half] + intervals[-half:]
+    return GtidSet.from_intervals(intervals)
+
+
 class Search:
     """Gathers what is found."""
 
@@ -126,7 +147,7 @@ class Search:
         looked_at = 0
         for window in origin.own_since(start, sizes=_sizes()):
             looked_at += window.gtid_count
-            if not self.compare(self.held(window)):
+            if not self.compare(self.held(window), by_content=False):
                 return
             if looked_at >= COMPARED_MAX:
                 self.cut()
@@ -152,8 +173,11 @@ class Search:
         """Say that there is more than is compared."""
         self._is_cut = True
 
-    def compare(self, wanted: GtidSet) -> bool:
-        """Compare some transactions; tell whether the last that both hold was committed twice."""
+    def compare(self, wanted: GtidSet, *, by_content: bool = True) -> bool:
+        """Compare some transactions; tell whether any of them was committed twice.
+
+        Without `by_content` those of one commit, by its moment, are the same at once.
+        """
         sides = []
         for logs in (self._left, self._right):
             try:
@@ -161,13 +185,17 @@ class Search:
             except BinlogError as error:
                 self.note(Unread(logs.name, str(error)))
                 return False
-        last = None
+        goes_on = False
         for gtid in sorted(sides[0].keys() & sides[1].keys()):
-            last = compare_versions(sides[0][gtid], sides[1][gtid])
+            ours, theirs = sides[0][gtid], sides[1][gtid]
+            if not by_content and are_one_commit(ours, theirs):
+                continue
+            last = compare_versions(ours, theirs)
+            goes_on |= last.agreement in (Agreement.DIFFERENT, Agreement.TWICE)
             if last.agreement is not Agreement.SAME:
                 self._found[gtid] = last
         self._gtids |= GtidSet.of(sides[0].keys() & sides[1].keys())
-        return last is not None and last.agreement in (Agreement.DIFFERENT, Agreement.TWICE)
+        return goes_on
 
     def result(self) -> Compared:
         """Close the search."""

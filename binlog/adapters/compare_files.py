@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ from binlog.errors import BinlogMisuse, TruncatedBinlog
 from binlog.events import Event
 from binlog.index import search_heads
 from binlog.ledger_sets import gtids_of, rows_in
-from binlog.reuse import Start, Unread
+from binlog.reuse import Start, Unread, first_of_each
 from binlog.scan import BYTES_MAX, EventGroup, LogHead, group_events, scan_events
 from gtid import Gtid, GtidSet
 
@@ -51,10 +51,12 @@ class FilesCompared:
                 yield Start(self._paths[number].name, created)
 
     def own_since(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
-        """Give the server's own transactions of one run, in the order of the logs."""
-        gtids = self._own(self._number_of(start.file))
-        while window := GtidSet.of(islice(gtids, next(sizes))):
-            yield window
+        """Give the server's own transactions of one run, file after file."""
+        for left in self._own(self._number_of(start.file)):
+            while left:
+                window = first_of_each(left, next(sizes))
+                left -= window  # noqa: PLW2901 - what is left of one file
+                yield window
 
     def unheld(self, wanted: GtidSet) -> GtidSet:
         """Return what was logged before the first of the files."""
@@ -100,17 +102,15 @@ class FilesCompared:
                 chain((description,), events), wanted, decompress=decompress, bytes_max=BYTES_MAX
             )
 
-    def _own(self, number: int) -> Iterator[Gtid]:
-        """Give what the server itself committed from a file on, until its next start."""
+    def _own(self, number: int) -> Iterator[GtidSet]:
+        """Give what the server itself committed from a file on, until its next start, by file."""
         for later in range(number, len(self._paths)):
             if later > number and self._created_at(later):
                 return
             rows = self._rows(later)
             server_id = next(read_events(self._paths[later])).header.server_id
             is_own = pc.and_(pc.equal(rows["server_id"], server_id), pc.is_valid(rows["gno"]))
-            own = rows.filter(is_own)
-            for at in range(own.num_rows):
-                yield from gtids_of(own.slice(at, 1)).gtids()
+            yield gtids_of(rows.filter(is_own))
 
     def _rows(self, number: int) -> pa.Table:
         """Return the ledger of one file; the last that was asked for is kept."""

@@ -23,7 +23,7 @@ from binlog.compare import Version
 from binlog.decode import FIRST_POSITION
 from binlog.errors import CorruptBinlog
 from binlog.events import FormatDescription, PreviousGtids
-from binlog.reuse import Start, Unread
+from binlog.reuse import Start, Unread, first_of_each
 from binlog.scan import EventGroup
 from gtid import Gtid, GtidSet
 
@@ -95,8 +95,7 @@ class ServerCompared:
         until = self.state.executed if after is None else self._head(after).previous
         left = (until - self._head(number).previous).from_uuid(self.state.server_uuid)
         while left:
-            size = next(sizes)
-            window = GtidSet.union_of(left.from_tsid(tsid).first(size) for tsid in left.tsids)
+            window = first_of_each(left, next(sizes))
             left -= window
             yield window
 

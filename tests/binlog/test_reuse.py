@@ -11,13 +11,15 @@ from binlog.compare import Version
 from binlog.errors import BinlogError, DumpRefused
 from binlog.reuse import (
     FIRST_COMPARED,
+    INTERVALS_MAX,
     Start,
     Unread,
     compare_after_starts,
     compare_given,
+    first_of_each,
 )
 from binlog.scan import EventGroup
-from gtid import Gtid, GtidSet
+from gtid import Gtid, GtidSet, Tsid
 from tests.binlog.builders import UUID_A, Log
 
 STARTED = Start("binlog.000007", 1_700_000_000)
@@ -49,7 +51,7 @@ class Told:
         assert start == STARTED
         left = self.own
         while left:
-            window = left.first(next(sizes))
+            window = first_of_each(left, next(sizes))
             left -= window
             yield window
 
@@ -79,11 +81,11 @@ def other(*numbers: int) -> dict[int, str]:
     return {number: f"DROP TABLE t{number}" for number in numbers}
 
 
-def test_after_a_start_without_loss_eight_are_compared_and_no_more() -> None:
+def test_after_a_start_without_loss_the_first_are_compared_and_no_more() -> None:
     left = Told("a", same(*range(1, 101)), own=a("50-100"))
     found = compare_after_starts(left, Told("b", same(*range(1, 101))))
     assert found.comparisons == ()
-    assert found.gtids == a("50-57")
+    assert found.gtids == a("50-53")
     assert found.gtids.gtid_count == FIRST_COMPARED
     assert found.starts == (("a", STARTED),)
     assert (found.unread, found.is_cut) == ((), False)
@@ -98,6 +100,22 @@ def test_the_search_goes_on_until_both_agree_again(lost: int) -> None:
         assert GtidSet.of(each.gtid for each in found.comparisons) == a(f"50-{49 + lost}")
         assert found.gtids >= a(f"50-{50 + lost}")
         assert not found.is_cut
+
+
+def test_numbers_free_below_are_given_first_and_the_lost_ones_are_found_all_the_same() -> None:
+    numbers = range(1, 101)
+    left = Told("a", same(*numbers), own=a("5:9:12:15-16:20:90-100"))
+    right = Told("b", {**same(*numbers), **other(90, 91)})
+    found = compare_after_starts(left, right)
+    assert GtidSet.of(each.gtid for each in found.comparisons) == a("90-91")
+
+
+def test_of_very_many_intervals_the_first_and_the_last_are_looked_at() -> None:
+    numbers = [(Tsid(UUID_A), gno, gno + 5) for gno in range(1, 10_001, 10)]
+    first = first_of_each(GtidSet.from_intervals(numbers), 2)
+    assert first.interval_count == INTERVALS_MAX
+    assert first.gtid_count == 2 * INTERVALS_MAX
+    assert a("1-2:9991-9992") <= first
 
 
 def test_differences_without_end_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,15 @@ from binlog.adapters import heads_files, heads_server
 from binlog.adapters.files import read_transactions
 from binlog.adapters.heads_files import locate_in_files, previous_gtids_of
 from binlog.adapters.heads_server import ServerHeads, locate_on_server
-from binlog.errors import CorruptBinlog, DumpBroken, StatementRefused, UnsupportedBinlog
+from binlog.errors import (
+    CorruptBinlog,
+    DumpBroken,
+    StatementRefused,
+    UnreadableBinlog,
+    UnsupportedBinlog,
+)
 from binlog.event_types import EventType
+from binlog.index import Span
 from binlog.places import Absence, Located
 from compose.native import shapes
 from compose.native.installation import Installation
@@ -169,6 +176,48 @@ def test_a_transaction_over_two_relay_logs_is_found_where_it_begins(tmp_path: Pa
     [held] = locate_in_files(paths, _gtids(2)).files
     assert Path(held.file).name == "relay.000001"
     assert [place.is_complete for place in held.places] == [False]
+
+
+def test_a_transaction_sent_again_is_found_once(tmp_path: Path) -> None:
+    """A receiver that was cut off in the middle gets the whole of it again, in its next file."""
+    first = _log(GtidSet(), 1)
+    first.gtid(2)
+    paths = [tmp_path / f"relay.{number:06}" for number in (1, 2)]
+    paths[0].write_bytes(bytes(first))
+    paths[1].write_bytes(bytes(_log(_gtids(1), 2)))
+    [held] = locate_in_files(paths, _gtids(2, 9)).files
+    assert Path(held.file).name == "relay.000002"
+    assert [place.is_complete for place in held.places] == [True]
+
+
+def test_a_file_that_is_gone_is_an_error_of_its_own(tmp_path: Path) -> None:
+    paths = Files(tmp_path, 3).paths()
+    paths[1].unlink()
+    found = locate_in_files(paths, _gtids(1, 5, 9))
+    assert found.found == _gtids(1, 9)
+    assert _absent(found) == {Absence.UNREAD: _gtids(5)}
+    [error] = found.errors
+    assert isinstance(error, UnreadableBinlog)
+    assert str(error) == "binlog.000002: No such file or directory"
+
+
+def test_positions_are_fetched_in_few_dumps() -> None:
+    spans = [Span(number, number + 1, _gtids(number + 1)) for number in (0, 1, 2, 5, 7)]
+    assert list(heads_server._dumps(spans, places_max=9)) == [_gtids(1, 2, 3), _gtids(6), _gtids(8)]
+    assert list(heads_server._dumps(spans, places_max=4)) == [_gtids(1, 2, 3), _gtids(6)]
+    assert list(heads_server._dumps(spans, places_max=0)) == []
+    apart = [Span(number, number + 1, _gtids(number + 1)) for number in range(0, 100, 2)]
+    dumps = list(heads_server._dumps(apart, places_max=99))
+    assert len(dumps) == heads_server._DUMPS_MAX
+    assert GtidSet.union_of(dumps) == GtidSet.union_of(span.gtids for span in apart)
+
+
+def test_a_way_to_connect_that_fails_is_a_broken_connection() -> None:
+    def connect() -> Any:
+        raise ConnectionResetError("reset")
+
+    with pytest.raises(DumpBroken, match="reset"):
+        locate_on_server(connect, _gtids(1), timeout_seconds_max=5)
 
 
 def test_a_head_longer_than_what_is_read_first(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,9 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from binlog.adapters.heads_server import ServerFacts
 from binlog.adapters.ledger_files import ledger_of_file
+from binlog.adapters.stream_ledger import LedgerBatch
+from binlog.errors import DumpBroken
 from binlog.event_types import EventType
-from binlog.ledger import DETAIL_FIELDS, LEDGER_SCHEMA
+from binlog.ledger import DETAIL_FIELDS, LEDGER_SCHEMA, FileLedger, ledger_schema
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
@@ -28,7 +31,7 @@ from gtid_audit import clock, ledger_scan, ledger_summary
 from gtid_audit.cli import run
 from gtid_audit.ledger_scan import Wanted, scan
 from gtid_audit.ledger_summary import LedgerSummary, Timeline, sum_up
-from gtid_audit.ledger_text import bars, size_of
+from gtid_audit.ledger_text import bars, show_summary, size_of
 from gtid_audit.output import Progress
 from tests.binlog.builders import UUID_A, Log
 
@@ -189,6 +192,79 @@ def test_a_file_that_cannot_be_read_is_one_error(
     found = _json(capsys)
     assert found["gtid_set"] == f"{A}:4-5"
     assert found["files"][0]["error"]["text"] == "binlog.000001: Permission denied"
+
+
+def test_a_file_that_goes_meanwhile_is_one_error(logs: Path) -> None:
+    paths = [*sorted(logs.iterdir()), logs / "binlog.000003"]
+    summary = scan(paths, Wanted(), rows=(), line=Progress(is_shown=False), seconds_max=1)
+    assert summary.transactions == 5
+    assert [str(error) for error in summary.errors] == ["binlog.000003: No such file or directory"]
+
+
+def test_a_server_that_breaks_off_leaves_what_it_sent(
+    logs: Path, capsys: Said, monkeypatch: Patch
+) -> None:
+    ledger = ledger_of_file(logs / "binlog.000002")
+    facts = ServerFacts(GtidSet(), GtidSet(), ("binlog.000001", "binlog.000002"), (700, 500))
+
+    def batches(*_: object, **__: object) -> Iterator[LedgerBatch]:
+        yield LedgerBatch(ledger.rows, GtidSet(), "binlog.000002", ledger.end)
+        raise DumpBroken("the connection broke: gone")
+
+    monkeypatch.setattr(ledger_scan, "facts_of_server", lambda _: facts)
+    monkeypatch.setattr(ledger_scan, "ledger_of_server", batches)
+    assert run(("binlog", "scan", "mysql://root@127.0.0.1:1/", "--json")) == 3
+    found = _json(capsys)
+    assert (found["verdict"], found["gtid_set"]) == ("UNKNOWN", f"{A}:4-5")
+    [file] = found["files"]
+    assert (file["end"], file["error"]["error"]) == (ledger.end, "DumpBroken")
+    assert run(("binlog", "scan", "mysql://root@127.0.0.1:1/")) == 3
+    said = " ".join(capsys.readouterr().out.split())
+    assert "1 file not read to the end" in said
+    assert "the connection broke: gone" in said
+
+
+def test_a_page_draws_time_and_counts_rows_by_table(capsys: Said) -> None:
+    summary = LedgerSummary()
+    table = {"schema": "d", "rows_written": 1, "rows_updated": 0, "rows_deleted": 2}
+    ledger = twelve_tables_over_an_hour(table)
+    summary.add(ledger)
+    show_summary(summary, source="binlog.000001", out=None)
+    said = capsys.readouterr().out
+    [line] = [line for line in said.splitlines() if line.lstrip().startswith("over time")]
+    assert line.count("█") == 2  # half of all at each end
+    assert "up to 6 transactions" in line
+    assert "one column is 0:01:00" in said
+    assert "d.t00" in said
+    assert "… and 2 others" in said
+    assert "12 transactions without GTID" in said
+    assert "1 transaction with a statement that ended in an error on its source" in said
+    assert "1 transaction without their end" in said
+
+
+def twelve_tables_over_an_hour(change: dict[str, Any]) -> FileLedger:
+    """Twelve transactions, six at each end of an hour, each of a table of its own."""
+    schema = ledger_schema(details=True)
+    rows = [
+        {
+            "file": "binlog.000001",
+            "kind": "dml",
+            "start": 100 * number,
+            "end": 100 * number + 100,
+            "bytes": 100,
+            "server_id": 1,
+            "logged_at": AT + timedelta(hours=number // 6),
+            "error_code": 1062 * (number == 3),
+            "is_complete": number != 11,
+            "tables": [{**change, "table": f"t{number:02}"}],
+        }
+        for number in range(12)
+    ]
+    whole = [{name: row.get(name) for name in schema.names} for row in rows]
+    columns = [
+        pa.array([row[name] for row in whole], schema.field(name).type) for name in schema.names
+    ]
+    return FileLedger("binlog.000001", None, pa.Table.from_arrays(columns, schema=schema), 1200)
 
 
 def test_wrong_usage_is_said(logs: Path, capsys: Said) -> None:

@@ -1,7 +1,8 @@
 """Writes floating-point numbers as MySQL does.
 
-MySQL prints the shortest digits that give the same number back, positionally up to 15 digits before
-the point and 14 zeros behind it, and with an exponent beyond (my_gcvt, strings/dtoa.cc).
+MySQL prints the shortest digits that give the same number back: positionally up to 15 digits before
+the point and 14 zeros behind it, or where digits stand behind the point; else with an exponent
+(my_gcvt, strings/dtoa.cc; the bounds were seen on 9.7.4).
 """
 
 import struct
@@ -42,7 +43,7 @@ def _text(text: str) -> str:
     point = len(written) + exponent  # the number is 0.written * 10**point
     if written == "0":
         body = "0"
-    elif -_POSITIONAL_DIGITS_MAX + 1 < point <= _POSITIONAL_DIGITS_MAX:
+    elif -_POSITIONAL_DIGITS_MAX < point <= max(_POSITIONAL_DIGITS_MAX, len(written) - 1):
         body = f"{abs(number):f}"
     else:
         fraction = f".{written[1:]}" if len(written) > 1 else ""

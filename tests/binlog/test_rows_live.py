@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -165,3 +167,46 @@ def test_a_definition_of_another_time_is_not_used(logged: Logged) -> None:
     [reason] = {table.mismatch for table, _ in logged.images(swapped)}
     assert reason is not None
     assert "logged is type" in reason
+
+
+def _document(dice: random.Random, depth: int) -> Any:
+    kind = dice.randrange(8 if depth < 5 else 5)
+    if kind == 0:
+        return dice.choice((None, True, False))
+    if kind == 1:
+        edges = (0, -1, 32767, 32768, -32769, 65536, 2**31, -(2**31) - 1, 2**63 - 1, 2**64 - 1)
+        return dice.choice((*edges, dice.randrange(-(2**63), 2**64)))
+    if kind == 2:
+        return dice.choice((dice.random(), 10 ** dice.uniform(-300, 300), float(dice.randrange(9))))
+    if kind in (3, 4):
+        length = dice.choice((0, 1, 5, 127, 128, 300, 9000 if dice.random() < 0.05 else 3))
+        return "".join(dice.choice('aü€😀"\\\n\t/ \x01\x7f') for _ in range(length))
+    if kind == 5:
+        return [_document(dice, depth + 1) for _ in range(dice.randrange(8))]
+    keys = ("".join(dice.choice('abcü"\\') for _ in range(dice.randrange(6))) for _ in range(8))
+    return {key: _document(dice, depth + 1) for key in keys}
+
+
+def test_random_documents_are_printed_as_the_server_prints_them(mysql97: Server) -> None:
+    dice = random.Random(11)
+    documents = [json.dumps(_document(dice, 0), ensure_ascii=False) for _ in range(300)]
+    mysql97.execute("CREATE DATABASE documents", "CREATE TABLE documents.t (j JSON)")
+    before = executed(mysql97)
+    with mysql97.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SET NAMES utf8mb4")
+        cursor.executemany("INSERT INTO documents.t VALUES (%s)", [(each,) for each in documents])
+        cursor.execute("SELECT CAST(j AS CHAR) FROM documents.t")
+        theirs = [row[0] for row in cursor.fetchall()]
+    logged = groups_of(mysql97, executed(mysql97) - before)
+    ours = [
+        json_text(value.root)
+        for group in logged
+        for each in rows_of_group(group, RowDecoder())
+        if isinstance(each, RowChanges)
+        for row in each.rows
+        for value in row.after or ()
+        if isinstance(value, JsonDocument)
+    ]
+    mysql97.execute("DROP DATABASE documents")
+    assert len(ours) == len(documents)
+    assert ours == theirs

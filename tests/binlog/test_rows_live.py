@@ -189,7 +189,7 @@ def _document(dice: random.Random, depth: int) -> Any:
 
 def test_random_documents_are_printed_as_the_server_prints_them(mysql97: Server) -> None:
     dice = random.Random(11)
-    documents = [json.dumps(_document(dice, 0), ensure_ascii=False) for _ in range(300)]
+    documents = [json.dumps(_document(dice, 0), ensure_ascii=False) for _ in range(100)]
     mysql97.execute("CREATE DATABASE documents", "CREATE TABLE documents.t (j JSON)")
     before = executed(mysql97)
     with mysql97.connect() as connection, connection.cursor() as cursor:

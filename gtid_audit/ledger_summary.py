@@ -97,13 +97,20 @@ class Timeline:
         """Return (transactions, bytes) of at most so many parts of the whole time, in order."""
         if not self.slices:
             return ()
-        first, last = min(self.slices), max(self.slices)
-        width = -(-(last - first + 1) // count_max)
-        cells = [(0, 0)] * (-(-(last - first + 1) // width))
+        first, width = min(self.slices), self._width(count_max)
+        cells = [(0, 0)] * ((max(self.slices) - first) // width + 1)
         for number, (transactions, size) in self.slices.items():
             cell = (number - first) // width
             cells[cell] = (cells[cell][0] + transactions, cells[cell][1] + size)
         return tuple(cells)
+
+    def cell_seconds(self, count_max: int) -> int:
+        """Return how long each of these parts is."""
+        return self._width(count_max) * self.seconds
+
+    def _width(self, count_max: int) -> int:
+        """Return how many slices go into each of at most so many parts: rounded up."""
+        return -(-(max(self.slices) - min(self.slices) + 1) // count_max)
 
     def _count(self, number: int, transactions: int, size: int) -> None:
         before = self.slices.get(number, (0, 0))

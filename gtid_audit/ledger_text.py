@@ -7,7 +7,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -187,15 +187,13 @@ def _pictures(summary: LedgerSummary) -> Iterator[tuple[str, RenderableType]]:
     cells = summary.timeline.cells(CELLS_MAX)
     if len(cells) < 2:  # noqa: PLR2004 - one column is no picture
         return
-    span = summary.span
-    assert span is not None
-    each = (span[1] - span[0]) / len(cells)
+    each = timedelta(seconds=summary.timeline.cell_seconds(CELLS_MAX))
     counts, sizes = zip(*cells, strict=True)
     for number, values in enumerate((counts, sizes)):
         peak = f"{max(counts):,} transactions" if number == 0 else size_of(max(sizes))
         line = Text(bars(values), style="green")
         yield "" if number else "over time", line.append(f"  up to {peak}", style=QUIET)
-    yield "", Text(f"one column is {str(each).partition('.')[0]}", style=QUIET)
+    yield "", Text(f"one column is {each}", style=QUIET)
 
 
 def bars(values: Iterable[int]) -> str:
@@ -222,20 +220,26 @@ def _largest(summary: LedgerSummary) -> RenderableType:
 
 
 def _files(summary: LedgerSummary) -> RenderableType:
-    columns = ("file", "server", "transactions", "bytes", "from", "to", "")
+    """Show a line for each file; a column in which nothing stands is left out."""
+    shorten = _shortener(summary.files)
+    shown = summary.files[:FILES_SHOWN_MAX]
+    columns: dict[str, list[Text]] = {
+        "file": [line_of(shorten(each.file)) for each in shown],
+        "server": [line_of(each.server_version or "") for each in shown],
+        "transactions": [Text(f"{each.transactions:,}") for each in shown],
+        "bytes": [Text(size_of(each.bytes)) for each in shown],
+        "from": [Text(_short_time(each.first_at)) for each in shown],
+        "to": [Text(_short_time(each.last_at)) for each in shown],
+        "": [
+            Text(f"stops at byte {each.end:,}" if each.error else "", style="magenta")
+            for each in shown
+        ],
+    }
+    columns = {name: cells for name, cells in columns.items() if any(map(str, cells))}
     grid = _grid(right={"transactions", "bytes"}, columns=columns)
     grid.add_row(*columns, style=QUIET)
-    shorten = _shortener(summary.files)
-    for each in summary.files[:FILES_SHOWN_MAX]:
-        grid.add_row(
-            line_of(shorten(each.file)),
-            line_of(each.server_version or ""),
-            f"{each.transactions:,}",
-            size_of(each.bytes),
-            _short_time(each.first_at),
-            _short_time(each.last_at),
-            Text(f"stops at byte {each.end:,}" if each.error else "", style="magenta"),
-        )
+    for row in zip(*columns.values(), strict=True):
+        grid.add_row(*row)
     return Padding(grid, (0, 0, 0, 2))
 
 

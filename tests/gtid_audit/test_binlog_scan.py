@@ -234,7 +234,7 @@ def test_a_page_draws_time_and_counts_rows_by_table(capsys: Said) -> None:
     [line] = [line for line in said.splitlines() if line.lstrip().startswith("over time")]
     assert line.count("█") == 2  # half of all at each end
     assert "up to 6 transactions" in line
-    assert "one column is 0:01:00" in said
+    assert "one column is 0:01:01" in said  # 3,601 seconds in at most 60 parts
     assert "d.t00" in said
     assert "… and 2 others" in said
     assert "12 transactions without GTID" in said
@@ -340,6 +340,11 @@ def test_a_timeline_loses_nothing_and_stays_small(
     assert len(cells) <= cells_max
     assert sum(count for count, _ in cells) == len(given_rows)
     assert sum(size for _, size in cells) == sum(size for _, size in given_rows)
+    if len(cells) > 1:
+        assert timeline.cell_seconds(cells_max) % timeline.seconds == 0
+        first = min(timeline.slices) * timeline.seconds
+        last = max(at for at, _ in given_rows) // 1_000_000
+        assert (last - first) // timeline.cell_seconds(cells_max) == len(cells) - 1
 
 
 def test_a_file_in_pieces_is_one_file(logs: Path) -> None:

@@ -146,9 +146,9 @@ def _create(reader: WordReader, clauses: Clauses) -> Change:
     is_temporary = reader.accept("temporary")
     if reader.accept("table"):
         return _create_table(reader, clauses, is_temporary=is_temporary)
+    reader.accept_any("online", "offline")
     kind = KeyKind.UNIQUE if reader.accept("unique") else KeyKind.PLAIN
     reader.accept_any("fulltext", "spatial")
-    reader.accept_any("online", "offline")
     reader.expect("index")
     key_name = reader.name()
     clauses.skip_index_type()

@@ -49,6 +49,8 @@ from binlog.schema_words import ANY_VERSION, CannotFollow
 from binlog.tables import TableDefinition
 
 _ER_BAD_TABLE_ERROR = 1051
+# Most statements of a log; looking at them once is enough.
+_FRAMES = frozenset({b"BEGIN", b"COMMIT"})
 NEVER_SEEN = "nothing has been said of it since the log was followed"
 
 
@@ -122,6 +124,8 @@ class SchemaTracker:
     # ---- statements
 
     def _take_statement(self, event: Event, query: Query) -> None:
+        if query.sql in _FRAMES:
+            return
         place = Place(event.file, event.start)
         charset = CHARSET_OF_COLLATION.get(query.charset_client or 0, "utf8mb4")
         text = decode_text(query.sql, charset)

@@ -85,6 +85,52 @@ def test_the_order_of_columns(alter: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("statements", "primary", "unique"),
+    [
+        (["ADD UNIQUE (a), ADD UNIQUE (a, b), ADD KEY (a)"], "", "a:a a_2:a,b"),
+        (["ADD KEY (a)", "ADD UNIQUE (a)"], "", "a_2:a"),
+        (["ADD PRIMARY KEY (c, a), ADD UNIQUE u (b)", "DROP c"], "a", "u:b"),
+        (["ADD UNIQUE u (b, c)", "DROP b, CHANGE c z int"], "", "u:z"),
+        (["ADD UNIQUE u (b)", "DROP b"], "", ""),
+        (["ADD UNIQUE u (b)", "RENAME KEY u TO w", "DROP CONSTRAINT w"], "", ""),
+        (["MODIFY a int PRIMARY KEY, MODIFY b int UNIQUE"], "a", "b:b"),
+        (["ADD PRIMARY KEY (a)", "DROP PRIMARY KEY"], "", ""),
+        (
+            ["ADD UNIQUE ((a + 1)), ADD UNIQUE ((b + 1))"],
+            "",
+            "functional_index: functional_index_2:",
+        ),
+        (["ADD FULLTEXT f (a), ADD SPATIAL INDEX s (b), DROP KEY f"], "", ""),
+    ],
+)
+def test_keys(statements: list[str], primary: str, unique: str) -> None:
+    entry = after(CREATE, *(f"ALTER TABLE t {each}" for each in statements))
+    if "DROP KEY f" in statements[-1]:
+        assert why(entry) == "there is no key f"  # a statement drops what was there before it
+        return
+    assert entry is not None
+    assert entry.definition is not None, entry.why
+    assert ",".join(entry.definition.primary_key) == primary
+    keys = [f"{key.name}:{','.join(key.columns)}" for key in entry.definition.unique_keys]
+    assert " ".join(keys) == unique
+
+
+def test_indexes_as_statements_of_their_own() -> None:
+    entry = after(
+        CREATE,
+        "CREATE UNIQUE INDEX u USING BTREE ON t (a, b(3)) COMMENT 'x' LOCK=NONE",
+        "CREATE FULLTEXT INDEX f ON t (c) WITH PARSER ngram",
+        "CREATE INDEX k ON t (c DESC) INVISIBLE",
+        "DROP INDEX k ON d.t ALGORITHM=INPLACE",
+    )
+    assert entry is not None
+    assert entry.definition is not None, entry.why
+    [key] = entry.definition.unique_keys
+    assert (key.name, key.columns, key.is_exact) == ("u", ("a", "b"), False)
+    assert [key.name for key in entry.definition.plain_keys] == ["f"]
+
+
+@pytest.mark.parametrize(
     ("statement", "reason"),
     [
         ("ALTER TABLE t ADD x hologram", "expected a type, not hologram"),

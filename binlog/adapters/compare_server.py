@@ -10,6 +10,7 @@ Privileges needed: to read binary logs, as a replica has it, and REPLICATION CLI
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from enum import Enum
@@ -29,6 +30,8 @@ from gtid import Gtid, GtidSet
 
 # A head is a format description and the previous GTIDs, which may be a large set.
 HEAD_BYTES_MAX: Final = 64 * 1024**2
+# Each takes a connection, and is mostly waiting.
+HEADS_AT_ONCE: Final = 8
 # The server counts its uptime from early in its start, and begins the log a little later; clocks
 # in whole seconds are off by one.
 _UPTIME_SLACK_SECONDS: Final = 2
@@ -70,7 +73,6 @@ class ServerCompared:
     connect: Connect
     timeout_seconds_max: float
     looked_at: Starts = Starts.EVERY
-    heads_read: int = 0
     _heads: dict[int, _Head] = field(default_factory=dict)
 
     @property
@@ -78,12 +80,19 @@ class ServerCompared:
         """Return the server's name."""
         return self.state.name
 
+    @property
+    def heads_read(self) -> int:
+        """Return how many files' heads have been read so far."""
+        return len(self._heads)
+
     def starts(self) -> Iterator[Start | Unread]:
         """Give the starts, the latest first."""
         if self.looked_at is Starts.LATEST:
             yield from self._latest()
         if self.looked_at is not Starts.EVERY:
             return
+        with ThreadPoolExecutor(HEADS_AT_ONCE) as pool:
+            list(pool.map(self._head, range(len(self.state.log_names))))
         for number in reversed(range(len(self.state.log_names))):
             if self._head(number).created_at_seconds:
                 yield self._start(number)
@@ -154,7 +163,6 @@ class ServerCompared:
     def _head(self, number: int) -> _Head:
         if number not in self._heads:
             self._heads[number] = self._read_head(self.state.log_names[number])
-            self.heads_read += 1
         return self._heads[number]
 
     def _read_head(self, file: str) -> _Head:

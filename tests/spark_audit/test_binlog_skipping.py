@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gtid import GtidSet, Tsid
@@ -174,6 +174,10 @@ class World:
             self.files = {name: file.copy() for name, file in files.items()}
             self.open(by_start=True)
 
+    def archive_all(self) -> None:
+        for which in range(len(self.files)):
+            self.archive_one(which)
+
     def archive_one(self, which: int) -> None:
         name = sorted(self.files)[which % len(self.files)]
         self.archive[name] = self.files[name].copy()
@@ -187,13 +191,23 @@ steps = st.lists(
         st.tuples(st.just("save")),
         st.tuples(st.just("put_back")),
         st.tuples(st.just("archive_one"), st.integers(0, 9)),
+        st.tuples(st.just("archive_all")),
         st.tuples(st.just("wait"), st.integers(0, 200)),
     ),
-    max_size=40,
+    min_size=4,
+    max_size=24,
 )
 
 
+# An archived file that rotated, beside one of its follower's name from another history.
+SAVED = [("commit", A), ("save",), ("commit", A), ("rotate",), ("archive_all",)]
+# An archived file with the tail that a crash took, beside the file the server opened then.
+CRASHED = [*[("commit", A)] * 3, ("archive_all",), ("crash", 2), ("archive_one", 1)]
+
+
 @laws(400)
+@example(history=[*SAVED, ("put_back",), ("archive_one", 1)])
+@example(history=CRASHED)
 @given(steps)
 def test_a_file_that_holds_what_is_sought_is_never_passed_over(
     history: list[tuple[object, ...]],

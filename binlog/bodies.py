@@ -73,6 +73,8 @@ def read_format_description(cursor: Cursor, header: EventHeader) -> FormatDescri
             raise cursor.fail(f"expected a checksum algorithm, found {code}")
         checksum = ChecksumAlgorithm(code)
         table = table[:-5]
+    if len(table) < EventType.EXECUTE_LOAD_QUERY:  # the last one of 5.0.3
+        raise cursor.fail(f"expected the lengths of 18 event types or more, found {len(table)}")
     return FormatDescription(
         binlog_version=binlog_version,
         server_version=server_version,

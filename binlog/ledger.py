@@ -96,7 +96,7 @@ def ledger_schema(*, digests: bool = False, details: bool = False) -> pa.Schema:
 
 
 def rows_of_transactions(transactions: Iterable[Transaction], *, details: bool = False) -> pa.Table:
-    """Make the rows of transactions that have been read: some 100,000 rows a second."""
+    """Make the rows of transactions that have been read."""
     schema = ledger_schema(details=details)
     read = tuple(transactions)
     columns = {field.name: _READERS[field.name] for field in schema}

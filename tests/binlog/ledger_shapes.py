@@ -358,6 +358,14 @@ SHAPES: Mapping[str, Callable[[], bytes]] = {
         lambda log: (log.gtid(2), log.add(EventType.QUERY, query_body("x")[:-2] + b"xx"))
     ),
     "a tiny event": _then(lambda log: log.data.extend(struct.pack("<IBIIIH", 1, 2, 7, 18, 0, 0))),
+    "a description of too few types": lambda: (
+        b"\xfebin"
+        + event(
+            EventType.FORMAT_DESCRIPTION,
+            struct.pack("<H50sIB", 4, b"5.5.1", 0, 19) + bytes(17),
+            checksum=False,
+        )
+    ),
     "a huge event": _then(
         lambda log: log.data.extend(struct.pack("<IBIIIH", 1, 2, 7, 2**31, 0, 0))
     ),

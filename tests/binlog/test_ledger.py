@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
+from benchmarks.generate.binlogs import Shape, check, write_binlog
 from binlog.adapters.files import read_events
 from binlog.adapters.ledger_files import ledger_of_file
 from binlog.digest import digest_of
@@ -245,3 +246,14 @@ def test_a_window_leaves_what_is_not_whole_to_the_next(tmp_path: Path) -> None:
         at, description = window.end, window.description
     assert found == rows
     assert at == len(data)
+
+
+@pytest.mark.usefixtures("_by_kernels_alone")
+@pytest.mark.parametrize("shape", [Shape(300, 1, 20), Shape(20, 3, 30_000)])
+def test_the_logs_that_are_measured_are_sound(
+    shape: Shape, tmp_path: Path, mysql_clients: Clients
+) -> None:
+    path = tmp_path / "binlog.000001"
+    write_binlog(path, shape)
+    check(path, shape, mysql_clients.command("mysqlbinlog"))
+    assert same(path).rows["is_complete"].to_pylist() == [True] * shape.transactions

@@ -266,26 +266,25 @@ class _Gathered:
 
 def select_transactions(
     transactions: Iterable[Transaction], wanted: GtidSet, *, transactions_max: int, bytes_max: int
-) -> tuple[Transaction, ...]:
-    """Take the wanted transactions; stop when all have come, or `transactions_max` of them.
+) -> Iterator[Transaction]:
+    """Give the wanted transactions; stop when all have come, or `transactions_max` of them.
 
-    Raises LimitExceeded if those taken are together longer than `bytes_max`.
+    Raises LimitExceeded if those given are together longer than `bytes_max`.
     """
-    selected: list[Transaction] = []
     bytes_left = bytes_max
     still_wanted = min(wanted.gtid_count, transactions_max)
-    if not still_wanted:
-        return ()
+    if still_wanted <= 0:
+        return
     for transaction in transactions:
         if transaction.gtid is None or transaction.gtid not in wanted:
             continue
         bytes_left -= transaction.end - transaction.start
         if bytes_left < 0:
             raise LimitExceeded(name="bytes_max", limit=bytes_max)
-        selected.append(transaction)
-        if len(selected) == still_wanted:
-            break
-    return tuple(selected)
+        yield transaction
+        still_wanted -= 1
+        if not still_wanted:
+            return
 
 
 class DumpDecoder:

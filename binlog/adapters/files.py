@@ -88,7 +88,7 @@ class FileLogs:
     ) -> tuple[Transaction, ...]:
         """See `TransactionSource`."""
         decompress = find_decompressor()
-        return select_transactions(
+        chosen = select_transactions(
             chain.from_iterable(
                 fold_transactions(_wanted(path, wanted), decompress=decompress)
                 for path in self._paths.values()
@@ -97,6 +97,7 @@ class FileLogs:
             transactions_max=transactions_max,
             bytes_max=bytes_max,
         )
+        return tuple(chosen)
 
     def events_of(self, wanted: GtidSet, *, bytes_max: int = BYTES_MAX) -> Iterator[EventGroup]:
         """See `TransactionSource`."""

@@ -44,12 +44,13 @@ class MemoryLogs:
         bytes_max: int = BYTES_MAX,
     ) -> tuple[Transaction, ...]:
         """See `TransactionSource`."""
-        return select_transactions(
+        chosen = select_transactions(
             chain.from_iterable(self._scan(file, 4) for file in self.files),
             wanted,
             transactions_max=transactions_max,
             bytes_max=bytes_max,
         )
+        return tuple(chosen)
 
     def events_of(self, wanted: GtidSet, *, bytes_max: int = BYTES_MAX) -> Iterator[EventGroup]:
         """See `TransactionSource`."""

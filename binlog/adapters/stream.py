@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice, takewhile
@@ -24,8 +24,11 @@ from binlog.adapters.stream_session import (
     Attempts,
     Bounds,
     Connect,
+    EndedEarly,
     FromPlace,
     Only,
+    can_name,
+    cut_off,
 )
 from binlog.errors import BinlogError
 from binlog.scan import (
@@ -78,11 +81,18 @@ class ServerLogs:
         (by today's names): the start of the failing group, on its source.
         """
         wish = FromPlace(file, position)
-        if transactions_max <= 0:
-            return ()
-        with closing(dump_events(self.connect, wish, self._bounds(bytes_max))) as events:
-            transactions = fold_transactions(events, decompress=find_decompressor())
-            return tuple(islice(transactions, transactions_max))
+        bounds = self._bounds(bytes_max)
+        given: list[Transaction] = []
+        while (left := transactions_max - len(given)) > 0:
+            with closing(dump_events(self.connect, wish, bounds)) as events:
+                transactions = fold_transactions(events, decompress=find_decompressor())
+                found = _whole(islice(transactions, left))
+            given += found
+            # The end of the log cannot be told from a killed dump, but by asking again.
+            if not found or not can_name(found[-1].end):
+                break
+            wish = FromPlace(found[-1].file, found[-1].end)
+        return tuple(given)
 
     def transactions_of(
         self,
@@ -92,15 +102,26 @@ class ServerLogs:
         bytes_max: int = BYTES_MAX,
     ) -> tuple[Transaction, ...]:
         """See `TransactionSource`; the server sends only these (see `Only`)."""
-        if not wanted or transactions_max <= 0:
-            return ()
-        with closing(dump_events(self.connect, Only(wanted), self._bounds(bytes_max))) as events:
-            return select_transactions(
-                fold_transactions(events, decompress=find_decompressor()),
-                wanted,
-                transactions_max=transactions_max,
-                bytes_max=bytes_max,
-            )
+        bounds = self._bounds(bytes_max)
+        attempts = Attempts(self.reconnects_max)
+        given: list[Transaction] = []
+        while (left := wanted - _gtids(given)) and len(given) < transactions_max:
+            before = len(given)
+            try:
+                with closing(dump_events(self.connect, Only(left), bounds)) as events:
+                    chosen = select_transactions(
+                        fold_transactions(events, decompress=find_decompressor()),
+                        left,
+                        transactions_max=transactions_max - before,
+                        bytes_max=bytes_max,
+                    )
+                    given.extend(chosen)  # keeps what came before an error
+            except EndedEarly as error:
+                if attempts.is_over(error, progress=len(given) > before):
+                    break
+            else:
+                break
+        return _whole(given)
 
     def events_of(self, wanted: GtidSet, *, bytes_max: int = BYTES_MAX) -> Iterator[EventGroup]:
         """See `TransactionSource`; the server sends only these (see `Only`)."""
@@ -110,10 +131,13 @@ class ServerLogs:
             gtids = []
             try:
                 for group in self._groups(left, bytes_max=bytes_max):
-                    assert group.transaction.gtid is not None, "a wanted one has a GTID"
-                    gtids.append(group.transaction.gtid)
+                    [transaction] = _whole([group.transaction])
+                    assert transaction.gtid is not None, "a wanted one has a GTID"
+                    gtids.append(transaction.gtid)
                     yield group
             except BinlogError as error:
+                if attempts.is_over(error, progress=bool(gtids)):
+                    return
                 attempts.wait_after(error, progress=bool(gtids))
                 given |= GtidSet.of(gtids)
             else:
@@ -129,3 +153,15 @@ class ServerLogs:
 
     def _bounds(self, bytes_max: int) -> Bounds:
         return Bounds.start(timeout_seconds_max=self.timeout_seconds_max, bytes_max=bytes_max)
+
+
+def _gtids(transactions: Iterable[Transaction]) -> GtidSet:
+    return GtidSet.of(each.gtid for each in transactions if each.gtid is not None)
+
+
+def _whole(transactions: Iterable[Transaction]) -> tuple[Transaction, ...]:
+    """Let whole transactions pass. A server's log ends behind one, so the others were cut off."""
+    found = tuple(transactions)
+    if not all(each.is_complete for each in found):
+        raise cut_off()
+    return found

@@ -22,10 +22,12 @@ from binlog.adapters.stream_session import (
     Attempts,
     Bounds,
     Connect,
+    EndedEarly,
     FromPlace,
     Only,
     Wish,
     can_name,
+    cut_off,
     open_dump,
 )
 from binlog.adapters.stream_windows import Pause, Windows
@@ -104,11 +106,33 @@ def ledger_of_server(
                 progress.add(batch)
                 yield batch
         except BinlogError as error:
+            if attempts.is_over(error, progress=has_rows):
+                return
             if not progress.can_go_on():
                 raise
             attempts.wait_after(error, progress=has_rows)
         else:
-            return
+            # By place the end of the log cannot be told from a killed dump, but by asking again.
+            if not (has_rows and isinstance(rest, FromPlace) and progress.can_go_on()):
+                return
+
+
+class _Received:
+    """A set that grows by many small ones, which are put together only now and then."""
+
+    def __init__(self) -> None:
+        self._sets: list[GtidSet] = []
+
+    def add(self, gtids: GtidSet) -> None:
+        self._sets.append(gtids)
+        if len(self._sets) > _SETS_HELD_MAX:
+            self._sets = [self.all()]
+
+    def all(self) -> GtidSet:
+        return GtidSet.union_of(self._sets)
+
+    def has(self, expected: GtidSet | None) -> bool:
+        return expected is None or expected <= self.all()
 
 
 @dataclass(slots=True)
@@ -116,14 +140,12 @@ class _Progress:
     """What was wished for, and what has been given of it."""
 
     wish: Wish
-    given: list[GtidSet] = field(default_factory=list)
+    given: _Received = field(default_factory=_Received)
     last: LedgerBatch | None = None
 
     def add(self, batch: LedgerBatch) -> None:
         self.last = batch
-        self.given.append(batch.gtids)
-        if len(self.given) > _SETS_HELD_MAX:
-            self.given = [GtidSet.union_of(self.given)]
+        self.given.add(batch.gtids)
 
     def can_go_on(self) -> bool:
         return not (isinstance(self.wish, FromPlace) and self.last and not can_name(self.last.end))
@@ -134,7 +156,7 @@ class _Progress:
             return self.wish
         if isinstance(self.wish, FromPlace):
             return FromPlace(self.last.file, self.last.end)
-        given = GtidSet.union_of(self.given)
+        given = self.given.all()
         if isinstance(self.wish, AllBut):
             return AllBut(self.wish.already | given)
         left = self.wish.wanted - given
@@ -160,6 +182,7 @@ class _Reader:
             windows = Windows(
                 dump, bounds, event_bytes_max=self.transaction_bytes_max, stopped=self.stopped
             )
+            received = _Received()
             pause, failure = Pause.SILENCE, None
             while failure is None and pause not in {Pause.LOG_ENDS, Pause.STOPPED}:
                 try:
@@ -168,11 +191,16 @@ class _Reader:
                     failure, pause = error, Pause.SILENCE  # after what came before it
                 batch, error_within = self._take(windows, wish, pause)
                 if batch is not None:
+                    received.add(batch.gtids)
                     yield batch
                     bounds.renew()  # what the caller takes its time for is no silence
                 failure = error_within or failure
             if failure is not None:
                 raise failure
+            if pause is Pause.LOG_ENDS and (self.follow or len(windows.events)):
+                raise cut_off()
+            if pause is Pause.LOG_ENDS and not received.has(dump.expected):
+                raise EndedEarly
 
     def _take(
         self, windows: Windows, wish: Wish, pause: Pause
@@ -181,7 +209,7 @@ class _Reader:
         if not len(windows.events):
             return None, None
         file, count = windows.file, len(windows.events)
-        ends_here = pause in {Pause.FILE_ENDS, Pause.LOG_ENDS}
+        ends_here = pause is Pause.FILE_ENDS
         ledger = ledger_of_window(
             windows.events,
             file=file,

@@ -11,16 +11,25 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from binlog.adapters.stream_session import Bounds, Connect, Dump, Wish, open_dump
+from binlog.adapters.stream_session import (
+    Bounds,
+    Connect,
+    Dump,
+    EndedEarly,
+    Wish,
+    open_dump,
+)
 from binlog.errors import DumpBroken, DumpRefused
-from binlog.events import Event
+from binlog.events import Event, GtidLog
 from binlog.scan import DumpDecoder
+from gtid import Gtid, GtidSet
 
 # First byte of a packet: sql-common/client.cc.
 PACKET_OK, PACKET_EOF, PACKET_ERROR = 0x00, 0xFE, 0xFF
 EOF_BYTES_MAX = 8
 PACKET_BYTES_MAX = 0xFF_FFFF
 PACKET_HEAD_BYTES = 4
+_GTIDS_HELD_MAX = 10_000
 
 
 def dump_events(
@@ -28,6 +37,7 @@ def dump_events(
 ) -> Generator[Event, None, None]:
     """Open, ask, and give the events until the server says that there are no more.
 
+    Raises EndedEarly if it says so before all has come that a wish for a set named.
     `renews` counts the time of `bounds` anew from each event.
     """
     with open_dump(connect, wish, bounds) as dump:
@@ -37,10 +47,20 @@ def dump_events(
 def _events(dump: Dump, bounds: Bounds, *, renews: bool) -> Generator[Event, None, None]:
     decoder = DumpDecoder(checksum=dump.checksum)
     packets = _Packets(dump.connection, bounds)
+    seen = GtidSet()
+    gtids: list[Gtid] = []
     while (raw := packets.next_event()) is not None:
-        yield decoder.decode(raw)
+        event = decoder.decode(raw)
+        if isinstance(event.body, GtidLog) and event.body.gtid is not None:
+            gtids.append(event.body.gtid)
+            if len(gtids) == _GTIDS_HELD_MAX:
+                seen |= GtidSet.of(gtids)
+                gtids.clear()
+        yield event
         if renews:
             bounds.renew()
+    if dump.expected is not None and not dump.expected <= seen | GtidSet.of(gtids):
+        raise EndedEarly
 
 
 class _Packets:

@@ -90,7 +90,7 @@ def windows_over(
     socket = Dribble(data[ahead_bytes:], bytes_at_once=bytes_at_once)
     connection: Any = Connection(socket, ahead=data[:ahead_bytes])
     return Windows(
-        Dump(connection, ChecksumAlgorithm.CRC32),
+        Dump(connection, ChecksumAlgorithm.CRC32, None),
         Bounds.start(timeout_seconds_max=5, bytes_max=0),
         event_bytes_max=transaction_bytes_max,
         stopped=stopped,

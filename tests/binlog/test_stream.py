@@ -13,7 +13,8 @@ from pymysql.constants import COMMAND
 
 from binlog.adapters.files import read_transactions
 from binlog.adapters.stream import ServerLogs
-from binlog.adapters.stream_session import SERVER_ID_BASE
+from binlog.adapters.stream_ledger import ledger_of_server
+from binlog.adapters.stream_session import SERVER_ID_BASE, AllBut, Only
 from binlog.errors import (
     BinlogMisuse,
     CorruptBinlog,
@@ -193,6 +194,25 @@ def test_the_server_sends_only_what_is_wanted(lone_server: Server) -> None:
     lone_server.execute(megabyte.format(3))
     given = _logs(lone_server).transactions_of(wanted, bytes_max=100_000)
     assert [each.gtid for each in given] == list(wanted.gtids())
+
+
+def test_what_is_executed_and_in_no_log_is_not_waited_for(lone_server: Server) -> None:
+    """A change made under a GTID with sql_log_bin = OFF: it is executed, not purged, and in no log."""
+    before = _executed(lone_server)
+    lone_server.execute(
+        "REPLACE INTO d.t VALUES (1, '')",
+        "SET sql_log_bin = 0",
+        f"SET gtid_next = '{FOREIGN}:77'",
+        "REPLACE INTO d.t VALUES (2, '')",
+    )
+    wanted = _executed(lone_server) - before
+    there = list((wanted - GtidSet.parse(f"{FOREIGN}:77")).gtids())
+    logs = _logs(lone_server)
+    assert [each.gtid for each in logs.transactions_of(wanted)] == there
+    assert [each.transaction.gtid for each in logs.events_of(wanted)] == there
+    for wish in (Only(wanted), AllBut(before)):
+        batches = ledger_of_server(arguments(lone_server), wish, timeout_seconds_max=10)
+        assert [gtid for batch in batches for gtid in batch.gtids.gtids()] == there
 
 
 def test_an_event_of_more_than_one_packet(lone_server: Server) -> None:

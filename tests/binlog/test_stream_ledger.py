@@ -175,7 +175,7 @@ def test_a_transaction_larger_than_it_may_be(
 
 
 class _Answering:
-    """A session that is real until the dump, which is answered by hand."""
+    """Sessions that are real until the dump: the first one's is made by hand, no other has any."""
 
     def __init__(self, written: Written, data: bytes) -> None:
         self._written = written
@@ -191,6 +191,7 @@ class _Answering:
                 return
             connection._sock.close()
             made = Connection(Dribble(self._data, bytes_at_once=1000))
+            self._data = answer([])
             connection._sock, connection._rfile = made._sock, made._rfile
             connection._next_seq_id = made._next_seq_id
 
@@ -226,9 +227,11 @@ def test_a_wrong_checksum_is_seen_when_asked_for(written97: Written) -> None:
     data = bytearray(bytes(log))
     data[-1] ^= 1
     sent = [rotate_to("f"), bytes(data[4:first]), *_split(bytes(data[first:]))]
-    connect = _Answering(written97, answer(sent))
-    [batch] = ledger_of_server(connect, FromPlace("f", 4), timeout_seconds_max=5)
+    [batch] = ledger_of_server(
+        _Answering(written97, answer(sent)), FromPlace("f", 4), timeout_seconds_max=5
+    )
     assert batch.rows.num_rows == 1
+    connect = _Answering(written97, answer(sent))
     with pytest.raises(CorruptBinlog, match="checksum"):
         list(ledger_of_server(connect, FromPlace("f", 4), timeout_seconds_max=5, verify=True))
 

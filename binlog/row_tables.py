@@ -31,8 +31,9 @@ from binlog.table_metadata import (
 )
 from binlog.tables import Column, TableDefinition
 
-TINY, SHORT, LONG, LONGLONG, INT24, YEAR = 1, 2, 3, 8, 9, 13
-OLD_TIMESTAMP, DATE, OLD_TIME, OLD_DATETIME = 7, 10, 11, 12
+# enum_field_types, include/field_types.h; the others are in row_images.
+TINY, SHORT, LONG, LONGLONG, INT24 = 1, 2, 3, 8, 9
+OLD_TIMESTAMP, OLD_DATETIME = 7, 12
 INTEGERS = frozenset({TINY, SHORT, INT24, LONG, LONGLONG})
 STRINGS = CHARACTER_TYPES - {VECTOR}
 

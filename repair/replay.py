@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from binlog.cursor import MalformedBody
 from binlog.errors import CorruptBinlog
@@ -275,8 +275,6 @@ class _Redo:
 
 
 def _with_sql(query: Query, sql: bytes) -> Query:
-    from dataclasses import replace
-
     return replace(query, sql=sql)
 
 

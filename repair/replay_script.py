@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from enum import Enum
 
@@ -97,8 +98,6 @@ def _under_gtid(gtid: Gtid, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _paragraph(text: str) -> Iterator[str]:
-    import textwrap
-
     for line in textwrap.wrap(text, 96, subsequent_indent="   ", break_on_hyphens=False):
         yield f"-- {line}"
 

@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from binlog.cursor import Cursor, MalformedBody
+from binlog.cursor import Cursor
 from binlog.event_types import EventType
 from binlog.events import Event, Opaque, Query
 from binlog.schema_charsets import BINARY, CHARSET_OF_COLLATION
@@ -159,5 +159,3 @@ _PREPARATIONS: Mapping[int, Callable[[Cursor], str]] = MappingProxyType(
         EventType.APPEND_BLOCK: _load,
     }
 )
-
-__all__ = ["CannotRender", "MalformedBody", "preparation", "statement_lines"]

@@ -65,7 +65,7 @@ def shown(cursor: Any) -> dict[TableKey, TableDefinition]:
 
 
 def tell(server: Server) -> Told:
-    snapshots = []
+    snapshots: list[Snapshot] = []
     skipped = 0
     is_old = server.version < (8,)
     with (

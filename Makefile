@@ -7,7 +7,7 @@ PY := .venv/bin/python
 export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
 FUZZ_SECONDS ?= 600
 # Tests wait for servers more than they compute; tests/conftest.py says which stay together.
-IN_PROCESSES := --numprocesses auto --maxprocesses 4 --dist loadgroup
+IN_PROCESSES := --numprocesses auto --maxprocesses 4 --dist loadgroup -p tests.dealing
 
 .PHONY: help demo test lint types contracts docs nightly fuzz bench servers up down lock clean
 

@@ -60,8 +60,9 @@ def test_a_healthy_pair_is_told_in_three_lines(capsys: pytest.CaptureFixture[str
 
 
 def test_a_finding_is_told_with_its_place_proof_and_ways(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("COLUMNS")
     text = shown(capsys, holed())
     for part in (
         " CRITICAL   pair · 2 servers · 1 critical · read",

@@ -29,8 +29,8 @@ from gtid.kernels.words import Numbers, load_byte, load_eight, load_four
 # What `walk` answers.
 NO_MORE, DESCRIPTION, UNSURE, FULL = range(4)
 
-# `state`: where the walk is and what it has to know; then the group it is in, if IS_OPEN, whose END
-# counts from the first byte here as AT does; and how many payloads there were.
+# `state`: where the walk is and what it has to know; then the group it is in, if IS_OPEN, whose end
+# counts from the first byte here, as AT does; and how many payloads there were.
 AT, ROW, ROWS_END, BASE, TRAILER, QUERY_POST, LOAD_POST, CHAINED, HOPS = range(9)
 IS_OPEN, BEGUN, KIND, ERROR, HOP_END, GROUP_END, PAYLOADS = range(9, 16)
 STATE_SIZE: Final = 16
@@ -45,14 +45,11 @@ EMPTY, DDL, DML, XA, INCIDENT, OTHER, IN_PAYLOAD = range(7)
 _HEADER, _EVENT_BYTES_MAX = 19, 1 << 30
 _ARTIFICIAL, _IGNORABLE = 0x20, 0x80
 _LOAD_QUERY, _TAGGED_GTID = 18, 42
-_POSITION_MASK: Final = 0xFFFFFFFF
-_MICROSECONDS: Final = 1_000_000
+_POSITION_MASK, _MICROSECONDS = 0xFFFFFFFF, 1_000_000
 
 # Transactions of about one length stand one behind the other: these lines of one so many ahead are
 # fetched. Without that, most of the time would go by in waiting for memory.
-_LINES: Final = 4
-_AHEAD: Final = 16
-_SHORT: Final = 4096
+_LINES, _AHEAD, _SHORT = 4, 16, 4096
 
 # What an event is to a group. From _FORMAT on it is not for the walk to pass over.
 _PLAIN, _OPENING, _HEAD, _QUERY, _MAP, _ROWS, _XID, _PREPARE = range(8)
@@ -68,9 +65,8 @@ _ROLES[[19, 16, 38]] = _MAP, _XID, _PREPARE
 _ROLES[[26, 40, 37, 15]] = _LOST, _PAYLOAD, _VIEW, _FORMAT
 _ROLES[[3, 4, 27, 35, 41]] = _BETWEEN
 # A group opens with its GTID event or, without GTIDs, with one of the others.
-_OPENS = np.zeros(15, np.bool_)
+_OPENS, _CLOSES = np.zeros((2, 15), np.bool_)
 _OPENS[[_HEAD, _OPENING, _QUERY, _MAP, _LOST, _PAYLOAD]] = True
-_CLOSES = np.zeros(15, np.bool_)
 _CLOSES[[_XID, _PREPARE, _LOST, _PAYLOAD]] = True
 _KIND_OF_ROLE = np.full(15, EMPTY, np.int64)
 _KIND_OF_ROLE[[_ROWS, _PREPARE, _LOST, _PAYLOAD, _VIEW]] = DML, XA, INCIDENT, IN_PAYLOAD, OTHER
@@ -113,10 +109,8 @@ def walk(
     while limit - at >= _HEADER:
         event = address + at
         size, role, flags = _four(event + 9), _ROLES[load_byte(event + 4)], _byte(event + 17)
-        if size < least or size > _EVENT_BYTES_MAX:
-            answer = UNSURE
-            break
-        if size > limit - at:
+        if not least <= size <= _EVENT_BYTES_MAX or size > limit - at:
+            answer = NO_MORE if least <= size <= _EVENT_BYTES_MAX else UNSURE
             break
         if role >= _FORMAT and not (role == _STRANGE and flags & _IGNORABLE):
             answer = DESCRIPTION if role == _FORMAT else UNSURE
@@ -144,24 +138,16 @@ def walk(
             begun |= word in (_WORD_BEGIN, _WORD_XA_BEGIN)
             noted = _KIND_OF_WORD[word, begun]
             closes = not begun or word in (_WORD_END, _WORD_XA_END)
-        if kind == EMPTY or role == _LOST:
-            kind = noted
+        kind = noted if kind == EMPTY or role == _LOST else kind
         if role == _PAYLOAD and is_open:
-            _store_eight(payloads + 16 * state[PAYLOADS], row)
-            _store_eight(payloads + 16 * state[PAYLOADS] + 8, at)
-            state[PAYLOADS] += 1
+            state[PAYLOADS] = _note_payload(payloads, state[PAYLOADS], row, at)
         if role == _HEAD and state[HOPS]:
             hop_end = _hop_end(event, at, size - state[TRAILER], limit)
-            if hop_end - at < _SHORT:
-                for line in range(_LINES):
-                    _fetch(event + _AHEAD * (hop_end - at) + 64 * line)
+            _fetch_ahead(event, hop_end - at)
         at += size
         if hop_end > at and role in (_MAP, _ROWS):
-            position = base if state[CHAINED] else -1
-            closes = _lands(address, hop_end, limit, position, least)
-            if closes:
-                at, kind = hop_end, kind or DML
-            hop_end = 0
+            closes = _lands(address, hop_end, limit, base if state[CHAINED] else -1, least)
+            at, kind, hop_end = (hop_end, kind or DML, 0) if closes else (at, kind, 0)
         end = at
         if closes and is_open:
             _write_end(numbers, shorts, complete, rows_max, row, base + end, kind, error, 1)
@@ -215,6 +201,20 @@ def _is_space(at: int) -> bool:
 @inlined
 def _four(at: int) -> int:
     return np.int64(load_four(at))
+
+
+@inlined
+def _fetch_ahead(event: int, length: int) -> None:
+    if 0 < length < _SHORT:
+        for line in range(_LINES):
+            _fetch(event + _AHEAD * length + 64 * line)
+
+
+@inlined
+def _note_payload(payloads: int, count: int, row: int, at: int) -> int:
+    _store_eight(payloads + 16 * count, row)
+    _store_eight(payloads + 16 * count + 8, at)
+    return count + 1
 
 
 @inlined

@@ -96,13 +96,15 @@ def answers(session: SparkSession, archive: Path) -> list[list[tuple[object, ...
     logs.createOrReplaceTempView("ledgers")
     statements = re.sub(r"^--.*$", "", SCRIPT, flags=re.MULTILINE).split(";")
     frames = [session.sql(statement) for statement in statements if statement.strip()]
-    return [[tuple(row) for row in frame.collect()] for frame in frames]
+    rows = [[tuple(row) for row in frame.collect()] for frame in frames]
+    session.catalog.dropTempView("ledgers")
+    return rows
 
 
 def test_every_number_used_twice_is_found_and_no_other(archive: Path, spark: SparkSession) -> None:
     damaged = archive / "db3" / "binlog.000003"
     damaged.write_bytes(damaged.read_bytes()[:-1])  # the last byte of the newest file's head
-    found, unread = answers(spark.newSession(), archive)
+    found, unread = answers(spark, archive)
     assert [row[:2] for row in found] == [
         (f"{ORIGIN}:3", "committed at different times"),
         (f"{ORIGIN}:4", "different content"),

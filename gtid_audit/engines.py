@@ -75,10 +75,12 @@ def _all_contents(
 ) -> list[ContentReading | None]:
     """Compare the contents of some clusters at once; a server is asked one thing at a time."""
     targets = {cluster.name: cluster.targets for cluster in fleet.clusters}
+
+    def read(snapshot: ClusterSnapshot) -> ContentReading | None:
+        return _contents(snapshot, targets.get(snapshot.cluster, ()), chosen, say)
+
     with ThreadPoolExecutor(CONTENTS_AT_ONCE) as pool:
-        return list(
-            pool.map(lambda each: _contents(each, targets.get(each.cluster, ()), chosen, say), snapshots)
-        )
+        return list(pool.map(read, snapshots))
 
 
 def _contents(

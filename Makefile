@@ -6,8 +6,8 @@ PY := .venv/bin/python
 # Spark's workers must run the same Python as its driver.
 export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
 FUZZ_SECONDS ?= 600
-# Tests wait for servers more than they compute; tests/conftest.py says which stay together.
-IN_PROCESSES := --numprocesses auto --maxprocesses 4 --dist loadgroup -p tests.dealing
+# Tests wait for servers more than they compute; tests/dealing.py says which stay together.
+IN_PROCESSES := --numprocesses auto --maxprocesses 4 --dist loadscope -p tests.dealing
 
 .PHONY: help demo test lint types contracts docs nightly fuzz bench servers up down lock clean
 

@@ -20,7 +20,7 @@ from benchmarks.measuring import Line, Options, Section, duel, judged, seconds_o
 from benchmarks.peers import modern
 from binlog.adapters.heads_files import locate_in_files, previous_gtids_of
 from binlog.adapters.heads_server import ServerHeads, locate_on_server
-from binlog.places import Located
+from binlog.locating.places import Located
 from compose.native import shapes
 from compose.native.server import Server
 from gtid import Gtid, GtidSet

@@ -30,7 +30,7 @@ from binlog.events import (
 )
 from binlog.gtid_bodies import read_gtid, read_gtid_tagged, read_previous_gtids
 from binlog.header import HEADER_BYTES, EventHeader
-from binlog.row_images import read_column_metadata
+from binlog.rows.images import read_column_metadata
 
 # Format_description_event, control_events.h: version (2), server version (50), created (4),
 # header length (1), then one byte per event type, then from 5.6.1 on the checksum algorithm.

@@ -18,7 +18,7 @@ from typing import Any
 
 from binlog.cursor import Cursor
 from binlog.events import TableMap
-from binlog.row_images import (
+from binlog.rows.images import (
     BLOB,
     DOUBLE,
     ENUM,

@@ -32,7 +32,7 @@ from binlog.events import (
     XaPrepare,
     Xid,
 )
-from binlog.row_images import count_rows
+from binlog.rows.images import count_rows
 from gtid import Gtid
 
 # Text kept of one statement. Enough to recognise any DDL; the whole is in the event.

@@ -18,11 +18,11 @@ from pymysql.cursors import DictCursor
 from binlog.adapters.row_decoder import RowDecoder
 from binlog.errors import BinlogError
 from binlog.event_types import RowKind
-from binlog.row_tables import RowTable
-from binlog.rows import ABSENT, Image, RowChanges, rows_of_group
+from binlog.rows.tables import RowTable
+from binlog.rows.values import ABSENT, Image, RowChanges, rows_of_group
 from binlog.scan import EventGroup
-from binlog.schema_words import CannotFollow
-from binlog.tables import TableDefinition, definition_from_create
+from binlog.schema.tables import TableDefinition, definition_from_create
+from binlog.schema.words import CannotFollow
 from repair.row_literals import CannotRender, condition
 from topology.quoting import quote_identifier
 

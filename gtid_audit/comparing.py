@@ -16,8 +16,8 @@ from pymysql import MySQLError
 from pymysql.cursors import DictCursor
 
 from binlog.adapters.compare_server import ServerCompared, ServerState
-from binlog.compare import Agreement, Comparison
-from binlog.reuse import Compared, compare_after_starts, compare_given
+from binlog.content.compare import Agreement, Comparison
+from binlog.content.reuse import Compared, compare_after_starts, compare_given
 from binlog.scan import EventGroup
 from gtid import GtidSet
 from gtid_audit import clock

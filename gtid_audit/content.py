@@ -1,7 +1,7 @@
 """Compares the content of transactions as an audit does: cheaply, and where it is needed.
 
 1. Reused numbers follow a lost tail, and a tail is lost when a server stops without warning. So the
-   first own transactions after a start decide (binlog/reuse.py); nothing else is read.
+   first own transactions after a start decide (binlog/content/reuse.py); nothing else is read.
 2. Whether it is done at all is decided in content_due.py: this file brings in the binlog reader.
 3. Servers are compared along the channels between them, in either direction. What was not read is
    UNKNOWN, with the reason.
@@ -14,8 +14,8 @@ from uuid import UUID
 
 from binlog.adapters.compare_server import ServerCompared, ServerState, Starts
 from binlog.adapters.stream_session import Connect
-from binlog.compare import Agreement, Comparison, Version
-from binlog.reuse import Compared, compare_after_starts
+from binlog.content.compare import Agreement, Comparison, Version
+from binlog.content.reuse import Compared, compare_after_starts
 from gtid import Gtid, GtidSet
 from gtid_audit.content_due import started_recently
 from gtid_audit.content_short import in_short

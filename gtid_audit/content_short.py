@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from binlog.compare import Version
+from binlog.content.compare import Version
 from binlog.errors import BinlogError
 from binlog.event_types import RowKind
-from binlog.rows import ABSENT, Image, RowChange, RowChanges, Value, rows_of_group
+from binlog.rows.values import ABSENT, Image, RowChange, RowChanges, Value, rows_of_group
 from binlog.scan import EventGroup
 from binlog.transactions import Statement, TableChange
 

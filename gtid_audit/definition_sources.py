@@ -16,15 +16,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from binlog.schema_history import Place, TableKey
-from binlog.tables import CannotFollow, TableDefinition, definition_from_create
+from binlog.schema.history import Place, TableKey
+from binlog.schema.tables import CannotFollow, TableDefinition, definition_from_create
 from gtid_audit.exits import UsageProblem
 from topology.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
-    from binlog.rows import DefinitionOf
+    from binlog.rows.values import DefinitionOf
 
 FILE_BYTES_MAX: Final = 64 * 1024**2
 

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binlog.errors import BinlogError
-from binlog.ledger import MICROSECONDS, FileLedger
-from binlog.ledger_sets import gtids_of
+from binlog.ledger.columns import MICROSECONDS, FileLedger
+from binlog.ledger.sets import gtids_of
 from gtid import GtidSet
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from binlog.errors import BinlogError
-from binlog.places import Absence, FilePlaces, Located, Place
+from binlog.locating.places import Absence, FilePlaces, Located, Place
 from gtid import GtidSet
 from gtid_audit.text import QUIET, VERDICT_STYLE, counted, line_of, rest_of, show
 from topology.findings import Verdict

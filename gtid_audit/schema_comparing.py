@@ -14,10 +14,10 @@ from binlog.adapters.schema_follow import server_events
 from binlog.adapters.stream import ServerLogs
 from binlog.errors import BinlogError
 from binlog.events import Event, GtidLog, TableMap
-from binlog.schema_check import misfit
-from binlog.schema_history import Entry, Place, TableKey, explain
-from binlog.schema_metadata import shown_columns
-from binlog.tables import TableDefinition
+from binlog.schema.check import misfit
+from binlog.schema.history import Entry, Place, TableKey, explain
+from binlog.schema.metadata import shown_columns
+from binlog.schema.tables import TableDefinition
 from gtid import GtidSet
 from gtid_audit.schema_servers import ServerTables
 from topology.findings import Verdict

@@ -22,10 +22,10 @@ from binlog.adapters.schema_follow import (
 )
 from binlog.adapters.schema_store import Followed, SchemaStore
 from binlog.events import Event, FormatDescription
-from binlog.schema_history import Entry, Place, Source, State, TableKey
-from binlog.schema_tracker import SchemaTracker, ServerFacts
-from binlog.schema_words import CannotFollow
-from binlog.tables import TableDefinition
+from binlog.schema.history import Entry, Place, Source, State, TableKey
+from binlog.schema.tables import TableDefinition
+from binlog.schema.tracker import SchemaTracker, ServerFacts
+from binlog.schema.words import CannotFollow
 from gtid_audit.schema_servers import ServerTables
 
 

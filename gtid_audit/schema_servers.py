@@ -10,10 +10,10 @@ from uuid import UUID
 
 from binlog.adapters.schema_follow import server_events
 from binlog.events import FormatDescription
-from binlog.schema_history import Place, TableKey
-from binlog.schema_tracker import ServerFacts
-from binlog.schema_types import Timestamps
-from binlog.tables import TableDefinition, definition_from_create
+from binlog.schema.column_types import Timestamps
+from binlog.schema.history import Place, TableKey
+from binlog.schema.tables import TableDefinition, definition_from_create
+from binlog.schema.tracker import ServerFacts
 from topology.quoting import quote_identifier
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from binlog.adapters.schema_store import SchemaStore
-from binlog.schema_documents import definition_document, entry_document
-from binlog.schema_history import Entry, TableKey, explain
-from binlog.tables import Column, Key, TableDefinition
+from binlog.schema.documents import definition_document, entry_document
+from binlog.schema.history import Entry, TableKey, explain
+from binlog.schema.tables import Column, Key, TableDefinition
 from gtid_audit.output import printable, write_line
 from gtid_audit.schema_comparing import Comparison, View, is_marked
 from gtid_audit.schema_following import Followers

@@ -12,12 +12,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from binlog.events import Event, Query, RowsQuery
-from binlog.row_images import BIT, ENUM, SET
-from binlog.row_json import JsonDiffs, json_text
-from binlog.row_tables import RowColumn, RowTable
-from binlog.rows import ABSENT, Image, RowChanges, Value
+from binlog.rows.images import BIT, ENUM, SET
+from binlog.rows.json_values import JsonDiffs, json_text
+from binlog.rows.tables import RowColumn, RowTable
+from binlog.rows.value_text import members_of, text_of, value_text
+from binlog.rows.values import ABSENT, Image, RowChanges, Value
 from binlog.scan import EventGroup
-from binlog.value_text import members_of, text_of, value_text
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

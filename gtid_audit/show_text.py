@@ -20,10 +20,10 @@ from rich.text import Text
 
 from binlog.event_types import RowKind
 from binlog.events import Event, Query, RowsQuery
-from binlog.row_tables import INTEGERS, Origin, RowTable
-from binlog.rows import ABSENT, Image, RowChange, RowChanges
+from binlog.rows.tables import INTEGERS, Origin, RowTable
+from binlog.rows.value_text import value_text
+from binlog.rows.values import ABSENT, Image, RowChange, RowChanges
 from binlog.scan import EventGroup
-from binlog.value_text import value_text
 from gtid_audit.output import printable
 from gtid_audit.show_json import label_of
 from gtid_audit.text import QUIET, console, counted, rest_of

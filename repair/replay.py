@@ -27,7 +27,7 @@ from binlog.events import (
     TransactionPayload,
     XaPrepare,
 )
-from binlog.rows import RowChanges
+from binlog.rows.values import RowChanges
 from binlog.scan import EventGroup
 from binlog.transactions import TransactionKind
 from gtid import Gtid

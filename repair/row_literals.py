@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from binlog.charsets import UTF8, decode_text, is_plain
-from binlog.row_images import GEOMETRY, SET, VECTOR
-from binlog.row_json import (
+from binlog.rows.charsets import UTF8, decode_text, is_plain
+from binlog.rows.images import GEOMETRY, SET, VECTOR
+from binlog.rows.json_values import (
     JsonDecimal,
     JsonDocument,
     JsonObject,
@@ -25,10 +25,10 @@ from binlog.row_json import (
     JsonValue,
     json_text,
 )
-from binlog.row_tables import INTEGERS, RowColumn
-from binlog.row_temporal import TemporalKind
-from binlog.rows import Value
-from binlog.schema_charsets import BINARY
+from binlog.rows.tables import INTEGERS, RowColumn
+from binlog.rows.temporal import TemporalKind
+from binlog.rows.values import Value
+from binlog.schema.charsets import BINARY
 from topology.quoting import quote_string
 
 # Opaque bytes in a JSON document keep their column's type; a literal can make only a VARCHAR's.

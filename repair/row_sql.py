@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from binlog.row_images import DATETIME2, ENUM, TIMESTAMP2
-from binlog.row_json import DiffKind, JsonDiff, JsonDiffs
-from binlog.row_tables import OLD_DATETIME, OLD_TIMESTAMP, Origin, RowTable
-from binlog.rows import ABSENT, Image, RowChange, Value
+from binlog.rows.images import DATETIME2, ENUM, TIMESTAMP2
+from binlog.rows.json_values import DiffKind, JsonDiff, JsonDiffs
+from binlog.rows.tables import OLD_DATETIME, OLD_TIMESTAMP, Origin, RowTable
+from binlog.rows.values import ABSENT, Image, RowChange, Value
 from repair.row_literals import CannotRender, condition, json_expression, literal
 from topology.quoting import quote_identifier, quote_string
 

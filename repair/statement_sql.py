@@ -18,7 +18,7 @@ from types import MappingProxyType
 from binlog.cursor import Cursor
 from binlog.event_types import EventType
 from binlog.events import Event, Opaque, Query
-from binlog.schema_charsets import BINARY, CHARSET_OF_COLLATION
+from binlog.schema.charsets import BINARY, CHARSET_OF_COLLATION
 from repair.row_literals import CannotRender
 from topology.quoting import quote_identifier, quote_string
 

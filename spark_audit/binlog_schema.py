@@ -1,4 +1,4 @@
-"""The columns of `mysql_binlog`: a ledger (binlog/ledger.py) as Spark can hold it.
+"""The columns of `mysql_binlog`: a ledger (binlog/ledger/columns.py) as Spark can hold it.
 
 1. Every row says where it was read (`path`), and every row but one of a damaged file is a
    transaction: that one has `error`, where reading stopped as `start`, and nothing else.
@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from binlog.errors import CorruptBinlog
-from binlog.ledger import DETAIL_FIELDS, DIGEST_FIELD, LEDGER_SCHEMA
+from binlog.ledger.columns import DETAIL_FIELDS, DIGEST_FIELD, LEDGER_SCHEMA
 from topology.adapters.columns import list_of
 
 PATH: Final = "path"

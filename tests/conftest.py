@@ -19,15 +19,10 @@ _SERVER_FIXTURES = frozenset(
 Found = TypeVar("Found")
 
 
-@pytest.hookimpl(tryfirst=True)  # before the plugin that deals tests out looks at their groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        names = set(getattr(item, "fixturenames", ()))
-        if _SERVER_FIXTURES & names:
+        if _SERVER_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.mysql)
-        # A file's tests share servers, and the Spark tests one session: neither is started twice.
-        group = "spark" if "spark" in names else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
 
 
 def _or_skip(provider: Callable[[], Found]) -> Found:

@@ -2,7 +2,7 @@
 
 1. Ledgers are joined on the GTID, as columns. Where both have the moment of the first commit and
    the moments differ, or a digest says that contents may differ, the two versions are read and
-   compared one by one (binlog/compare.py); the rest is the same.
+   compared one by one (binlog/content/compare.py); the rest is the same.
 2. Files have digests of all their transactions. A live server's ledger has none: there, where
    commit times agree they are believed, and where there are none (before 8.0.1) every transaction
    is read and compared.
@@ -24,9 +24,9 @@ from binlog.adapters.compare_files import FilesCompared
 from binlog.adapters.compare_server import ServerCompared
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import AllBut
+from binlog.content.reuse import Compared, Search, Unread
 from binlog.errors import BinlogError
-from binlog.ledger_sets import gtids_of
-from binlog.reuse import Compared, Search, Unread
+from binlog.ledger.sets import gtids_of
 from gtid import GtidSet, Tsid
 
 Side: TypeAlias = "ServerCompared | FilesCompared"

@@ -1,4 +1,4 @@
-"""Log files as they are compared with another server's: see `binlog.reuse.ComparedLogs`.
+"""Log files as they are compared with another server's: see `binlog.content.reuse.ComparedLogs`.
 
 1. Files do not say which server's they are; but what a server commits itself carries the server_id
    of the file's own format description, and what it received that of its origin.
@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.files import CHUNK_BYTES, read_events, read_file_head
 from binlog.adapters.ledger_files import ledger_of_file
-from binlog.compare import Version
+from binlog.content.compare import Version
+from binlog.content.reuse import Start, Unread, first_of_each
 from binlog.errors import BinlogMisuse, TruncatedBinlog
 from binlog.events import Event
-from binlog.index import search_heads
-from binlog.ledger_sets import gtids_of, rows_in
-from binlog.reuse import Start, Unread, first_of_each
+from binlog.ledger.sets import gtids_of, rows_in
+from binlog.locating.index import search_heads
 from binlog.scan import BYTES_MAX, EventGroup, LogHead, group_events, scan_events
 from gtid import Gtid, GtidSet
 

@@ -1,4 +1,4 @@
-"""A live server's logs as they are compared with another's: see `binlog.reuse.ComparedLogs`.
+"""A live server's logs as another's are compared with them: `binlog.content.reuse.ComparedLogs`.
 
 1. The server is asked for just the transactions that are compared, by their GTIDs; of its files
    only heads are read, and to find the latest start only some of them (halving by time).
@@ -20,11 +20,11 @@ from uuid import UUID
 from binlog.adapters.stream import FromPlace, ServerLogs
 from binlog.adapters.stream_packets import dump_events
 from binlog.adapters.stream_session import Bounds, Connect
-from binlog.compare import Version
+from binlog.content.compare import Version
+from binlog.content.reuse import Start, Unread, first_of_each
 from binlog.decode import FIRST_POSITION
 from binlog.errors import CorruptBinlog
 from binlog.events import FormatDescription, PreviousGtids
-from binlog.reuse import Start, Unread, first_of_each
 from binlog.scan import EventGroup
 from gtid import Gtid, GtidSet
 

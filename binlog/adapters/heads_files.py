@@ -22,9 +22,9 @@ from binlog.errors import BinlogError, UnreadableBinlog
 from binlog.event_types import EventType
 from binlog.events import PreviousGtids
 from binlog.header import HEADER_BYTES, parse_header
-from binlog.index import Span, search_heads
-from binlog.ledger_sets import gtids_of, rows_in
-from binlog.places import PLACES_MAX, Absence, FilePlaces, Located, Place, absences
+from binlog.ledger.sets import gtids_of, rows_in
+from binlog.locating.index import Span, search_heads
+from binlog.locating.places import PLACES_MAX, Absence, FilePlaces, Located, Place, absences
 from gtid import Gtid, GtidSet, Tsid
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from pymysql.cursors import Cursor
 
 from binlog.adapters.stream import Connect, ServerLogs
 from binlog.errors import BinlogError, DumpBroken, StatementRefused
-from binlog.index import Search, Span, search_heads
-from binlog.places import PLACES_MAX, Absence, FilePlaces, Located, Place, absences
+from binlog.locating.index import Search, Span, search_heads
+from binlog.locating.places import PLACES_MAX, Absence, FilePlaces, Located, Place, absences
 from binlog.transactions import Transaction
 from gtid import GtidSet
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from binlog.adapters.compression import find_decompressor, find_peek
 from binlog.adapters.files import read_events
 from binlog.errors import BinlogError
-from binlog.ledger import FileLedger, with_details
-from binlog.ledger_window import Fetch, ledger_of_window
+from binlog.ledger.columns import FileLedger, with_details
+from binlog.ledger.window import Fetch, ledger_of_window
 from binlog.scan import read_head
 from binlog.transactions import Transaction, TransactionFolder
 

@@ -1,7 +1,7 @@
 """Reads single values of row images, by mysql-replication's decoders where they are right.
 
 1. The one place that imports `pymysqlreplication`. Its events, streams and GTID classes are never
-   used: a value's bytes are cut out by `binlog.rows`, and its decoder is given these alone.
+   used: a value's bytes are cut out by `binlog.rows.values`, and its decoder is given these alone.
 2. Which types it reads is the table `_THEIRS`; each was held against SELECT on 5.6.24 and 9.7.4,
    with the least and greatest values. All others are read by `_OURS`, and the reason is beside it.
 3. Its decoder is one method of an event that reads from a packet, so there is an event without a
@@ -25,7 +25,7 @@ from pymysqlreplication.row_event import RowsEvent  # type: ignore[import-untype
 from pymysqlreplication.table import Table  # type: ignore[import-untyped]
 
 from binlog.cursor import Cursor, MalformedBody
-from binlog.row_images import (
+from binlog.rows.images import (
     BIT,
     BLOB,
     DOUBLE,
@@ -41,11 +41,11 @@ from binlog.row_images import (
     VECTOR,
     char_length,
 )
-from binlog.row_json import read_diffs, read_json
-from binlog.row_tables import INT24, LONG, LONGLONG, SHORT, TINY, RowColumn
-from binlog.row_temporal import READERS as TEMPORAL_READERS
-from binlog.rows import Value
-from binlog.schema_charsets import BINARY
+from binlog.rows.json_values import read_diffs, read_json
+from binlog.rows.tables import INT24, LONG, LONGLONG, SHORT, TINY, RowColumn
+from binlog.rows.temporal import READERS as TEMPORAL_READERS
+from binlog.rows.values import Value
+from binlog.schema.charsets import BINARY
 
 _FIELD_TYPES: Mapping[int, int] = MappingProxyType(
     {

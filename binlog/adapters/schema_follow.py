@@ -37,8 +37,8 @@ from binlog.events import (
     Xid,
 )
 from binlog.scan import scan_events
-from binlog.schema_history import Entry, Place
-from binlog.schema_tracker import SchemaTracker
+from binlog.schema.history import Entry, Place
+from binlog.schema.tracker import SchemaTracker
 
 # Entries kept in one transaction of the store. A killed follower makes these anew.
 ENTRIES_PER_SAVE = 100

@@ -5,7 +5,7 @@
 2. Who writes holds the writer's lock, a file beside the store. It ends with its process, however
    that ends. A follower holds it as long as it reads: nobody changes definitions under it.
 3. What `update` and `delete` replace is kept as a backup first, in the same transaction.
-4. Paths, SQL and nothing else: what an entry means is binlog/schema_history.py's business.
+4. Paths, SQL and nothing else: what an entry means is binlog/schema/history.py's business.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Self
 from uuid import UUID
 
 from binlog.errors import BinlogError
-from binlog.schema_documents import as_text, entry_document, entry_of_document
-from binlog.schema_history import (
+from binlog.schema.documents import as_text, entry_document, entry_of_document
+from binlog.schema.history import (
     Catalogue,
     Database,
     Entry,
@@ -33,7 +33,7 @@ from binlog.schema_history import (
     definition_at,
     entry_at,
 )
-from binlog.tables import TableDefinition
+from binlog.schema.tables import TableDefinition
 
 _VERSION = 1
 _BUSY_SECONDS_MAX = 10.0

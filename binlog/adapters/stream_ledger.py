@@ -33,9 +33,9 @@ from binlog.adapters.stream_session import (
 from binlog.adapters.stream_windows import Pause, Windows
 from binlog.decode import FIRST_POSITION, Decompress
 from binlog.errors import BinlogError, BinlogMisuse
-from binlog.ledger_payloads import Peek
-from binlog.ledger_sets import gtids_of, rows_in
-from binlog.ledger_window import ledger_of_window
+from binlog.ledger.payloads import Peek
+from binlog.ledger.sets import gtids_of, rows_in
+from binlog.ledger.window import ledger_of_window
 from gtid import GtidSet
 
 TRANSACTION_BYTES_MAX: Final = 1 << 30
@@ -73,7 +73,7 @@ def ledger_of_server(
     transaction_bytes_max: int = TRANSACTION_BYTES_MAX,
     reconnects_max: int = RECONNECTS_MAX,
 ) -> Iterator[LedgerBatch]:
-    """Give the transactions of a live server as rows (`binlog.ledger.LEDGER_SCHEMA`).
+    """Give the transactions of a live server as rows (`binlog.ledger.columns.LEDGER_SCHEMA`).
 
     Args:
         connect: a way to the server; see stream_session for the privilege its account needs.
@@ -84,7 +84,7 @@ def ledger_of_server(
             after they came.
         stopped: asked at least five times a second; True ends the answer.
         verify: compare every checksum.
-        digests: add each transaction's digest (`binlog.ledger.DIGEST_FIELD`).
+        digests: add each transaction's digest (`binlog.ledger.columns.DIGEST_FIELD`).
         transaction_bytes_max: bound of one transaction, and so of memory.
         reconnects_max: how often in a row a cut connection is made again without any new row.
 

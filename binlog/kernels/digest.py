@@ -1,8 +1,8 @@
-"""The digest of many transactions at once: what binlog/digest.py defines, compiled.
+"""The digest of many transactions at once: what binlog/content/digest.py defines, compiled.
 
 1. A transaction is bytes from its first event to the end of its last, of a file or of what a
    payload held; the answer is its digest, or the wish that somebody else look: PAYLOAD (it is
-   compressed), ASK (something rare, or something wrong, for which binlog/digest.py has the words).
+   compressed), ASK (something rare, or wrong, for which binlog/content/digest.py has the words).
 2. Nothing is read but events that lie within the range, and within an event nothing beyond its end:
    every length is compared with what is left before it is used.
 3. A table's columns stand in a pool; when it, or the list of tables, is full, the answer is ASK.
@@ -25,8 +25,8 @@ TABLES_MAX: Final = 64
 COLUMNS_MAX: Final = 16_384
 
 _HEADER: Final = 19
-# As in binlog/digest.py; a test holds them together. (What is imported from there would be compiled
-# in, and stay when it changes.)
+# As in binlog/content/digest.py; a test holds them together. (What is imported from there would be
+# compiled in, and stay when it changes.)
 _STATEMENT, _CONTEXT, _ROWS = np.uint64(1), 2, np.uint64(16)
 _NOTHING: Final = np.uint64((1 << 64) - 1)
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
@@ -373,7 +373,7 @@ def _behind_image(at: int, stop: int, bitmap: int, columns: Numbers, first: int,
 def _length_of(kind: int, meta: int) -> int:
     """Return the bytes of a value; negative, those of the length that stands before it.
 
-    The rules are those of binlog/row_images.py.
+    The rules are those of binlog/rows/images.py.
     """
     rule, high, low = _LENGTHS[kind], meta >> 8, meta & 0xFF
     if rule == _SIZED:

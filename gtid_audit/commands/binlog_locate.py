@@ -18,7 +18,7 @@ from gtid_audit.operands import read_operands
 from gtid_audit.output import progress, write_json
 
 if TYPE_CHECKING:
-    from binlog.places import Located
+    from binlog.locating.places import Located
 
 Wanted = Annotated[str, typer.Argument(metavar="SET", help="Text, @file, or - for standard input.")]
 Sources = Annotated[

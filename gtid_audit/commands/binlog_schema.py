@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from binlog.adapters.schema_store import SchemaStore
-    from binlog.schema_history import Entry, Place, TableKey
+    from binlog.schema.history import Entry, Place, TableKey
     from gtid_audit.schema_servers import ServerTables
 
 Store = Annotated[
@@ -115,7 +115,7 @@ def list_(
     """Show the tables that are tracked, or the definitions of some."""
 
     def work() -> int:
-        from binlog.schema_history import State
+        from binlog.schema.history import State
         from gtid_audit import schema_operands, schema_text
 
         with _opened(store) as opened:
@@ -297,7 +297,7 @@ _UNKNOWN = 3
 def _run(work: "Callable[[], int]") -> int:
     """Do it; a store that is in use, or lacks what was asked for, is wrong usage."""
     from binlog.adapters.schema_store import StoreProblem
-    from binlog.schema_words import CannotFollow
+    from binlog.schema.words import CannotFollow
 
     try:
         return said_if_unread(_raising(work, StoreProblem, CannotFollow))
@@ -362,8 +362,8 @@ def _by_hand(
 ) -> "Entry":
     from dataclasses import replace
 
-    from binlog.schema_history import Entry, Source, State
-    from binlog.tables import definition_from_create
+    from binlog.schema.history import Entry, Source, State
+    from binlog.schema.tables import definition_from_create
     from gtid_audit.schema_operands import text_of
 
     if live is not None:

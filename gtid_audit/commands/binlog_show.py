@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
     from binlog.scan import EventGroup
-    from binlog.tables import TableDefinition
+    from binlog.schema.tables import TableDefinition
     from gtid_audit.definition_sources import GivenDefinitions, TrackedAt
     from repair.replay import Replayed
 
@@ -79,7 +79,7 @@ class _Run:
     def contents(self) -> Iterator[tuple[EventGroup, Iterator[Any]]]:
         """Give each transaction with its rows decoded as they are asked for."""
         from binlog.adapters.row_decoder import RowDecoder
-        from binlog.rows import rows_of_group
+        from binlog.rows.values import rows_of_group
 
         read = RowDecoder()
         for group in self.groups:

@@ -23,9 +23,9 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from binlog.adapters.stream import Only, ServerLogs
 from binlog.adapters.stream_ledger import ledger_of_server
-from binlog.digest import digest_of
-from binlog.ledger import DIGEST_FIELD, rows_of_transactions
-from binlog.ledger_sets import gtids_of
+from binlog.content.digest import digest_of
+from binlog.ledger.columns import DIGEST_FIELD, rows_of_transactions
+from binlog.ledger.sets import gtids_of
 from binlog.scan import EventGroup
 from gtid import GtidSet
 from spark_audit.adapters.binlog_options import BinlogOptions

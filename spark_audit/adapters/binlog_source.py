@@ -47,7 +47,7 @@ from spark_audit.binlog_sought import Sought, sought_by
 from topology.adapters.inventory.problem import InventoryProblem
 
 if TYPE_CHECKING:
-    from binlog.ledger import FileLedger
+    from binlog.ledger.columns import FileLedger
 
 NAME: Final = "mysql_binlog"
 

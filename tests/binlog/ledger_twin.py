@@ -7,7 +7,7 @@ from pathlib import Path
 from binlog.adapters.compression import find_decompressor
 from binlog.decode import NEED_MORE_DATA, EventDecoder
 from binlog.errors import BinlogError
-from binlog.ledger import FileLedger, rows_of_transactions
+from binlog.ledger.columns import FileLedger, rows_of_transactions
 from binlog.scan import read_head
 from binlog.transactions import Transaction, TransactionFolder
 

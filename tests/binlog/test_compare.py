@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from binlog.adapters.memory import MemoryLogs
-from binlog.compare import Agreement, Comparison, Version, compare_versions
+from binlog.content.compare import Agreement, Comparison, Version, compare_versions
 from binlog.errors import BinlogMisuse
 from binlog.event_types import EventType
 from gtid import Gtid, GtidSet, Tsid

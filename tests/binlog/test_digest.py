@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binlog.digest import Content, content_of, digest_of
-from binlog.digest_rows import digests_of
+from binlog.content.digest import Content, content_of, digest_of
 from binlog.errors import BinlogError
 from binlog.event_types import EventType
 from binlog.events import FormatDescription
+from binlog.ledger.digests import digests_of
 from tests.binlog.builders import (
     Log,
     decode,

@@ -24,8 +24,8 @@ from binlog.errors import (
     UnsupportedBinlog,
 )
 from binlog.event_types import EventType
-from binlog.index import Span
-from binlog.places import Absence, Located
+from binlog.locating.index import Span
+from binlog.locating.places import Absence, Located
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server

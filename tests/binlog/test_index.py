@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binlog.index import Search, Span, search_heads
+from binlog.locating.index import Search, Span, search_heads
 from gtid import GtidSet
 
 U = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"

@@ -14,11 +14,11 @@ import pytest
 from benchmarks.generate.binlogs import Shape, check, write_binlog
 from binlog.adapters.files import read_events
 from binlog.adapters.ledger_files import ledger_of_file
-from binlog.digest import digest_of
+from binlog.content.digest import digest_of
 from binlog.errors import CorruptBinlog
 from binlog.event_types import EventType
-from binlog.ledger import FileLedger
-from binlog.ledger_window import _Window, ledger_of_window
+from binlog.ledger.columns import FileLedger
+from binlog.ledger.window import _Window, ledger_of_window
 from compose.native.installation import Clients
 from compose.native.shapes import Pair
 from tests.binlog.builders import Log, event, gtid_body, query_body, table_map_body

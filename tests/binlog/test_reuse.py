@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from binlog import reuse
 from binlog.adapters.memory import MemoryLogs
-from binlog.compare import Version
-from binlog.errors import BinlogError, DumpRefused
-from binlog.reuse import (
+from binlog.content import reuse
+from binlog.content.compare import Version
+from binlog.content.reuse import (
     FIRST_COMPARED,
     INTERVALS_MAX,
     Start,
@@ -18,6 +17,7 @@ from binlog.reuse import (
     compare_given,
     first_of_each,
 )
+from binlog.errors import BinlogError, DumpRefused
 from binlog.scan import EventGroup
 from gtid import Gtid, GtidSet, Tsid
 from tests.binlog.builders import UUID_A, Log

@@ -7,7 +7,7 @@ import pytest
 from binlog.cursor import Cursor, MalformedBody
 from binlog.event_types import RowKind
 from binlog.events import Rows, TableMap
-from binlog.row_images import count_rows, read_column_metadata
+from binlog.rows.images import count_rows, read_column_metadata
 
 # Type, metadata as a TABLE_MAP holds it, one value. From calc_field_size, binary_log_funcs.cpp.
 VALUES = {

@@ -12,10 +12,10 @@ from binlog.errors import CorruptBinlog
 from binlog.event_types import EventType, RowKind
 from binlog.events import Event, Rows, TableMap
 from binlog.header import EventHeader
-from binlog.row_images import BIT, JSON, NEWDECIMAL
-from binlog.row_json import DEPTH_MAX, read_diffs, read_json
-from binlog.row_tables import RowColumn, describe_table
-from binlog.rows import RowChanges, read_rows
+from binlog.rows.images import BIT, JSON, NEWDECIMAL
+from binlog.rows.json_values import DEPTH_MAX, read_diffs, read_json
+from binlog.rows.tables import RowColumn, describe_table
+from binlog.rows.values import RowChanges, read_rows
 
 TYPES = bytes((3, 15, NEWDECIMAL, BIT, 17, 18, 19, 10, 13, 252, JSON, 4, 5, 254, 9, 242, 255))
 METADATA = (0, 300, 65 << 8 | 30, 8 << 8, 6, 6, 6, 0, 0, 2, 4, 4, 8, 254 << 8 | 20, 0, 4, 4)

@@ -14,11 +14,11 @@ import pytest
 from binlog.adapters.files import FileLogs
 from binlog.adapters.row_decoder import RowDecoder
 from binlog.events import TableMap
-from binlog.row_json import JsonDocument, json_text
-from binlog.row_tables import Origin, RowTable
-from binlog.rows import Image, RowChanges, Value, rows_of_group
+from binlog.rows.json_values import JsonDocument, json_text
+from binlog.rows.tables import Origin, RowTable
+from binlog.rows.values import Image, RowChanges, Value, rows_of_group
 from binlog.scan import EventGroup
-from binlog.tables import TableDefinition, definition_from_create
+from binlog.schema.tables import TableDefinition, definition_from_create
 from compose.native.server import Server
 from gtid import GtidSet
 from tests.binlog.row_values import KINDS_56, KINDS_97, Kind, Oracle

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binlog.adapters.row_decoder import RowDecoder
-from binlog.number_text import double_text, single_text
-from binlog.row_images import BIT, ENUM, FLOAT, JSON, SET, STRING, VARCHAR, VECTOR
-from binlog.row_json import (
+from binlog.rows.images import BIT, ENUM, FLOAT, JSON, SET, STRING, VARCHAR, VECTOR
+from binlog.rows.json_values import (
     DiffKind,
     JsonDiff,
     JsonDiffs,
@@ -21,9 +20,10 @@ from binlog.row_json import (
     JsonOpaque,
     JsonUnsigned,
 )
-from binlog.row_tables import LONGLONG, TINY, RowColumn
-from binlog.rows import ABSENT, Value
-from binlog.value_text import value_text
+from binlog.rows.number_text import double_text, single_text
+from binlog.rows.tables import LONGLONG, TINY, RowColumn
+from binlog.rows.value_text import value_text
+from binlog.rows.values import ABSENT, Value
 
 COLUMN = RowColumn(VARCHAR, 10)
 CASES: tuple[tuple[RowColumn, Value, str], ...] = (

@@ -18,11 +18,11 @@ import pytest
 from binlog.adapters.schema_follow import Follower, file_events, starting_place
 from binlog.adapters.schema_store import Followed, SchemaStore
 from binlog.events import Event, FormatDescription, TableMap
-from binlog.schema_check import misfit
-from binlog.schema_history import Catalogue, Entry, Place, Source, State, TableKey
-from binlog.schema_tracker import SchemaTracker, ServerFacts
-from binlog.schema_types import Timestamps
-from binlog.tables import TableDefinition, definition_from_create
+from binlog.schema.check import misfit
+from binlog.schema.column_types import Timestamps
+from binlog.schema.history import Catalogue, Entry, Place, Source, State, TableKey
+from binlog.schema.tables import TableDefinition, definition_from_create
+from binlog.schema.tracker import SchemaTracker, ServerFacts
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server

@@ -10,11 +10,11 @@ import pytest
 
 from binlog.adapters.schema_follow import file_events
 from binlog.events import Event, TableMap
-from binlog.schema_check import misfit
-from binlog.schema_history import Place, Source, State, TableKey
-from binlog.schema_metadata import definition_from_table_map, shown_columns
-from binlog.schema_tracker import SchemaTracker, ServerFacts
-from binlog.tables import CannotFollow, TableDefinition, definition_from_create
+from binlog.schema.check import misfit
+from binlog.schema.history import Place, Source, State, TableKey
+from binlog.schema.metadata import definition_from_table_map, shown_columns
+from binlog.schema.tables import CannotFollow, TableDefinition, definition_from_create
+from binlog.schema.tracker import SchemaTracker, ServerFacts
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server

@@ -8,7 +8,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from binlog.schema_changes import (
+from binlog.schema.changes import (
     AddColumn,
     AlterTable,
     ChangeColumn,
@@ -16,8 +16,8 @@ from binlog.schema_changes import (
     DropColumn,
     DropTables,
 )
-from binlog.schema_grammar import read_statement
-from binlog.tables import CannotFollow
+from binlog.schema.grammar import read_statement
+from binlog.schema.tables import CannotFollow
 from tests.binlog.schema_material import STATEMENTS
 
 

@@ -20,7 +20,7 @@ from binlog.adapters.schema_store import (
     StoreInUse,
     StoreProblem,
 )
-from binlog.schema_history import (
+from binlog.schema.history import (
     Catalogue,
     Database,
     Entry,
@@ -30,7 +30,7 @@ from binlog.schema_history import (
     TableKey,
     TemporaryTable,
 )
-from binlog.tables import Column, TableDefinition
+from binlog.schema.tables import Column, TableDefinition
 
 A, B = (UUID(letter * 8 + "-0000-0000-0000-000000000000") for letter in "ab")
 KEY = TableKey("d", "t")

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from binlog.event_types import EventType
 from binlog.events import Event
 from binlog.scan import scan_events
-from binlog.schema_apply import altered
-from binlog.schema_changes import AlterTable, NoChange
-from binlog.schema_documents import definition_document, definition_of_document
-from binlog.schema_grammar import named_tables, read_statement
-from binlog.schema_history import Entry, Place, Source, State, TableKey, definition_at, entry_at
-from binlog.schema_tracker import NEVER_SEEN, SchemaTracker, ServerFacts
-from binlog.schema_types import Timestamps
-from binlog.tables import CannotFollow, TableDefinition, definition_from_create
+from binlog.schema.apply import altered
+from binlog.schema.changes import AlterTable, NoChange
+from binlog.schema.column_types import Timestamps
+from binlog.schema.documents import definition_document, definition_of_document
+from binlog.schema.grammar import named_tables, read_statement
+from binlog.schema.history import Entry, Place, Source, State, TableKey, definition_at, entry_at
+from binlog.schema.tables import CannotFollow, TableDefinition, definition_from_create
+from binlog.schema.tracker import NEVER_SEEN, SchemaTracker, ServerFacts
 from tests.binlog.builders import Log, table_map_body
 
 T = TableKey("d", "t")

@@ -23,8 +23,8 @@ from binlog.adapters.stream_session import (
 )
 from binlog.adapters.stream_windows import Windows
 from binlog.errors import BinlogMisuse, CorruptBinlog, DumpRefused, LimitExceeded
-from binlog.ledger import LEDGER_SCHEMA, rows_of_transactions
-from binlog.ledger_sets import gtids_of
+from binlog.ledger.columns import LEDGER_SCHEMA, rows_of_transactions
+from binlog.ledger.sets import gtids_of
 from gtid import GtidSet
 from tests.binlog.builders import Log
 from tests.binlog.dumps import Connection, Dribble, answer, rotate_to

@@ -7,13 +7,12 @@ from typing import Any
 import pymysql
 import pytest
 
-from binlog.schema_apply import definition_of
-from binlog.schema_changes import CreateTable
-from binlog.schema_charsets import CHARACTER_BYTES_MAX, CHARSET_OF_COLLATION, charset_name
-from binlog.schema_grammar import read_statement
-from binlog.schema_types import Timestamps
-from binlog.schema_words import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
-from binlog.tables import (
+from binlog.schema.apply import definition_of
+from binlog.schema.changes import CreateTable
+from binlog.schema.charsets import CHARACTER_BYTES_MAX, CHARSET_OF_COLLATION, charset_name
+from binlog.schema.column_types import Timestamps
+from binlog.schema.grammar import read_statement
+from binlog.schema.tables import (
     CannotFollow,
     Column,
     Generated,
@@ -22,6 +21,7 @@ from binlog.tables import (
     TableDefinition,
     definition_from_create,
 )
+from binlog.schema.words import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 from compose.native.server import Server
 
 SYNTAX_ERROR = 1064

@@ -21,7 +21,7 @@ from binlog.adapters.ledger_files import ledger_of_file
 from binlog.adapters.stream_ledger import LedgerBatch
 from binlog.errors import DumpBroken
 from binlog.event_types import EventType
-from binlog.ledger import DETAIL_FIELDS, LEDGER_SCHEMA, FileLedger, ledger_schema
+from binlog.ledger.columns import DETAIL_FIELDS, LEDGER_SCHEMA, FileLedger, ledger_schema
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server

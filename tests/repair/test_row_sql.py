@@ -6,17 +6,17 @@ from decimal import Decimal
 
 import pytest
 
-from binlog.row_images import BIT, ENUM, FLOAT, GEOMETRY, JSON, SET, STRING, VARCHAR
-from binlog.row_json import (
+from binlog.rows.images import BIT, ENUM, FLOAT, GEOMETRY, JSON, SET, STRING, VARCHAR
+from binlog.rows.json_values import (
     JsonDecimal,
     JsonDocument,
     JsonObject,
     JsonTemporal,
     JsonUnsigned,
 )
-from binlog.row_tables import LONG, Origin, RowColumn, RowTable
-from binlog.row_temporal import TemporalKind
-from binlog.rows import ABSENT, RowChange, Value
+from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
+from binlog.rows.temporal import TemporalKind
+from binlog.rows.values import ABSENT, RowChange, Value
 from repair.row_literals import CannotRender, condition, literal
 from repair.row_sql import redo_row, undo_row
 

@@ -29,7 +29,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from binlog.errors import CorruptBinlog
-from binlog.ledger import ledger_schema
+from binlog.ledger.columns import ledger_schema
 from gtid import GtidSet, Tsid
 from spark_audit.binlog_conditions import is_exact, mask_of
 from spark_audit.binlog_schema import (

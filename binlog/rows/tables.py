@@ -12,16 +12,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from binlog.charsets import decode_text
 from binlog.events import TableMap
-from binlog.row_images import (
+from binlog.rows.charsets import decode_text
+from binlog.rows.images import (
     DOUBLE,
     FLOAT,
     NEWDECIMAL,
     VECTOR,
 )
-from binlog.schema_charsets import BINARY, CHARSET_OF_COLLATION
-from binlog.schema_check import misfit
+from binlog.schema.charsets import BINARY, CHARSET_OF_COLLATION
+from binlog.schema.check import misfit
+from binlog.schema.tables import Column, TableDefinition
 from binlog.table_metadata import (
     CHARACTER_TYPES,
     ColumnMetadata,
@@ -29,7 +30,6 @@ from binlog.table_metadata import (
     read_table_metadata,
     real_types,
 )
-from binlog.tables import Column, TableDefinition
 
 # enum_field_types, include/field_types.h; the others are in row_images.
 TINY, SHORT, LONG, LONGLONG, INT24 = 1, 2, 3, 8, 9

@@ -7,7 +7,7 @@ never heard of. Partitions are passed over whole: no column depends on them.
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from binlog.schema_changes import (
+from binlog.schema.changes import (
     Action,
     AddColumn,
     AddForeignKey,
@@ -26,9 +26,9 @@ from binlog.schema_changes import (
     SetCharset,
     SetVisibility,
 )
-from binlog.schema_clauses import KEYS, PRIMARY, TABLE_OPTIONS, Clauses, Element
-from binlog.schema_columns import read_charset, read_collation
-from binlog.schema_words import Kind
+from binlog.schema.clauses import KEYS, PRIMARY, TABLE_OPTIONS, Clauses, Element
+from binlog.schema.columns import read_charset, read_collation
+from binlog.schema.words import Kind
 
 # ALTER TABLE t <one of these> … PARTITION; they stand alone and end the statement.
 _PARTITION_COMMANDS = (

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from binlog.compare import (
+from binlog.content.compare import (
     Agreement,
     Comparison,
     Version,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from binlog.schema_changes import TableName
-from binlog.schema_words import CannotFollow, Kind, Word
+from binlog.schema.changes import TableName
+from binlog.schema.words import CannotFollow, Kind, Word
 
 T = TypeVar("T")
 

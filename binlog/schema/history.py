@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from binlog.errors import BinlogMisuse
-from binlog.schema_words import CannotFollow
-from binlog.tables import TableDefinition
+from binlog.schema.tables import TableDefinition
+from binlog.schema.words import CannotFollow
 
 # Text kept of the statement that made an entry.
 STATEMENT_SHOWN_MAX = 500

@@ -12,7 +12,7 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
-from binlog.schema_words import ANSI_QUOTES, CannotFollow
+from binlog.schema.words import ANSI_QUOTES, CannotFollow
 
 __all__ = [
     "CannotFollow",
@@ -132,9 +132,9 @@ def definition_from_create(sql: str, *, schema: str, sql_mode: int = 0) -> Table
     `sql_mode` is that of the session that asked, if it holds ANSI_QUOTES. Backslashes are escaped
     whatever the mode (append_unescaped, sql/sql_show.cc). Raises CannotFollow, for a view too.
     """
-    from binlog.schema_apply import definition_of
-    from binlog.schema_changes import CreateTable
-    from binlog.schema_grammar import read_statement
+    from binlog.schema.apply import definition_of
+    from binlog.schema.changes import CreateTable
+    from binlog.schema.grammar import read_statement
 
     change = read_statement(sql, sql_mode=sql_mode & ANSI_QUOTES)
     if not isinstance(change, CreateTable):

@@ -7,9 +7,9 @@ character set of columns to come. Such a definition is not complete, and says so
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from binlog.charsets import decode_text
 from binlog.events import TableMap
-from binlog.row_images import (
+from binlog.rows.charsets import decode_text
+from binlog.rows.images import (
     BIT,
     BLOB,
     DATETIME2,
@@ -27,10 +27,10 @@ from binlog.row_images import (
     VARCHAR,
     VECTOR,
 )
-from binlog.schema_charsets import BINARY, CHARACTER_BYTES_MAX, CHARSET_OF_COLLATION
-from binlog.schema_words import CannotFollow
+from binlog.schema.charsets import BINARY, CHARACTER_BYTES_MAX, CHARSET_OF_COLLATION
+from binlog.schema.tables import Column, TableDefinition
+from binlog.schema.words import CannotFollow
 from binlog.table_metadata import ColumnMetadata, read_table_metadata, real_type
-from binlog.tables import Column, TableDefinition
 
 # enum_field_types, include/field_types.h.
 _INTEGERS = {1: "tinyint", 2: "smallint", 3: "int", 8: "bigint", 9: "mediumint"}

@@ -13,7 +13,7 @@ The digest is the same for the same transaction in the binary logs of its source
    replica that finds rows of a table without a key by a hash of them changes them in the order of
    its own table (Rows_log_event::do_hash_scan_and_update, sql/log_event.cc).
 4. Two digests that differ are a question, not yet an answer: the two servers may have logged the
-   same work in different forms. binlog/compare.py looks closer.
+   same work in different forms. binlog/content/compare.py looks closer.
 5. Plain Python; kernels/digest.py is its compiled twin, and tests hold the two together.
 """
 
@@ -34,7 +34,7 @@ from binlog.events import (
     TransactionPayload,
 )
 from binlog.header import FLAG_IGNORABLE
-from binlog.row_images import row_spans
+from binlog.rows.images import row_spans
 from gtid.hashing import SEED, add, finish, mix, mix_bytes
 
 # Parts of one transaction kept for a closer look; the digest covers all of them.

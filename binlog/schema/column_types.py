@@ -9,10 +9,10 @@ from dataclasses import replace
 from enum import Enum
 from types import MappingProxyType
 
-from binlog.schema_changes import ColumnSpec, TypeSpec
-from binlog.schema_charsets import BINARY, CHARACTER_BYTES_MAX
-from binlog.schema_words import CannotFollow
-from binlog.tables import Column
+from binlog.schema.changes import ColumnSpec, TypeSpec
+from binlog.schema.charsets import BINARY, CHARACTER_BYTES_MAX
+from binlog.schema.tables import Column
+from binlog.schema.words import CannotFollow
 
 
 class Timestamps(Enum):

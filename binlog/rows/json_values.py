@@ -21,8 +21,8 @@ from enum import Enum
 from typing import TypeAlias
 
 from binlog.cursor import Cursor
-from binlog.number_text import double_text
-from binlog.row_temporal import TemporalKind, packed_text
+from binlog.rows.number_text import double_text
+from binlog.rows.temporal import TemporalKind, packed_text
 
 DEPTH_MAX = 100
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from binlog.events import TableMap
-from binlog.row_images import (
+from binlog.rows.images import (
     BIT,
     BLOB,
     DATETIME2,
@@ -27,9 +27,9 @@ from binlog.row_images import (
     VARCHAR,
     VECTOR,
 )
-from binlog.schema_charsets import CHARACTER_BYTES_MAX
+from binlog.schema.charsets import CHARACTER_BYTES_MAX
+from binlog.schema.tables import Column, TableDefinition
 from binlog.table_metadata import read_table_metadata, real_type
-from binlog.tables import Column, TableDefinition
 
 _INTEGER_TYPES = {"tinyint": 1, "smallint": 2, "int": 3, "bigint": 8, "mediumint": 9}
 _OLD_TEMPORAL = {7: TIMESTAMP2, 11: TIME2, 12: DATETIME2}

@@ -8,7 +8,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from binlog.schema_changes import (
+from binlog.schema.changes import (
     Action,
     AddColumn,
     AddForeignKey,
@@ -28,10 +28,10 @@ from binlog.schema_changes import (
     SetCharset,
     SetVisibility,
 )
-from binlog.schema_charsets import BINARY
-from binlog.schema_types import Timestamps, converted, settle
-from binlog.schema_words import CannotFollow
-from binlog.tables import Column, Key, KeyKind, TableDefinition
+from binlog.schema.charsets import BINARY
+from binlog.schema.column_types import Timestamps, converted, settle
+from binlog.schema.tables import Column, Key, KeyKind, TableDefinition
+from binlog.schema.words import CannotFollow
 
 _PRIMARY = "PRIMARY"
 

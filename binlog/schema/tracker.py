@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from binlog.bodies import version_tuple
-from binlog.charsets import decode_text
 from binlog.events import Event, FormatDescription, GtidLog, Query, TableMap
-from binlog.schema_apply import altered, definition_of
-from binlog.schema_changes import (
+from binlog.rows.charsets import decode_text
+from binlog.schema.apply import altered, definition_of
+from binlog.schema.changes import (
     AlterDatabase,
     AlterTable,
     Change,
@@ -29,10 +29,11 @@ from binlog.schema_changes import (
     RenameTo,
     TableName,
 )
-from binlog.schema_charsets import CHARSET_OF_COLLATION
-from binlog.schema_check import misfit
-from binlog.schema_grammar import named_tables, read_statement
-from binlog.schema_history import (
+from binlog.schema.charsets import CHARSET_OF_COLLATION
+from binlog.schema.check import misfit
+from binlog.schema.column_types import Timestamps
+from binlog.schema.grammar import named_tables, read_statement
+from binlog.schema.history import (
     STATEMENT_SHOWN_MAX,
     Catalogue,
     Database,
@@ -43,10 +44,9 @@ from binlog.schema_history import (
     TableKey,
     TemporaryTable,
 )
-from binlog.schema_metadata import definition_from_table_map
-from binlog.schema_types import Timestamps
-from binlog.schema_words import ANY_VERSION, CannotFollow
-from binlog.tables import TableDefinition
+from binlog.schema.metadata import definition_from_table_map
+from binlog.schema.tables import TableDefinition
+from binlog.schema.words import ANY_VERSION, CannotFollow
 
 _ER_BAD_TABLE_ERROR = 1051
 # Most statements of a log; looking at them once is enough.

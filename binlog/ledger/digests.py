@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from binlog.content.digest import digest_of
 from binlog.decode import (
     COMPRESSION_NONE,
     COMPRESSION_ZSTD,
@@ -21,7 +22,6 @@ from binlog.decode import (
     Decompress,
     events_in_payload,
 )
-from binlog.digest import digest_of
 from binlog.errors import BinlogError
 from binlog.event_types import EventType
 from binlog.events import Event, FormatDescription, TransactionPayload

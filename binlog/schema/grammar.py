@@ -8,8 +8,8 @@
    executable comments for comments. Following needs to know, not to recognise.
 """
 
-from binlog.schema_alter import read_actions
-from binlog.schema_changes import (
+from binlog.schema.alter import read_actions
+from binlog.schema.changes import (
     AddForeignKey,
     AddKey,
     AlterDatabase,
@@ -26,11 +26,11 @@ from binlog.schema_changes import (
     RenameTables,
     TableName,
 )
-from binlog.schema_clauses import Clauses
-from binlog.schema_columns import read_charset, read_collation
-from binlog.schema_reader import WordReader
-from binlog.schema_words import ANY_VERSION, REAL_AS_FLOAT, CannotFollow, cut_words, first_word
-from binlog.tables import KeyKind
+from binlog.schema.clauses import Clauses
+from binlog.schema.columns import read_charset, read_collation
+from binlog.schema.reader import WordReader
+from binlog.schema.tables import KeyKind
+from binlog.schema.words import ANY_VERSION, REAL_AS_FLOAT, CannotFollow, cut_words, first_word
 
 # A statement longer than this is no DDL that anybody wrote by hand, or by a tool.
 STATEMENT_CHARACTERS_MAX = 4 * 1024 * 1024

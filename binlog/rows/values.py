@@ -20,11 +20,11 @@ from binlog.cursor import Cursor, MalformedBody
 from binlog.errors import CorruptBinlog
 from binlog.event_types import RowKind
 from binlog.events import Event, Rows, TableMap
-from binlog.row_images import JSON, skip_value
-from binlog.row_json import JsonDiffs, JsonDocument
-from binlog.row_tables import RowColumn, RowTable, describe_table
+from binlog.rows.images import JSON, skip_value
+from binlog.rows.json_values import JsonDiffs, JsonDocument
+from binlog.rows.tables import RowColumn, RowTable, describe_table
 from binlog.scan import EventGroup
-from binlog.tables import TableDefinition
+from binlog.schema.tables import TableDefinition
 
 
 class Absent(Enum):

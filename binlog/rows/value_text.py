@@ -12,13 +12,13 @@ from __future__ import annotations
 import struct
 from decimal import Decimal
 
-from binlog.charsets import decode_text, is_plain
-from binlog.number_text import double_text, single_text
-from binlog.row_images import BIT, ENUM, FLOAT, SET, VECTOR
-from binlog.row_json import JsonDiff, JsonDiffs, JsonDocument, json_text
-from binlog.row_tables import INT24, INTEGERS, LONG, LONGLONG, SHORT, TINY, RowColumn
-from binlog.rows import ABSENT, Value
-from binlog.schema_charsets import BINARY
+from binlog.rows.charsets import decode_text, is_plain
+from binlog.rows.images import BIT, ENUM, FLOAT, SET, VECTOR
+from binlog.rows.json_values import JsonDiff, JsonDiffs, JsonDocument, json_text
+from binlog.rows.number_text import double_text, single_text
+from binlog.rows.tables import INT24, INTEGERS, LONG, LONGLONG, SHORT, TINY, RowColumn
+from binlog.rows.values import ABSENT, Value
+from binlog.schema.charsets import BINARY
 
 NULL = "NULL"
 NOT_LOGGED = "(not logged)"

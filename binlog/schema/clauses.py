@@ -6,11 +6,11 @@ depends on them.
 
 from typing import TypeAlias
 
-from binlog.schema_changes import AddForeignKey, ColumnSpec, KeySpec
-from binlog.schema_columns import read_charset, read_collation, read_column
-from binlog.schema_reader import WordReader
-from binlog.schema_words import Kind
-from binlog.tables import KeyKind
+from binlog.schema.changes import AddForeignKey, ColumnSpec, KeySpec
+from binlog.schema.columns import read_charset, read_collation, read_column
+from binlog.schema.reader import WordReader
+from binlog.schema.tables import KeyKind
+from binlog.schema.words import Kind
 
 PRIMARY = "PRIMARY"
 KEYS = ("index", "key")

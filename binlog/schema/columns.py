@@ -4,11 +4,11 @@ Synonyms are tables here. An attribute that is not listed raises CannotFollow: o
 know may change what row events hold.
 """
 
-from binlog.schema_changes import ColumnSpec, TypeSpec
-from binlog.schema_charsets import BINARY, charset_name, charset_of_collation
-from binlog.schema_reader import WordReader
-from binlog.schema_words import Kind
-from binlog.tables import Generated
+from binlog.schema.changes import ColumnSpec, TypeSpec
+from binlog.schema.charsets import BINARY, charset_name, charset_of_collation
+from binlog.schema.reader import WordReader
+from binlog.schema.tables import Generated
+from binlog.schema.words import Kind
 
 _INTEGERS = {
     **dict.fromkeys(("tinyint", "int1"), "tinyint"),

@@ -55,7 +55,7 @@ LEDGER_SCHEMA: Final = pa.schema(
     ]
 )
 
-# On request. What a transaction did, made by binlog.digest; null where it cannot be made.
+# On request. What a transaction did, made by binlog.content.digest; null where it cannot be made.
 DIGEST_FIELD: Final = pa.field("digest", pa.uint64())
 
 _TABLE: Final = pa.struct(

@@ -18,14 +18,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from binlog.decode import FIRST_POSITION, NEED_MORE_DATA, Decompress, EventDecoder
-from binlog.digest_rows import digests_of
 from binlog.errors import BinlogError, CorruptBinlog
 from binlog.event_types import EventType
 from binlog.events import Event, FormatDescription, GtidLog
 from binlog.kernels import heads, verifying, walking
-from binlog.ledger import DIGEST_FIELD
-from binlog.ledger_payloads import Peek, Peeker
-from binlog.ledger_rows import BATCH_ROWS, ROW_BYTES_MIN, Batch, Names, put, table_of
+from binlog.ledger.columns import DIGEST_FIELD
+from binlog.ledger.digests import digests_of
+from binlog.ledger.payloads import Peek, Peeker
+from binlog.ledger.rows import BATCH_ROWS, ROW_BYTES_MIN, Batch, Names, put, table_of
 from binlog.transactions import Transaction, TransactionFolder
 
 # Rows that one kernel makes before the next one looks at the same bytes, still near the processor.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from binlog.schema_charsets import BINARY
+from binlog.schema.charsets import BINARY
 
 UTF8 = frozenset({"utf8mb3", "utf8mb4"})
 

@@ -16,7 +16,7 @@ from enum import Enum
 from itertools import groupby
 from typing import Final
 
-from binlog.digest import Content, IncidentPart, RowsPart, StatementPart, content_of
+from binlog.content.digest import Content, IncidentPart, RowsPart, StatementPart, content_of
 from binlog.errors import BinlogMisuse
 from binlog.scan import EventGroup
 from binlog.transactions import Transaction, TransactionKind

@@ -1,0 +1,1 @@
+"""What transactions did, so that two logs can be held against each other."""

@@ -1,0 +1,1 @@
+"""Row images: how long their values are, and what they mean."""

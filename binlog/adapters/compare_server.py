@@ -140,13 +140,17 @@ class ServerCompared:
                 first = middle + 1
             else:
                 end = middle
+        found: list[Start] = []
         for number in range(first, len(self.state.log_names)):
             if self._head(number).created_at_seconds:
-                yield self._start(number)
-                return
-            # A log begun by rotation well after the start: the one begun by it came before.
+                found.append(self._start(number))
+            # Logs begun later were begun by rotation.
             if self._head(number).written_at_seconds > since + _UPTIME_SLACK_SECONDS:
                 break
+        # A server that was started twice within the slack is looked at after both starts.
+        yield from reversed(found)
+        if found:
+            return
         yield Unread(self.name, "the log that began at its latest start is purged")
 
     def _start(self, number: int) -> Start:

@@ -107,7 +107,7 @@ def _live_logs_and_files_show_the_same(
 
     a, b = pair.a, pair.b
     reused = [str(gtid) for gtid in GtidSet.parse(fault.reused).gtids()]
-    indexes = [str(server.datadir / "binlog.locating.index") for server in (a, b)]
+    indexes = [str(server.datadir / "binlog.index") for server in (a, b)]
     for operands in ((a.dsn, b.dsn), indexes, (indexes[0], b.dsn)):
         for options in ((), ("--everywhere",)):
             status, found = compare(*operands, *options)

@@ -42,7 +42,7 @@ def archive(written: Written, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for file in written.server.datadir.glob("binlog.*"):
         shutil.copy(file, folder)
     (folder / "binlog.000001.sha256").write_text("no log\n")
-    assert (folder / "binlog.locating.index").exists()
+    assert (folder / "binlog.index").exists()
     return folder
 
 

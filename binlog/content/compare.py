@@ -16,7 +16,7 @@ from enum import Enum
 from itertools import groupby
 from typing import Final
 
-from binlog.content.digest import Content, IncidentPart, RowsPart, StatementPart, content_of
+from binlog.content.digest import Content, IncidentPart, Part, RowsPart, StatementPart, content_of
 from binlog.errors import BinlogMisuse
 from binlog.scan import EventGroup
 from binlog.transactions import Transaction, TransactionKind
@@ -157,6 +157,8 @@ def _contents(left: Version, right: Version) -> tuple[Agreement, str]:
             Agreement.DIFFERENT,
             f"one is {' and the other '.join(sorted(k.value for k in kinds))}",
         )
+    if _differ_in_errors_only(left.content, right.content):
+        return Agreement.SAME, "the statements are the same, and did not end with the same error"
     statements = _statements(left.content), _statements(right.content)
     rows = _runs(left.content), _runs(right.content)
     if len(statements[0]) != len(statements[1]) and (rows[0] or rows[1]):
@@ -172,6 +174,18 @@ def _contents(left: Version, right: Version) -> tuple[Agreement, str]:
     if left.content.is_cut or right.content.is_cut:
         return Agreement.UNKNOWN, "they differ only beyond what is kept of so many statements"
     return _rest(left.content, right.content)
+
+
+def _differ_in_errors_only(left: Content, right: Content) -> bool:
+    """Tell whether what was done is equal: a statement may end with an error on one server (A1)."""
+    return not left.is_cut and not right.is_cut and _done(left) == _done(right)
+
+
+def _done(content: Content) -> list[Part]:
+    return [
+        replace(part, error_code=0) if isinstance(part, StatementPart) else part
+        for part in content.parts
+    ]
 
 
 def _rest(left: Content, right: Content) -> tuple[Agreement, str]:
@@ -204,10 +218,10 @@ def _compare_statements(
             if not _is_reworded(ours.sql, theirs.sql):
                 return Agreement.DIFFERENT, "the statements differ"
             doubt = "a statement is worded differently"
-        elif (ours.context, ours.error_code) != (theirs.context, theirs.error_code):
+        elif ours.context != theirs.context:
             return Agreement.DIFFERENT, "what was logged with a statement differs"
         elif ours != theirs:
-            doubt = "a statement ran under other settings"
+            doubt = "a statement ran under other settings, or ended with another error"
     if doubt is not None:
         return Agreement.UNKNOWN, doubt
     return Agreement.SAME, "the statements are equal"

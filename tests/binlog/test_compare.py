@@ -70,12 +70,25 @@ def empty() -> Log:
     return log
 
 
+def failed(sql: str, *, error_code: int) -> Log:
+    log = Log()
+    log.gtid(5)
+    log.add(EventType.QUERY, query_body(sql, error_code=error_code))
+    return log
+
+
+FAILED = failed("CREATE VIEW v", error_code=1050)
+WENT_WELL = failed("CREATE VIEW v", error_code=0)
+OF_ANOTHER = failed("CREATE VIEW w", error_code=0)
 SQL_MODE = b"\x01" + struct.pack("<Q", 4)
 SAME, TWICE, DIFFERENT, UNKNOWN = Agreement
 CASES = [
     # left, right: without times, at one moment, at two; and whether the last is proved
     (rows(1), rows(1), SAME, SAME, TWICE, True),
     (rows(1), rows(2), DIFFERENT, DIFFERENT, DIFFERENT, True),
+    # A statement that failed on its source and went well on the replica, or was passed by there.
+    (FAILED, WENT_WELL, SAME, SAME, DIFFERENT, False),
+    (FAILED, OF_ANOTHER, DIFFERENT, DIFFERENT, DIFFERENT, True),
     (rows(1), rows(1, table="u"), DIFFERENT, DIFFERENT, DIFFERENT, True),
     (rows(1), rows(1, schema="e"), UNKNOWN, SAME, DIFFERENT, False),  # a rewrite?
     (rows(1), two_tables(), UNKNOWN, SAME, DIFFERENT, False),  # a filter?

@@ -1,0 +1,18 @@
+"""`make demo`, as a new user runs it: three broken pairs, found, repaired, and found well."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.mysql
+@pytest.mark.usefixtures("installation97", "installation56", "mysql_clients")
+def test_the_demonstration_finds_repairs_and_finds_nothing_more() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "compose.demo"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-4_000:] + done.stderr
+    assert "FAILED" not in done.stdout
+    for code in ("H1", "E1", "A1"):
+        assert code in done.stdout

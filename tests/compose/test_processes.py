@@ -29,6 +29,7 @@ def run():
     pairs.append((shape, shape.__enter__()))
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and nohup this one
 pairs = []
 thread = threading.Thread(target=run)
 thread.start()

@@ -176,13 +176,13 @@ def _write_tables(
     return rows
 
 
-def _side_by_side(session: SparkSession, *steps: Callable[[], None]) -> None:
-    """Take steps that do not need each other at once: their jobs are too small for all cores.
+def _side_by_side(session: SparkSession, *writers: Callable[[], None]) -> None:
+    """Write what does not need each other at once: their jobs are too small for all cores.
 
-    Ends when all have, and raises what the first of them raised.
+    Ends when all have ended, and raises what the first that failed raised.
     """
-    with ThreadPoolExecutor(len(steps)) as pool:
-        begun = [pool.submit(inheritable_thread_target(session)(step)) for step in steps]
+    with ThreadPoolExecutor(len(writers)) as pool:
+        begun = [pool.submit(inheritable_thread_target(session)(write)) for write in writers]
     for each in begun:
         each.result()
 

@@ -47,8 +47,8 @@ def ledger(options: Options) -> Section:
 _NOTES = (
     (
         "Ours: GTID, file, position, length, commit times, clock, versions, server_id, kind and"
-        " error as Arrow columns. mysqlbinlog: all events as text, to /dev/null. The file is in the"
-        " page cache for both."
+        " error as Arrow columns, by as many threads as there are processors. mysqlbinlog: all"
+        " events as text, to /dev/null, by its one. The file is in the page cache for both."
     ),
     (
         "The logs are written by benchmarks/generate/binlogs.py; before it is measured, mysqlbinlog"

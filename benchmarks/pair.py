@@ -1,34 +1,53 @@
-"""B6: one pair of live servers audited, process start to exit."""
+"""B6: one pair of live servers audited, process start to exit, with contents where that is due."""
 
+import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from benchmarks.generate.filled_pair import bytes_of_logs, filled_pair
 from benchmarks.measuring import Line, Options, Section, duel, judged, seconds_of
 from benchmarks.peers import modern
 from compose.native import load, shapes
 
 GOAL_SECONDS = 0.5
+CONTENT_GOAL_SECONDS = 1.0
+LOG_BYTES = 10_000_000_000
+FILES_OF = {"1 GiB": 1 << 30, "100 MiB": 100 << 20}
+OWN_AFTER_START = 8  # the first four are compared
+_WORST_PLACE = (
+    "Contents: one server was killed in the middle of writes and started again, and has written"
+    " since. On the other one what is compared lies at the end of a full file, the worst place: the"
+    " server reads through the file before it sends anything."
+)
+_PROGRAM = Path(sys.executable).with_name("gtid-audit")
 
 
 def audit_of_a_pair(options: Options) -> Section:
-    """Measure `gtid-audit pair` beside a client that only asks for two sets."""
+    """Measure `gtid-audit pair`, first as it is, then with gigabytes of logs to look into."""
     with shapes.pair(modern()) as pair:
         quiet = _measured(pair, options)
         with load.write_load([pair.a, pair.b]):
             busy = _measured(pair, options, " under full write load on both servers")
-    return Section("one pair of live servers", (quiet, busy))
+    contents = [
+        line
+        for name, file_bytes in FILES_OF.items()
+        for line in _with_contents(options, name, file_bytes)
+    ]
+    return Section(
+        "one pair of live servers",
+        (quiet, busy, *contents),
+        (_WORST_PLACE,),
+    )
 
 
 def _measured(pair: shapes.Pair, options: Options, how: str = "") -> Line:
-    program = Path(sys.executable).with_name("gtid-audit")
-
     def ours() -> float:
-        return seconds_of(
-            lambda: subprocess.run(
-                [program, "pair", pair.a.dsn, pair.b.dsn, "--json"], capture_output=True, check=True
-            )
-        )
+        return _seconds_of_audit(pair)
 
     def peer() -> float:
         return seconds_of(
@@ -46,3 +65,45 @@ def _measured(pair: shapes.Pair, options: Options, how: str = "") -> Line:
         f"{result.ratio:.2f}",
         judged("≤ 0.5 s", reached=result.our_seconds <= GOAL_SECONDS) if not how else "",
     )
+
+
+def _with_contents(options: Options, name: str, file_bytes: int) -> Iterator[Line]:
+    with filled_pair(log_bytes=LOG_BYTES, file_bytes=file_bytes) as pair:
+        _crash_while_writing(pair)
+        pair.a.execute(*["INSERT INTO bench.t (a) VALUES (1)"] * OWN_AFTER_START)
+        pair.settle()
+        gigabytes = min(map(bytes_of_logs, (pair.a, pair.b))) / 1e9
+        for options_given, how in (((), "on its own"), (("--content",), "after every start")):
+            result = duel(
+                partial(_seconds_of_audit, pair, *options_given),
+                partial(_seconds_of_audit, pair, "--no-content"),
+                runs=options.runs,
+            )
+            yield Line(
+                f"the same with {gigabytes:.1f} GB of logs on each, in files of {name}:"
+                f" contents compared {how}",
+                f"{result.our_seconds:.3f} s",
+                f"with --no-content: {result.peer_seconds:.3f} s",
+                f"{result.ratio:.2f}",
+                judged("≤ 1 s", reached=result.our_seconds <= CONTENT_GOAL_SECONDS),
+            )
+
+
+def _crash_while_writing(pair: shapes.Pair) -> None:
+    """Kill the first server under load, and start it again."""
+    with suppress(load.LoadEnded), load.write_load([pair.a]):
+        pair.a.kill()
+    pair.a.start()
+    pair.settle()
+
+
+def _seconds_of_audit(pair: shapes.Pair, *options: str) -> float:
+    """Run one audit; what it is measured by has to be well, and to have compared what it should."""
+    command = [str(_PROGRAM), "pair", pair.a.dsn, pair.b.dsn, "--json", *options]
+    done: list[subprocess.CompletedProcess[bytes]] = []
+    seconds = seconds_of(
+        lambda: done.append(subprocess.run(command, capture_output=True, check=True))
+    )
+    document: dict[str, Any] = json.loads(done[0].stdout)
+    assert (document["contents"] is not None) == ("--no-content" not in options)
+    return seconds

@@ -258,18 +258,23 @@ def events_in_payload(
     The events inside have no checksum of their own (sql/binlog.cc, class Binlog_cache_compressor).
     Raises CorruptBinlog.
     """
+    content = payload_content(event, decompress=decompress)
+    return None if content is None else _inner_events(event, content, description)
+
+
+def payload_content(event: Event, *, decompress: Decompress | None) -> bytes | None:
+    """Give the bytes of the events inside a TRANSACTION_PAYLOAD; answers and raises as above."""
     payload = event.body
     assert isinstance(payload, TransactionPayload)
     if payload.compression_type == COMPRESSION_NONE:
-        content = payload.payload
-    elif payload.compression_type != COMPRESSION_ZSTD or decompress is None:
+        return payload.payload
+    if payload.compression_type != COMPRESSION_ZSTD or decompress is None:
         return None
-    else:
-        try:
-            content = decompress(payload.payload, payload.uncompressed_bytes or PAYLOAD_BYTES_MAX)
-        except ValueError as error:
-            raise _payload_error(event, f"cannot be decompressed: {error}") from error
-    return _inner_events(event, content, description)
+    said = payload.uncompressed_bytes or PAYLOAD_BYTES_MAX
+    try:
+        return decompress(payload.payload, min(said, PAYLOAD_BYTES_MAX))
+    except ValueError as error:
+        raise _payload_error(event, f"cannot be decompressed: {error}") from error
 
 
 def _inner_events(

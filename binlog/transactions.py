@@ -143,6 +143,15 @@ _OPENING_EVENTS = frozenset(
 )
 
 
+def statement_text(sql: bytes | memoryview) -> tuple[str, bool]:
+    """Give what is kept of a statement, and whether it is cut."""
+    # A character is at most four bytes, so this many bytes are enough to cut from.
+    bytes_max = 4 * STATEMENT_CHARACTERS_MAX
+    text = str(sql[:bytes_max], "utf-8", errors="backslashreplace")
+    is_cut = len(text) > STATEMENT_CHARACTERS_MAX or len(sql) > bytes_max
+    return text[:STATEMENT_CHARACTERS_MAX], is_cut
+
+
 def _word(sql: bytes) -> _Word:
     return next((word for pattern, word in _WORDS if pattern.match(sql)), _Word.PLAIN)
 
@@ -173,13 +182,8 @@ class _Group:
         if len(self.statements) >= STATEMENTS_MAX:
             self.is_cut = True
             return
-        # A character is at most four bytes, so this many bytes are enough to cut from.
-        sql = query.sql[: 4 * STATEMENT_CHARACTERS_MAX].decode("utf-8", errors="backslashreplace")
-        is_cut = (
-            len(sql) > STATEMENT_CHARACTERS_MAX or len(query.sql) > 4 * STATEMENT_CHARACTERS_MAX
-        )
-        kept = sql[:STATEMENT_CHARACTERS_MAX]
-        self.statements.append(Statement(query.schema, kept, query.error_code, is_cut))
+        sql, is_cut = statement_text(query.sql)
+        self.statements.append(Statement(query.schema, sql, query.error_code, is_cut))
 
     def add_rows(self, event: Event, rows: Rows) -> None:
         """Count the rows of one event under their table."""

@@ -1,9 +1,9 @@
 """Compiles the kernels, once: on the first call ever, and never again for the same sources.
 
 1. What was compiled is kept in a folder named for the digest of all sources of gtid.kernels and for
-   the compiler's version, and there in one named for the kernel's own source. A kernel calls
-   kernels of gtid.kernels and of its own file only: so none can call an outdated one, wherever and
-   from whatever archive the package is imported, and a read-only site-packages is no obstacle.
+   the compiler's version, and there in one named for the kernel's own source and for those of the
+   kernels that its module imports. So none can call an outdated one, wherever and from whatever
+   archive the package is imported, and a read-only site-packages is no obstacle.
 2. A cache holds machine code that is run as it is: only a folder that is this user's own or the
    system's, and that nobody else can write to or put another in the place of, is trusted. One that
    was filled beforehand, in an image say, serves although it is read-only.
@@ -32,6 +32,7 @@ from typing import Any, Final, Literal, ParamSpec, TypeVar
 import numba
 from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.dispatcher import Dispatcher
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -86,7 +87,8 @@ class SourceLocator:
         # linecache asks the module's loader, and so finds what lies within an archive.
         source = "".join(linecache.getlines(file, function.__globals__))
         assert source, "a kernel has a source"
-        self._stamp = hashlib.sha256(source.encode()).hexdigest()
+        imported = sorted(_stamps_imported(function))
+        self._stamp = hashlib.sha256("\n".join((source, *imported)).encode()).hexdigest()
 
     @classmethod
     def from_function(cls, py_func: FunctionType, py_file: str) -> SourceLocator:
@@ -116,6 +118,14 @@ class SourceLocator:
         return str(self._line)
 
 
+def _stamps_imported(function: FunctionType) -> set[str]:
+    """Return the stamps of the kernels that a kernel's module has imported from others."""
+    kernels = [each for each in function.__globals__.values() if isinstance(each, Dispatcher)]
+    others = [each for each in kernels if each.py_func.__module__ != function.__module__]
+    caches = [getattr(each, "_cache", None) for each in others]
+    return {each.source_stamp for each in caches if isinstance(each, KernelCache)}
+
+
 class _Located(CompileResultCacheImpl):
     _locator_classes = [SourceLocator]  # noqa: RUF012 - the base class has an instance's
 
@@ -129,6 +139,12 @@ class KernelCache(FunctionCache):
     """
 
     _impl_class = _Located
+
+    @property
+    def source_stamp(self) -> str:
+        """What changes when the kernel, or one that it calls, does."""
+        stamp: str = self._impl.locator.get_source_stamp()
+        return stamp
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:  # noqa: ANN401 - Numba's
         """Return the compiled kernel, or None if it is not here or cannot be read."""

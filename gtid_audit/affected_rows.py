@@ -7,40 +7,76 @@
 3. Servers are only read, row by row, up to ROWS_MAX.
 """
 
-from collections.abc import Iterable, Iterator
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, Final
+from itertools import chain
+from typing import Any, Final, TypeAlias
 
 import pymysql
 from pymysql.connections import Connection
-from pymysql.cursors import DictCursor
+from pymysql.cursors import Cursor, DictCursor
 
 from binlog.adapters.row_decoder import RowDecoder
 from binlog.errors import BinlogError
 from binlog.event_types import RowKind
-from binlog.rows.tables import RowTable
-from binlog.rows.values import ABSENT, Image, RowChanges, rows_of_group
+from binlog.rows.images import (
+    BIT,
+    DATETIME2,
+    ENUM,
+    FLOAT,
+    JSON,
+    SET,
+    TIME2,
+    TIMESTAMP2,
+    VECTOR,
+)
+from binlog.rows.json_values import JsonDocument, JsonObject, JsonUnsigned, JsonValue, json_text
+from binlog.rows.tables import OLD_DATETIME, OLD_TIMESTAMP, RowColumn, RowTable
+from binlog.rows.values import ABSENT, Image, RowChanges, Value, rows_of_group
 from binlog.scan import EventGroup
 from binlog.schema.tables import TableDefinition, definition_from_create
 from binlog.schema.words import CannotFollow
+from gtid import GtidSet
+from gtid_audit.log_operands import server_words
 from repair.row_literals import CannotRender, condition
 from topology.quoting import quote_identifier
 
 ROWS_MAX: Final = 200
+# Transactions whose rows are looked up; each version is read once more for that.
+LOOKED_UP_MAX: Final = 100
+Way: TypeAlias = "Callable[[], Connection[Any]]"
+GroupsOf: TypeAlias = Callable[[GtidSet], Iterator[EventGroup]]
 # The session in which conditions mean what they say (repair/row_literals.py), and times are UTC.
 _SESSION: Final = "SET SESSION sql_mode = '', time_zone = '+00:00'"
 
 Row = dict[str, str | None]
+# What SELECT gives as Python's values, and images hold as text: dates, times, documents.
+# DATE, TIME, YEAR and NEWDATE have no other names here (enum_field_types, include/field_types.h).
+_AS_TEXT: Final = frozenset(
+    {OLD_TIMESTAMP, OLD_DATETIME, TIMESTAMP2, DATETIME2, TIME2, 10, 11, 13, 14, JSON}
+)
+_SIGNED_END: Final = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
 class AffectedRow:
     """One row on both servers; None where it is not there."""
 
-    table: str
+    of: RowTable
     key: str  # the condition by which it was looked for
     left: Row | None
     right: Row | None
+    # The same as values, as row images hold them.
+    images: tuple[Image | None, Image | None]
+
+    @property
+    def table(self) -> str:
+        """Return the table's name for a person."""
+        return self.of.name
 
     @property
     def differs(self) -> bool:
@@ -64,10 +100,29 @@ class AffectedRows:
     unread: dict[str, None] = field(default_factory=dict)
 
 
+def look_up_rows(gtids: GtidSet, logs: Iterable[GroupsOf], left: Way, right: Way) -> AffectedRows:
+    """Read the rows that some transactions touched from both servers, up to LOOKED_UP_MAX of them.
+
+    `logs` give the transactions as either server has them. What cannot be read is in the answer.
+    """
+    looked_up = gtids.first(LOOKED_UP_MAX)
+    groups = chain.from_iterable(groups_of(looked_up) for groups_of in logs)
+    try:
+        with closing(left()) as ours, closing(right()) as theirs:
+            found = read_affected_rows(groups, ours, theirs)
+    except pymysql.MySQLError as error:
+        return AffectedRows(unread={f"the rows could not be read: {server_words(error)}": None})
+    except (BinlogError, OSError) as error:
+        return AffectedRows(unread={f"the rows could not be read: {error}": None})
+    if looked_up != gtids:
+        found.unread[f"rows of the first {LOOKED_UP_MAX} transactions only"] = None
+    return found
+
+
 def read_affected_rows(
     groups: Iterable[EventGroup],
-    left: "Connection[Any]",
-    right: "Connection[Any]",
+    left: Connection[Any],
+    right: Connection[Any],
 ) -> AffectedRows:
     """Read the rows that these transactions touched from both servers."""
     found = AffectedRows()
@@ -88,14 +143,19 @@ def read_affected_rows(
         except pymysql.MySQLError as error:
             found.unread[f"{table.name}: {error.args[-1] if error.args else error}"] = None
             continue
-        found.rows.append(AffectedRow(table.name, where, both[0], both[1]))
+        except CannotRender as error:
+            found.unread[f"{table.name}, {where}: {error}"] = None
+            continue
+        (left_row, left_image), (right_row, right_image) = both
+        images = left_image, right_image
+        found.rows.append(AffectedRow(table, where, left_row, right_row, images))
     return found
 
 
 class _Definitions:
     """What SHOW CREATE TABLE says on the first server that has the table."""
 
-    def __init__(self, connections: "Iterable[Connection[Any]]") -> None:
+    def __init__(self, connections: Iterable[Connection[Any]]) -> None:
         self._connections = tuple(connections)
         self._known: dict[tuple[str, str], TableDefinition | None] = {}
 
@@ -160,14 +220,71 @@ def _where(table: RowTable, image: Image, found: AffectedRows) -> str | None:
         return None
 
 
-def _read(connection: "Connection[Any]", table: RowTable, where: str) -> Row | None:
-    names = ", ".join(quote_identifier(column.name or "") for column in table.columns)
+def _read(
+    connection: Connection[Any], table: RowTable, where: str
+) -> tuple[Row | None, Image | None]:
+    """Read one row, as text and as values."""
+    names = [quote_identifier(column.name or "") for column in table.columns]
+    values = (_as_logged(*each) for each in zip(table.columns, names, strict=True))
+    read = [*names, *values]
     of = f"{quote_identifier(table.schema)}.{quote_identifier(table.table)}"
-    rows = _ask(connection, f"SELECT {names} FROM {of} WHERE {where} LIMIT 1")  # noqa: S608
-    return {name: _text(value) for name, value in rows[0].items()} if rows else None
+    with connection.cursor(Cursor) as cursor:
+        cursor.execute(f"SELECT {', '.join(read)} FROM {of} WHERE {where} LIMIT 1")  # noqa: S608 - quoted
+        row = cursor.fetchone()
+    if row is None:
+        return None, None
+    texts, logged = row[: len(names)], row[len(names) :]
+    shown = {
+        column.name or "": _text(value) for column, value in zip(table.columns, texts, strict=True)
+    }
+    image = tuple(
+        _logged(column, value) for column, value in zip(table.columns, logged, strict=True)
+    )
+    return shown, image
 
 
-def _ask(connection: "Connection[Any]", sql: str) -> list[dict[str, Any]]:
+def _as_logged(column: RowColumn, name: str) -> str:
+    """Write what gives a column's value as a row image has it: see binlog/rows/values.py."""
+    if column.is_string or column.type_code == VECTOR:
+        return f"CAST({name} AS BINARY)"
+    if column.type_code in (BIT, ENUM, SET):
+        return f"CAST({name} + 0 AS UNSIGNED)"
+    if column.type_code == FLOAT:
+        return f"{name} + 0e0"
+    if column.type_code in _AS_TEXT:
+        return f"CAST({name} AS CHAR)"
+    return name
+
+
+def _logged(column: RowColumn, value: Any) -> Value:  # noqa: ANN401 - PyMySQL's
+    if column.type_code == JSON and value is not None:
+        return JsonDocument(_document(value))
+    found: Value = value
+    return found
+
+
+def _document(text: str) -> JsonValue:
+    """Read a document from its text. Raises CannotRender where the text does not hold all of it."""
+
+    def read(value: object) -> JsonValue:
+        match value:
+            case None | bool() | float() | str():
+                return value
+            case int():
+                return value if value < _SIGNED_END else JsonUnsigned(value)
+            case dict():
+                return JsonObject(tuple((key, read(item)) for key, item in value.items()))
+            case list():
+                return tuple(map(read, value))
+        raise AssertionError(value)
+
+    root = read(json.loads(text))
+    if json_text(root) != text:
+        raise CannotRender("a JSON document holds values that its text does not tell")
+    return root
+
+
+def _ask(connection: Connection[Any], sql: str) -> list[dict[str, Any]]:
     with connection.cursor(DictCursor) as cursor:
         cursor.execute(sql)
         return list(cursor.fetchall())

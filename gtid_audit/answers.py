@@ -5,13 +5,13 @@
 2. The document is written piece by piece, and its bytes do not tell the two apart.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from gtid_audit.content_text import content_lines
 from gtid_audit.output import printable, write_line
-from gtid_audit.report import AuditReport, Engine, document_pieces
-from topology.contents import ContentReading
+from gtid_audit.report import AuditReport, Contents, Engine, document_pieces
 from topology.findings import Verdict
 from topology.snapshot import ClusterSnapshot
 
@@ -37,12 +37,13 @@ class Answer(Protocol):
 class InMemory:
     """A report, and what it was made of: snapshots where they are at hand (for pictures), contents.
 
-    `contents` has the clusters where the content of transactions was compared.
+    `is_stored` tells that all of it was read from files, and not from servers just now.
     """
 
     report: AuditReport
     snapshots: tuple[ClusterSnapshot, ...] = ()
-    contents: Mapping[str, ContentReading] = field(default_factory=dict)
+    contents: Contents = None
+    is_stored: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -51,18 +52,14 @@ class InMemory:
 
     def document(self) -> Iterator[str]:
         """Give the JSON document of the contract, in pieces."""
-        return self.report.document_pieces()
+        return self.report.document_pieces(self.contents)
 
     def show(self) -> None:
         """Show it to a person."""
         from gtid_audit.text import show_report
 
         show_report(self.report, snapshots=self.snapshots)
-        if self.contents:
-            from gtid_audit.content_text import content_lines
-
-            for line in content_lines(self.contents):
-                write_line(printable(line))
+        _show_contents(self.contents, is_stored=self.is_stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +68,8 @@ class InFiles:
 
     results: "Results"
     kept: bool
+    contents: Contents = None
+    is_stored: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -85,6 +84,7 @@ class InFiles:
             audited_at=summary.audited_at,
             verdict=summary.verdict,
             lists=self.results.report_items(),
+            contents=self.contents,
         )
 
     def show(self) -> None:
@@ -92,3 +92,9 @@ class InFiles:
         from gtid_audit.results_text import show_results
 
         show_results(self.results, kept=self.kept)
+        _show_contents(self.contents, is_stored=self.is_stored)
+
+
+def _show_contents(contents: Contents, *, is_stored: bool) -> None:
+    for line in content_lines(contents, is_stored=is_stored):
+        write_line(printable(line))

@@ -5,25 +5,21 @@
 2. Where both servers are live, the rows that differing transactions touched are read from both.
 """
 
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from uuid import UUID
 
-from pymysql import MySQLError
 from pymysql.cursors import DictCursor
 
 from binlog.adapters.compare_server import ServerCompared, ServerState
 from binlog.content.compare import Agreement, Comparison
 from binlog.content.reuse import Compared, compare_after_starts, compare_given
-from binlog.scan import EventGroup
 from gtid import GtidSet
 from gtid_audit import clock
-from gtid_audit.affected_rows import AffectedRows, read_affected_rows
+from gtid_audit.affected_rows import AffectedRows, look_up_rows
 from gtid_audit.content import reading_of
-from gtid_audit.log_operands import LogFiles, LogOperand, LogServer, server_words
+from gtid_audit.log_operands import LogFiles, LogOperand, LogServer
 from topology.audit import CONTENT
 from topology.contents import ContentReading
 from topology.findings import Finding, Unknown, Verdict, verdict_of
@@ -34,8 +30,6 @@ if TYPE_CHECKING:  # it needs more installed than live servers do
 
 # The cluster of a finding that two logs make, without a fleet.
 CLUSTER: Final = "compare"
-# Differing transactions whose rows are looked up; each version is read once more for that.
-LOOKED_UP_MAX: Final = 100
 
 Side: TypeAlias = "ServerCompared | FilesCompared"
 
@@ -151,20 +145,15 @@ def _affected(
     seconds_max: float,
 ) -> AffectedRows | None:
     gtids = GtidSet.of(
-        each.gtid for each in compared.comparisons if each.agreement is Agreement.DIFFERENT
+        each.gtid
+        for each in compared.comparisons
+        if each.agreement in (Agreement.DIFFERENT, Agreement.DRIFTED)
     )
     if not gtids:
         return None
-    looked_up = gtids.first(LOOKED_UP_MAX)
-    groups: Iterator[EventGroup] = chain.from_iterable(side.groups_of(looked_up) for side in sides)
-    try:
-        with (
-            closing(left.connector(seconds_max=seconds_max)()) as ours,
-            closing(right.connector(seconds_max=seconds_max)()) as theirs,
-        ):
-            found = read_affected_rows(groups, ours, theirs)
-    except MySQLError as error:
-        return AffectedRows(unread={f"the rows could not be read: {server_words(error)}": None})
-    if looked_up != gtids:
-        found.unread[f"rows of the first {LOOKED_UP_MAX} transactions only"] = None
-    return found
+    return look_up_rows(
+        gtids,
+        (side.groups_of for side in sides),
+        left.connector(seconds_max=seconds_max),
+        right.connector(seconds_max=seconds_max),
+    )

@@ -2,7 +2,7 @@
 
 1. Reused numbers follow a lost tail, and a tail is lost when a server stops without warning. So the
    first own transactions after a start decide (binlog/content/reuse.py); nothing else is read.
-2. Whether it is done at all is decided in content_due.py: this file brings in the binlog reader.
+2. After which starts is decided in content_due.py: this file brings in the binlog reader.
 3. Servers are compared along the channels between them, in either direction. What was not read is
    UNKNOWN, with the reason.
 """
@@ -12,12 +12,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from binlog.adapters.compare_server import ServerCompared, ServerState, Starts
+from binlog.adapters.compare_server import ServerCompared, ServerState, Since, Starts
 from binlog.adapters.stream_session import Connect
 from binlog.content.compare import Agreement, Comparison, Version
 from binlog.content.reuse import Compared, compare_after_starts
 from gtid import Gtid, GtidSet
-from gtid_audit.content_due import started_recently
+from gtid_audit.content_due import Looked
 from gtid_audit.content_short import in_short
 from topology.adapters.mysql import connect
 from topology.contents import (
@@ -34,6 +34,11 @@ from topology.target import ServerTarget
 
 # For one question to one server, connecting included.
 SECONDS_MAX: Final = 10.0
+_DIFFERENCES: Final = {
+    Agreement.TWICE: Difference.COMMIT,
+    Agreement.DIFFERENT: Difference.CONTENT,
+    Agreement.DRIFTED: Difference.DRIFT,
+}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -41,29 +46,33 @@ def read_contents(
     snapshot: ClusterSnapshot,
     targets: Iterable[ServerTarget],
     *,
-    every_start: bool,
+    back: Mapping[str, timedelta | None],
     seconds_max: float = SECONDS_MAX,
-) -> ContentReading | None:
-    """Compare what the servers of a cluster committed after their starts; None if none is due.
+) -> Looked:
+    """Compare what the servers of a cluster committed after their starts.
 
     Args:
         snapshot: the cluster as it was just read: it says who receives from whom.
         targets: how to reach the servers. The account needs the privilege to
             read binary logs, as a replica has it.
-        every_start: look at every start in the logs, not only at recent ones.
+        back: of which servers starts are looked at, and how far back; see content_due.py.
         seconds_max: for one question to one server.
     """
     servers = {server.name: server for server in snapshot.last if server.is_judgeable}
     ways = {target.name: _way_to(target, seconds_max) for target in targets}
     readings = []
+    look_again: set[str] = set()
     for names in _neighbours(snapshot):
         pair = [servers[name] for name in names if name in servers]
-        starts = [_starts_of(server, every=every_start) for server in pair]
-        # Of a server whose facts were not read the audit says so.
-        if len(pair) == len(names) and set(starts) != {Starts.NONE}:
-            readings.append(_compared(pair, starts, ways, seconds_max))
-    read = [reading for reading in readings if reading is not None]
-    return _merged(read) if read else None
+        if not back.keys() & set(names):
+            continue
+        look = Looked(None, frozenset(names))  # where facts were not read, which the audit says
+        if len(pair) == len(names):
+            look = _compared(pair, back, ways, seconds_max)
+        if look.reading is not None:
+            readings.append(look.reading)
+        look_again |= look.look_again
+    return Looked(_merged(readings) if readings else None, frozenset(look_again))
 
 
 def reading_of(
@@ -87,6 +96,7 @@ def reading_of(
         ),
         unread=tuple(sorted({*_unread(compared), *_untold(compared, names)})),
         is_cut=compared.is_cut,
+        pairs=(names,),
     )
 
 
@@ -99,38 +109,45 @@ def _neighbours(snapshot: ClusterSnapshot) -> list[tuple[str, str]]:
     return sorted({(min(e.source, e.replica), max(e.source, e.replica)) for e in edges})
 
 
-def _starts_of(server: ServerSnapshot, *, every: bool) -> Starts:
-    if every:
+def _starts_of(server: ServerSnapshot, back: Mapping[str, timedelta | None]) -> Starts | Since:
+    if server.name not in back:
+        return Starts.NONE
+    far = back[server.name]
+    if far is None:
         return Starts.EVERY
-    return Starts.LATEST if started_recently(server) else Starts.NONE
+    return Since(int(((server.server_clock or server.read_ended) - far).timestamp()))
 
 
 def _compared(
     pair: Sequence[ServerSnapshot],
-    starts: Sequence[Starts],
+    back: Mapping[str, timedelta | None],
     ways: Mapping[str, Connect],
     seconds_max: float,
-) -> ContentReading | None:
+) -> Looked:
     left, right = pair
+    names = (left.name, right.name)
     logs = []
     unread = []
-    for server, looked_at in zip(pair, starts, strict=True):
+    for server in pair:
         if server.binary_logs is None:
-            return None  # not listed, which the audit says
+            return Looked(None, frozenset(names))  # which the audit says
         if not server.binary_logs:
             unread.append(UnreadContent(server.name, "it has no binary logs (log_bin is off)"))
         elif server.name not in ways:
             unread.append(UnreadContent(server.name, "no way to it is known"))
         else:
             state = _state(server, server.binary_logs)
-            logs.append(ServerCompared(state, ways[server.name], seconds_max, looked_at))
+            starts = _starts_of(server, back)
+            logs.append(ServerCompared(state, ways[server.name], seconds_max, starts))
     if unread:
-        return ContentReading(right.read_ended, 0, (), (), tuple(unread))
+        nothing = ContentReading(right.read_ended, 0, (), (), tuple(unread), pairs=(names,))
+        return Looked(nothing)
     origins = {server.server_uuid: server.name for server in pair if server.server_uuid}
     compared = compare_after_starts(*logs)
     moment = max(server.read_ended for server in pair)
-    names = (left.name, right.name)
-    return reading_of(compared, names, read_at=moment, origins=origins)
+    reading = reading_of(compared, names, read_at=moment, origins=origins)
+    is_over = all(each.is_lasting for each in compared.unread)
+    return Looked(reading, frozenset() if is_over else frozenset(names))
 
 
 def _state(server: ServerSnapshot, logs: Sequence[BinaryLog]) -> ServerState:
@@ -146,8 +163,14 @@ def _state(server: ServerSnapshot, logs: Sequence[BinaryLog]) -> ServerState:
         executed=server.gtid_executed,
         purged=server.gtid_purged,
         log_names=tuple(log.name for log in logs),
+        full_logs=frozenset(log.name for log in logs if _is_full(server, log)),
         up_since_seconds=up_since,
     )
+
+
+def _is_full(server: ServerSnapshot, log: BinaryLog) -> bool:
+    limit = server.setting("max_binlog_size")
+    return limit is not None and log.size_bytes >= int(limit)
 
 
 def _unread(compared: Compared) -> Iterator[UnreadContent]:
@@ -173,6 +196,7 @@ def _merged(readings: Sequence[ContentReading]) -> ContentReading:
         differences=tuple(found for each in readings for found in each.differences),
         unread=tuple(sorted({found for each in readings for found in each.unread})),
         is_cut=any(each.is_cut for each in readings),
+        pairs=tuple(pair for each in readings for pair in each.pairs),
     )
 
 
@@ -185,10 +209,9 @@ def _difference(
     ]
     if origins.get(comparison.gtid.tsid.uuid) == names[1]:
         versions.reverse()
-    if comparison.agreement is Agreement.TWICE:
-        difference = Difference.COMMIT
-    else:
-        difference = Difference.EMPTY if comparison.has_one_empty else Difference.CONTENT
+    difference = _DIFFERENCES[comparison.agreement]
+    if difference is Difference.CONTENT and comparison.has_one_empty:
+        difference = Difference.EMPTY
     return ContentDifference(
         gtid=comparison.gtid,
         difference=difference,

@@ -4,17 +4,20 @@
 2. What is not installed is named with the command that brings it.
 3. A cluster that cannot be judged because of a defect of ours is UNKNOWN, and says so; the others
    are judged all the same.
+4. Contents are compared by whoever reads the servers, which is this process, and kept beside the
+   snapshots: so both engines judge the same, now and when the servers are gone.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from gtid_audit.answers import Answer, InFiles, InMemory
-from gtid_audit.content_due import is_content_due
+from gtid_audit.content_fleet import compare_contents
+from gtid_audit.content_memory import read_looks, write_looks
 from gtid_audit.exits import UsageProblem
 from gtid_audit.report import Engine, report_of
 from topology.adapters.collect_fleet import Collected, CollectionFailed, Say, collect_fleet
@@ -24,15 +27,12 @@ from topology.contents import ContentReading
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot
-from topology.target import ServerTarget
 
 if TYPE_CHECKING:  # PySpark is imported only where it is used
     from spark_audit.adapters.results import Results
 
 # Below this many clusters Spark would take longer to start than the local engine to finish.
 SPARK_CLUSTERS_MIN: Final = 200_000
-# Clusters whose contents are compared at the same time: it is waiting for servers.
-CONTENTS_AT_ONCE: Final = 16
 _ROWS_OF_A_PAIR: Final = 4  # two servers, two readings
 INSTALL_SPARK: Final = "pip install 'gtid-audit[spark]'"
 
@@ -54,49 +54,16 @@ def audit_fleet(
     """Read a fleet and judge it here; keep the snapshots in a directory if one is given.
 
     `content`: compare the content of transactions after every start of a server, or not at all;
-    None compares after starts within the last day.
+    None compares after starts since the last look, and within the last day (content_due.py).
     """
-    snapshots, failed, _ = _collect(fleet, store_in, say)
-    read = _all_contents(fleet, snapshots, content, say)
+    read = _collect(fleet, store_in, say, content)
+    contents = read.contents or {}
     audits = [
-        audit_or_unknown(snapshot, fleet.policy, contents)
-        for snapshot, contents in zip(snapshots, read, strict=True)
+        audit_or_unknown(snapshot, fleet.policy, contents.get(snapshot.cluster))
+        for snapshot in read.snapshots
     ]
-    compared = {
-        snapshot.cluster: contents
-        for snapshot, contents in zip(snapshots, read, strict=True)
-        if contents is not None
-    }
-    return InMemory(report_of(Engine.LOCAL, [*audits, *failed]), snapshots, compared)
-
-
-def _all_contents(
-    fleet: Fleet, snapshots: Sequence[ClusterSnapshot], chosen: bool | None, say: Say | None
-) -> list[ContentReading | None]:
-    """Compare the contents of some clusters at once; a server is asked one thing at a time."""
-    targets = {cluster.name: cluster.targets for cluster in fleet.clusters}
-
-    def read(snapshot: ClusterSnapshot) -> ContentReading | None:
-        return _contents(snapshot, targets.get(snapshot.cluster, ()), chosen, say)
-
-    with ThreadPoolExecutor(CONTENTS_AT_ONCE) as pool:
-        return list(pool.map(read, snapshots))
-
-
-def _contents(
-    snapshot: ClusterSnapshot,
-    targets: Sequence[ServerTarget],
-    chosen: bool | None,
-    say: Say | None,
-) -> ContentReading | None:
-    """Compare contents where that is due; what it takes is imported only then."""
-    if not is_content_due(snapshot, chosen):
-        return None
-    from gtid_audit.content import read_contents
-
-    if say is not None:
-        say(f"{snapshot.cluster}: comparing the content of transactions")
-    return read_contents(snapshot, targets, every_start=bool(chosen))
+    report = report_of(Engine.LOCAL, [*audits, *read.failed])
+    return InMemory(report, read.snapshots, read.contents)
 
 
 @contextmanager
@@ -115,16 +82,14 @@ def answer_of_fleet(
     if engine is Engine.LOCAL:
         yield audit_fleet(fleet, store_in=out, say=say, content=content)
         return
-    if content:
-        raise UsageProblem("--content is for --engine local: Spark judges readings only")
     require_spark()
     with _directory_or_scratch(out) as directory:
-        snapshots, failed, run = _collect(fleet, directory, say)
-        if run is None:  # nothing was stored: there is nothing for Spark to judge
-            yield InMemory(report_of(engine, failed), snapshots)
+        read = _collect(fleet, directory, say, content)
+        if read.run is None:  # nothing was stored: there is nothing for Spark to judge
+            yield InMemory(report_of(engine, read.failed), read.snapshots, read.contents)
             return
-        with _on_spark(run, directory, fleet.policy, failed) as results:
-            yield InFiles(results, kept=out is not None)
+        with _on_spark(read.run, directory, fleet.policy, read.failed) as results:
+            yield InFiles(results, kept=out is not None, contents=read.contents)
 
 
 @contextmanager
@@ -136,32 +101,68 @@ def answer_of_stored(
     What Spark found can be read as long as the context lasts. Raises UsageProblem.
     """
     require_parquet()
-    if engine is Engine.SPARK:
-        with (
-            _directory_or_scratch(out) as results_below,
-            _on_spark(directory, results_below, policy) as results,
-        ):
-            yield InFiles(results, kept=out is not None)
-        return
-    if out is not None:
+    if out is not None and engine is not Engine.SPARK:
         raise UsageProblem("results with their history are written by --engine spark")
     from spark_audit.adapters.local import audit_snapshots_locally
-    from topology.adapters.parquet import NoSnapshots, UnreadableSnapshots
+    from topology.adapters.parquet import NoSnapshots, UnreadableSnapshots, latest_run
+    from topology.adapters.stored_contents import contents_of_run
 
     try:
-        audits = audit_snapshots_locally(directory, policy=policy)
+        run = latest_run(directory)  # before Java is started for nothing
+        contents = contents_of_run(run)
+        if engine is not Engine.SPARK:
+            audits = audit_snapshots_locally(run, policy=policy)
     except (NoSnapshots, UnreadableSnapshots) as problem:
         raise UsageProblem(str(problem)) from problem
-    yield InMemory(report_of(engine, audits))
+    if engine is not Engine.SPARK:
+        yield InMemory(report_of(engine, audits), contents=contents, is_stored=True)
+        return
+    with (
+        _directory_or_scratch(out) as results_below,
+        _on_spark(run, results_below, policy) as results,
+    ):
+        yield InFiles(results, kept=out is not None, contents=contents, is_stored=True)
 
 
-def store(directory: Path, snapshots: Iterable[ClusterSnapshot]) -> Path:
-    """Write snapshots as one run and return its directory. Raises UsageProblem."""
+def compare_and_store(
+    fleet: Fleet,
+    snapshots: Sequence[ClusterSnapshot],
+    chosen: bool | None,
+    *,
+    store_in: Path | None,
+    say: Say | None = None,
+) -> tuple[Mapping[str, ContentReading] | None, Path | None]:
+    """Compare contents where that is due, and keep all in a directory if one is given.
+
+    Returns what was compared, by cluster (None: nobody was to look), and where the run is. What is
+    kept tells the next time which servers have started since. Raises UsageProblem.
+    """
+    seen = read_looks(store_in) if store_in is not None else {}
+    compared = compare_contents(fleet, snapshots, chosen, seen=seen, say=say)
+    contents = None if compared is None else compared.readings
+    if store_in is None or not snapshots:
+        return contents, None
+    run = store(store_in, snapshots, contents)
+    if compared is not None:
+        write_looks(store_in, {**seen, **compared.looks})
+    return contents, run
+
+
+def store(
+    directory: Path,
+    snapshots: Iterable[ClusterSnapshot],
+    contents: Mapping[str, ContentReading] | None,
+) -> Path:
+    """Write snapshots, and what was compared, as one run; return its directory.
+
+    Raises UsageProblem.
+    """
     require_parquet()
     from topology.adapters.parquet import write_snapshots
+    from topology.adapters.stored_contents import kept_beside
 
     try:
-        return write_snapshots(directory, snapshots)
+        return write_snapshots(directory, snapshots, beside=kept_beside(contents))
     except OSError as error:
         raise UsageProblem(f"{directory}: {error.strerror or error}") from error
 
@@ -203,17 +204,25 @@ def _snapshots(collected: Iterable[Collected]) -> tuple[ClusterSnapshot, ...]:
     return tuple(sorted(found, key=lambda snapshot: snapshot.cluster))
 
 
-def _collect(
-    fleet: Fleet, store_in: Path | None, say: Say | None
-) -> tuple[tuple[ClusterSnapshot, ...], list[ClusterAudit], Path | None]:
-    """Read a fleet: the snapshots, what could not be read by a defect of ours, the stored run."""
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read of a fleet."""
+
+    snapshots: tuple[ClusterSnapshot, ...]
+    failed: tuple[ClusterAudit, ...]  # not to be read, by a defect of ours
+    contents: Mapping[str, ContentReading] | None  # None: nobody was to look
+    run: Path | None  # where it is stored
+
+
+def _collect(fleet: Fleet, store_in: Path | None, say: Say | None, content: bool | None) -> _Read:
+    """Read a fleet, and compare contents where that is due."""
     if store_in is not None:
         require_parquet()
     collected = list(collect_fleet(fleet, say=say))
     snapshots = _snapshots(collected)
-    failed = [_failed(each) for each in collected if isinstance(each, CollectionFailed)]
-    run = store(store_in, snapshots) if store_in is not None and snapshots else None
-    return snapshots, failed, run
+    failed = tuple(_failed(each) for each in collected if isinstance(each, CollectionFailed))
+    contents, run = compare_and_store(fleet, snapshots, content, store_in=store_in, say=say)
+    return _Read(snapshots, failed, contents, run)
 
 
 @contextmanager
@@ -227,17 +236,16 @@ def _directory_or_scratch(directory: Path | None) -> Iterator[Path]:
 
 @contextmanager
 def _on_spark(
-    snapshots: Path, out: Path, policy: Policy, more: Sequence[ClusterAudit] = ()
+    run: Path, out: Path, policy: Policy, more: Sequence[ClusterAudit] = ()
 ) -> Iterator["Results"]:
     require_spark()
     from spark_audit.adapters.job import audit_stored
     from spark_audit.adapters.results import ResultsDiffer
     from spark_audit.adapters.session import JavaMissing, SparkNotStarted, local_session
     from spark_audit.summary import MalformedSummary
-    from topology.adapters.parquet import NoSnapshots, UnreadableSnapshots, latest_run
+    from topology.adapters.parquet import NoSnapshots, UnreadableSnapshots
 
     try:
-        run = latest_run(snapshots)  # before Java is started for nothing
         with local_session() as session:
             try:
                 results = audit_stored(

@@ -22,7 +22,7 @@ from binlog.adapters.ledger_files import ledger_of_file
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import FromPlace
 from binlog.decode import FIRST_POSITION
-from binlog.errors import BinlogError, UnreadableBinlog
+from binlog.errors import BinlogError, CorruptBinlog, UnreadableBinlog
 from binlog.ledger.columns import FileLedger, ledger_schema
 from gtid_audit import clock
 from gtid_audit.exits import UsageProblem
@@ -120,8 +120,6 @@ def _size_of(path: Path) -> int:
 def _of_server(
     server: LogServer, wanted: Wanted, *, seconds_max: float, summary: LedgerSummary
 ) -> tuple[int, Iterator[_Piece]]:
-    if wanted.details:
-        raise UsageProblem("--details: of files only; copy them, or name single GTIDs to 'show'")
     connect = server.connector(seconds_max=seconds_max)
     facts = facts_of_server(connect)
     before: dict[str, int] = {}
@@ -137,12 +135,16 @@ def _of_server(
             timeout_seconds_max=seconds_max,
             verify=wanted.verify,
             digests=wanted.digests,
+            details=wanted.details,
         )
         last = FileLedger(facts.files[0], None, wanted.schema.empty_table(), FIRST_POSITION)
         try:
             for batch in batches:
                 last = FileLedger(batch.file, None, batch.rows, batch.end)
                 yield _Piece(last, batch.file, before.get(batch.file, total) + batch.end)
+        except CorruptBinlog as error:
+            nothing = wanted.schema.empty_table()
+            summary.add(FileLedger(error.file, None, nothing, error.position, error))
         except BinlogError as error:
             nothing = wanted.schema.empty_table()
             summary.add(FileLedger(last.file, None, nothing, last.end, error))

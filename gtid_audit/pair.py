@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from gtid_audit.content_due import is_content_due
+from gtid_audit.content_due import looked_back
 from gtid_audit.exits import UsageProblem
 from gtid_audit.output import progress, warn
 from gtid_audit.prompt import ask_password
@@ -60,11 +60,11 @@ def audit_pair(
         snapshot = collect_cluster(
             CLUSTER, targets, limits=limits_of(seconds_max), policy=policy, progress=line.say
         )
-        contents = _contents(snapshot, targets, content, seconds_max, line.say)
+        contents = contents_of(snapshot, targets, content, seconds_max, line.say)
     return PairAudit(snapshot, contents, audit_cluster(snapshot, policy, contents))
 
 
-def _contents(
+def contents_of(
     snapshot: ClusterSnapshot,
     targets: Sequence[ServerTarget],
     chosen: bool | None,
@@ -72,13 +72,14 @@ def _contents(
     say: Callable[[str], None],
 ) -> ContentReading | None:
     """Compare contents if that is due; what it takes is imported only then."""
-    if not is_content_due(snapshot, chosen):
+    back = looked_back(snapshot, chosen)
+    if not back:
         return None
     from gtid_audit import content
 
     say("comparing the content of transactions")
     limit = content.SECONDS_MAX if seconds_max is None else seconds_max
-    return content.read_contents(snapshot, targets, every_start=bool(chosen), seconds_max=limit)
+    return content.read_contents(snapshot, targets, back=back, seconds_max=limit).reading
 
 
 def _uuid(text: str) -> UUID:

@@ -9,9 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from gtid_audit.output import printable
-from gtid_audit.text import QUIET, counted, show
+from gtid_audit.text import QUIET, counted, rest_of, show
 from repair import Plan, Step
+from repair.plan import shown_version
 from topology.findings import ClusterAudit
+
+ROWS_SHOWN_MAX = 20
 
 
 def show_plan(plan: Plan, audit: ClusterAudit, *, files: Sequence[Path]) -> None:
@@ -29,6 +32,9 @@ def _parts(plan: Plan, audit: ClusterAudit, files: Sequence[Path]) -> Iterator[R
     for step in plan.steps:
         yield Text()
         yield _step(step)
+    if plan.rows:
+        yield Text()
+        yield from _rows(plan)
     if plan.warnings:
         yield Text()
         for warning in plan.warnings:
@@ -46,6 +52,23 @@ def _parts(plan: Plan, audit: ClusterAudit, files: Sequence[Path]) -> Iterator[R
         yield Padding(grid, (0, 0, 0, 2))
     yield Text()
     yield _where(plan, files)
+
+
+def _rows(plan: Plan) -> Iterator[RenderableType]:
+    """Show both versions of the first rows that differ."""
+    yield Text("Rows that differ:", style="bold")
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for row in plan.rows[:ROWS_SHOWN_MAX]:
+        versions = (
+            f"{name}: {shown_version(version)}"
+            for name, version in ((row.source, row.source_row), (row.replica, row.replica_row))
+        )
+        grid.add_row(
+            Text(printable(f"{row.table}, {row.where}")),
+            Text("\n".join(map(printable, versions))),
+        )
+    yield Padding(grid, (0, 0, 0, 2))
+    yield from rest_of(len(plan.rows), ROWS_SHOWN_MAX, "rows")
 
 
 def _step(step: Step) -> RenderableType:

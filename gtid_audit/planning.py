@@ -10,6 +10,7 @@ from gtid_audit.exits import UsageProblem
 from repair import Plan, UnknownChoice, plan_repair
 from repair.adapters.files import DirectoryTaken, write_plan
 from repair.adapters.read_events import read_events
+from repair.row_versions import RowsRead
 from topology.adapters.collect import CollectLimits, collect_cluster
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Severity, Verdict
@@ -63,6 +64,7 @@ def read_for_plan(
     *,
     ask: bool,
     seconds_max: float | None,
+    content: bool | None,
     say: Callable[[str], None],
 ) -> ReadForPlan:
     """Read and judge the pair, or the cluster of a fleet file.
@@ -82,7 +84,8 @@ def read_for_plan(
         name, targets = settings.clusters[0].name, settings.clusters[0].targets
         limits, policy = settings.limits, settings.policy
     snapshot = collect_cluster(name, targets, limits=limits, policy=policy, progress=say)
-    return ReadForPlan(snapshot, audit_cluster(snapshot, policy), targets)
+    contents = pair.contents_of(snapshot, targets, content, seconds_max, say)
+    return ReadForPlan(snapshot, audit_cluster(snapshot, policy, contents), targets)
 
 
 def make_plan(
@@ -94,12 +97,8 @@ def make_plan(
 ) -> Planned:
     """Plan the repair of what was read. Raises UsageProblem for a choice that fits nothing."""
     say("looking into the binary logs")
-    events = read_events(
-        read.snapshot,
-        read.audit,
-        {target.name: target for target in read.targets},
-        timeout_seconds_max=EVENT_SECONDS_MAX,
-    )
+    targets = {target.name: target for target in read.targets}
+    events = read_events(read.snapshot, read.audit, targets, timeout_seconds_max=EVENT_SECONDS_MAX)
     try:
         plan = plan_repair(
             read.snapshot,
@@ -107,8 +106,19 @@ def make_plan(
             choices=choices,
             finding_ids=finding_ids,
             events=events.events,
+            rows=_rows(read.audit, targets),
         )
     except UnknownChoice as problem:
         raise UsageProblem(str(problem)) from problem
     unread = tuple(f"finding {each}: {why}" for each, why in sorted(events.unread.items()))
     return Planned(plan, read.audit, unread)
+
+
+def _rows(audit: ClusterAudit, targets: Mapping[str, ServerTarget]) -> dict[str, RowsRead]:
+    """Read the rows behind different content; what reading them takes is imported only then."""
+    findings = [each for each in audit.findings if each.code == "E4" and each.strategies]
+    if not findings:
+        return {}
+    from gtid_audit.rows_for_plan import read_rows
+
+    return {each.id: read_rows(each, targets, seconds_max=EVENT_SECONDS_MAX) for each in findings}

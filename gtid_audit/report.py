@@ -7,12 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
+from gtid_audit.content_text import content_records
 from topology import json_items
+from topology.contents import ContentReading
 from topology.findings import ClusterAudit, Finding, Unknown, Verdict, worst_verdict
 from topology.json_items import item_text
 from topology.records import Record, finding_to_record, time_to_text, unknown_to_record
+
+# What was compared of the content of transactions, by cluster; None: nobody looked.
+Contents: TypeAlias = Mapping[str, ContentReading] | None
 
 
 class Engine(Enum):
@@ -56,7 +61,7 @@ class AuditReport:
         """Return what was not read, cluster by cluster."""
         return tuple(unknown for audit in self.audits for unknown in audit.unknown)
 
-    def document_pieces(self) -> Iterator[str]:
+    def document_pieces(self, contents: Contents = None) -> Iterator[str]:
         """Give the JSON document of the contract, in pieces that are written one after another."""
         lists: dict[str, Iterator[Record]] = {
             "clusters": map(_cluster_record, self.audits),
@@ -68,15 +73,17 @@ class AuditReport:
             audited_at=self.audited_at,
             verdict=self.verdict,
             lists={name: map(item_text, records) for name, records in lists.items()},
+            contents=contents,
         )
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self, contents: Contents = None) -> dict[str, Any]:
         """Return the report as plain values, in the order in which they are written."""
         return {
             **_head(self.engine, self.audited_at, self.verdict),
             "clusters": [_cluster_record(audit) for audit in self.audits],
             "findings": [finding_to_record(finding) for finding in self.findings],
             "unknown": [unknown_to_record(unknown) for unknown in self.unknown],
+            "contents": None if contents is None else list(content_records(contents)),
         }
 
 
@@ -86,9 +93,13 @@ def document_pieces(
     audited_at: datetime | None,
     verdict: Verdict,
     lists: Mapping[str, Iterable[str]],
+    contents: Contents,
 ) -> Iterator[str]:
     """Give the JSON document of an audit whose lists are texts already (json_items.py)."""
-    return json_items.document_pieces(_head(engine, audited_at, verdict), lists)
+    # Null says that nobody looked: equal sets may hide different transactions then.
+    compared = None if contents is None else map(item_text, content_records(contents))
+    head = _head(engine, audited_at, verdict)
+    return json_items.document_pieces(head, {**lists, "contents": compared})
 
 
 def _head(engine: Engine, audited_at: datetime | None, verdict: Verdict) -> Record:

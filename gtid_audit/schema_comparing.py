@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
-from binlog.adapters.schema_follow import server_events
+from binlog.adapters.schema_events import server_events
 from binlog.adapters.stream import ServerLogs
 from binlog.errors import BinlogError
 from binlog.events import Event, GtidLog, TableMap

@@ -12,16 +12,15 @@ from pathlib import Path
 from uuid import UUID
 
 from binlog.adapters.files import read_events
+from binlog.adapters.schema_defining import DefiningEvents
 from binlog.adapters.schema_follow import (
     Follower,
     FollowReport,
     LogGap,
-    file_events,
-    server_events,
     starting_place,
 )
 from binlog.adapters.schema_store import Followed, SchemaStore
-from binlog.events import Event, FormatDescription
+from binlog.events import FormatDescription
 from binlog.schema.history import Entry, Place, Source, State, TableKey
 from binlog.schema.tables import TableDefinition
 from binlog.schema.tracker import SchemaTracker, ServerFacts
@@ -60,8 +59,9 @@ def follow_files(
         staged = store.put_staged(server)
         begin = _Beginning(store, server, ServerFacts(), skips_gap=skips_gap)
         start = begin.start(names, lambda name: created_at_of(by_name[name]))
-        events = file_events(ordered[names.index(start.file) :], start)
-        report = begin.follower().follow(events, start)
+        defining = DefiningEvents()
+        events = defining.of_files(ordered[names.index(start.file) :], start)
+        report = begin.follower().follow(events, start, changed=defining.forget)
         return Followers(server, report, staged, (), _unknown(begin.tracker))
 
 
@@ -71,21 +71,27 @@ def follow_server(store: SchemaStore, source: ServerTables, *, skips_gap: bool) 
     with store.writing("gtid-audit binlog schema follow"):
         staged = store.put_staged(server)
         begin = _Beginning(store, server, facts, skips_gap=skips_gap)
-        start = begin.start(source.log_names(), source.created_at)
+        start = begin.start(source.logs(), source.created_at)
         follower = begin.follower()
 
-        def events(place: Place) -> Iterator[Event]:
-            return server_events(source.connect, place, timeout_seconds_max=source.seconds_max)
+        def follow(place: Place) -> FollowReport:
+            defining = DefiningEvents()
+            events = defining.of_server(
+                source.connect,
+                place,
+                bytes_ahead=_bytes_behind(place, source.logs()),
+                timeout_seconds_max=source.seconds_max,
+            )
+            return follower.follow(events, place, changed=defining.forget)
 
-        report = follower.follow(events(start), start)
+        report = follow(start)
         asked = _ask(source, begin.tracker)
-        after = follower.follow(events(report.ended_at), report.ended_at)
+        after = follow(report.ended_at)
         adopted = tuple(_adopt(begin.tracker, asked))
         follower.adopted(adopted, after.ended_at)
         whole = FollowReport(
             start,
             after.ended_at,
-            report.event_count + after.event_count,
             report.entry_count + after.entry_count,
         )
         return Followers(server, whole, staged, adopted, _unknown(begin.tracker))
@@ -120,6 +126,12 @@ class _Beginning:
     def follower(self) -> Follower:
         created_at = self._followed.created_at if self._followed else 0
         return Follower(self._store, self._server, self.tracker, created_at=created_at)
+
+
+def _bytes_behind(place: Place, logs: dict[str, int]) -> int:
+    """Say how much of the logs stands behind a place, as they are now."""
+    rest = (size for name, size in logs.items() if Place(name, 0).number >= place.number)
+    return sum(rest) - place.position
 
 
 def _ask(

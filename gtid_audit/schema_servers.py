@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from binlog.adapters.schema_follow import server_events
+from binlog.adapters.schema_events import server_events
 from binlog.events import FormatDescription
 from binlog.schema.column_types import Timestamps
 from binlog.schema.history import Place, TableKey
@@ -39,9 +39,10 @@ class ServerTables:
         timestamps = Timestamps.NULLABLE if int(row["explicit"]) else Timestamps.NOT_NULL
         return UUID(str(row["server_uuid"])), ServerFacts(timestamps, int(row["folding"]) != 0)
 
-    def log_names(self) -> tuple[str, ...]:
-        """Give the names of its binary logs, the oldest first."""
-        return tuple(str(row["Log_name"]) for row in self._rows("SHOW BINARY LOGS"))
+    def logs(self) -> dict[str, int]:
+        """Give its binary logs and how many bytes each has, the oldest first."""
+        rows = self._rows("SHOW BINARY LOGS")
+        return {str(row["Log_name"]): int(row["File_size"]) for row in rows}
 
     def created_at(self, file: str) -> int:
         """Give the time of a log's first event, in seconds since 1970 (UTC)."""

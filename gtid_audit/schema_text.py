@@ -160,7 +160,6 @@ def follow_document(done: Followers) -> dict[str, Any]:
         "server": str(done.server),
         "begun_at": str(done.report.begun_at),
         "followed_to": str(done.report.ended_at),
-        "events": done.report.event_count,
         "entries": done.report.entry_count,
         "staged_put": [str(entry.key) for entry in done.staged],
         "taken_from_server": [str(entry.key) for entry in done.asked],
@@ -176,7 +175,7 @@ def show_follow(done: Followers) -> None:
     report = done.report
     write_line(
         f"server {done.server}: followed from {report.begun_at} to {report.ended_at},"
-        f" {report.event_count:,} events, {report.entry_count:,} changes of definitions"
+        f" {report.entry_count:,} changes of definitions"
     )
     _names("put in place from earlier updates", [entry.key for entry in done.staged])
     _names("taken from the server, unchanged since", [entry.key for entry in done.asked])

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from gtid import GtidSet
 from repair.evidence import FailingEvent
+from repair.row_versions import RowVersions
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,19 @@ class StopChannel:
     channel: str
 
 
+@dataclass(frozen=True, slots=True)
+class MakeRowsAlike:
+    """Make rows of one table like those of a source, without logging it: no GTID is touched."""
+
+    server: str
+    source: str
+    rows: tuple[RowVersions, ...]
+
+    def __post_init__(self) -> None:
+        assert self.rows, "an action does something"
+        assert len({(row.table.schema, row.table.table) for row in self.rows}) == 1, "of one table"
+
+
 Action: TypeAlias = (
     InjectEmpty
     | AppendPurged
@@ -82,4 +96,5 @@ Action: TypeAlias = (
     | AutoPositionOn
     | StartChannel
     | StopChannel
+    | MakeRowsAlike
 )

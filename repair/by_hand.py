@@ -16,7 +16,6 @@ BY_HAND: Mapping[str, str] = {
     " --include-gtids), reverse them there by hand, then audit again",
     "reclone": "restore the server from a backup or clone of its source, and attach it by"
     " auto-position",
-    "data_repair": "compare the rows on both servers and decide which version is right",
     "resolve_conflict": "look at the row the error names on both servers; make the replica's row"
     " as the event expects it, then start the applier",
     "raise_retention": "set binlog_expire_logs_seconds (expire_logs_days before 8.0) higher on the"

@@ -8,6 +8,7 @@ from gtid import GtidSet
 from repair.actions import Action
 from repair.evidence import FailingEvent
 from repair.model import Model, ModelChannel, ModelServer
+from repair.row_versions import RowsRead
 from topology.findings import Finding
 
 
@@ -39,6 +40,7 @@ class Case:
     # was meant to have it, so it is not the extra transactions that are the fault.
     meant_to_arrive: tuple[str, ...]
     snapshot_executed: Mapping[str, GtidSet]
+    rows: RowsRead | None = None  # the rows behind the finding, where they were read
 
     @property
     def replica(self) -> ModelServer | None:

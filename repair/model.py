@@ -19,6 +19,7 @@ from repair.actions import (
     AppendPurged,
     AutoPositionOn,
     InjectEmpty,
+    MakeRowsAlike,
     MovePast,
     ResetAndPurge,
     StartChannel,
@@ -202,6 +203,10 @@ def _stop(server: ModelServer, action: StopChannel) -> ModelServer:
     return server.with_channel(action.channel, running=False)
 
 
+def _rows(server: ModelServer, _action: MakeRowsAlike) -> ModelServer:
+    return server  # no set and no channel knows of it
+
+
 _EFFECTS: Mapping[type[Action], Callable[[ModelServer, Any], ModelServer]] = {
     InjectEmpty: _inject,
     AppendPurged: _append,
@@ -210,4 +215,5 @@ _EFFECTS: Mapping[type[Action], Callable[[ModelServer, Any], ModelServer]] = {
     AutoPositionOn: _auto_position,
     StartChannel: _start,
     StopChannel: _stop,
+    MakeRowsAlike: _rows,
 }

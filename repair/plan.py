@@ -7,11 +7,14 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from repair.row_versions import RowsRead
 from repair.steps import Step
+from topology.findings import Finding
 
 FORMAT_VERSION = 1
 _ID_CHARACTERS = 16
@@ -68,6 +71,49 @@ class NotPlanned:
 
 
 @dataclass(frozen=True, slots=True)
+class DifferingRow:
+    """A row that two servers hold differently (E4): both versions, of the columns that differ.
+
+    A version is None where there is no such row; a value is None where it is NULL.
+    """
+
+    finding_id: str
+    table: str
+    where: str
+    source: str
+    source_row: dict[str, str | None] | None
+    replica: str
+    replica_row: dict[str, str | None] | None
+
+
+def differing_rows(finding: Finding, read: RowsRead) -> Iterator[DifferingRow]:
+    """Give the rows behind a finding that differ, as text."""
+    assert finding.source is not None, "different content is between two servers"
+    assert finding.replica is not None, "different content is between two servers"
+    for row in read.rows:
+        versions = [
+            None if image is None else {each[0]: each[at] for each in row.differing}
+            for at, image in ((1, row.source), (2, row.replica))
+        ]
+        yield DifferingRow(
+            finding_id=finding.id,
+            table=row.table.name,
+            where=row.where,
+            source=finding.source,
+            source_row=versions[0],
+            replica=finding.replica,
+            replica_row=versions[1],
+        )
+
+
+def shown_version(row: dict[str, str | None] | None) -> str:
+    """Write one version of a row on a line."""
+    if row is None:
+        return "there is no such row"
+    return ", ".join(f"{name}: {'NULL' if text is None else text}" for name, text in row.items())
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Steps in order, and everything somebody must know before running the first."""
 
@@ -79,6 +125,7 @@ class Plan:
     not_chosen: tuple[NotChosen, ...]
     not_planned: tuple[NotPlanned, ...]
     warnings: tuple[str, ...]
+    rows: tuple[DifferingRow, ...] = ()
     id: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -108,7 +155,7 @@ class Plan:
             else None,
             "estimated_seconds": self.estimated_seconds,
         }
-        for name in ("answered", "steps", "assumed", "not_chosen", "not_planned"):
+        for name in ("answered", "steps", "assumed", "not_chosen", "not_planned", "rows"):
             content[name] = [asdict(each) for each in getattr(self, name)]
         for step, written in zip(self.steps, content["steps"], strict=True):
             del written["effect"]

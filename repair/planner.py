@@ -7,7 +7,7 @@
 3. Pure: the same snapshot, audit, choices and events give the same plan, byte for byte.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from gtid import GtidSet
@@ -17,9 +17,18 @@ from repair.case import Case, Outcome, Proposal, Refusal
 from repair.evidence import FailingEvent
 from repair.invariants import broken_invariants
 from repair.model import Model, delivery, simulate
-from repair.plan import Answered, AssumedState, NotChosen, NotPlanned, Plan
+from repair.plan import (
+    Answered,
+    AssumedState,
+    DifferingRow,
+    NotChosen,
+    NotPlanned,
+    Plan,
+    differing_rows,
+)
 from repair.procedure import Setting
 from repair.procedures import describe
+from repair.row_versions import RowsRead
 from repair.start import known_servers, start_model
 from repair.steps import Step
 from repair.strategies import ANSWERS, PLANNERS
@@ -30,7 +39,7 @@ from topology.strategies import STRATEGIES
 
 # A stuck applier first; then what is lacking and what is extra, for which somebody may have chosen
 # how; then auto-position and the threads, which deliver what is left.
-_ORDER = ("A1", "H1", "H2", "H3", "H4", "H5", "E1", "E2", "C3")
+_ORDER = ("A1", "H1", "H2", "H3", "H4", "H5", "E1", "E2", "C3", "E4")
 # The families of findings about what a replica lacks.
 _LACKING = frozenset("HPT")
 # When there are too many transactions for empty ones, this does it in one statement.
@@ -52,6 +61,7 @@ def plan_repair(
     choices: Mapping[str, str] | None = None,
     finding_ids: Collection[str] | None = None,
     events: Mapping[str, FailingEvent] | None = None,
+    rows: Mapping[str, RowsRead] | None = None,
 ) -> Plan:
     """Plan the repair of one cluster.
 
@@ -62,6 +72,7 @@ def plan_repair(
         finding_ids: plan for these only; for all if None.
         events: by finding id, the event that stops (A1) or would stop (H1) an applier; see
             adapters/read_events.py.
+        rows: by finding id, the rows behind different content (E4) as both servers hold them.
 
     Raises:
         UnknownChoice: a choice or an id that fits nothing here.
@@ -75,7 +86,7 @@ def plan_repair(
         finding for finding in audit.findings if finding_ids is None or finding.id in finding_ids
     ]
     selected.sort(key=lambda finding: (_phase(finding), finding.order))
-    work = _Work(snapshot, audit, choices, events or {})
+    work = _Work(snapshot, audit, choices, events or {}, rows or {})
     waiting = selected
     while True:  # a finding refused at first may become plannable by another's repair
         left = [finding for finding in waiting if not work.answer(finding)]
@@ -93,6 +104,7 @@ class _Work:
     audit: ClusterAudit
     choices: Mapping[str, str]
     events: Mapping[str, FailingEvent]
+    rows: Mapping[str, RowsRead]
     known: dict[str, ServerSnapshot] = field(init=False)
     model: Model = field(init=False)
     steps: list[Step] = field(default_factory=list)
@@ -122,6 +134,7 @@ class _Work:
         lacking = finding.source if finding.code.startswith("E") else finding.replica
         healed = (
             bool(self.steps)
+            and finding.code != "E4"  # its transactions are on both, and not the same
             and bool(finding.gtid_set)
             and lacking in self.model.servers
             and finding.gtid_set <= self.model[lacking or ""].executed
@@ -144,7 +157,13 @@ class _Work:
                 _not_planned(finding, self.refusals[finding.id]) for finding in ordered
             ),
             warnings=(*dict.fromkeys(self.warnings), *self._blind_spots()),
+            rows=tuple(self._differing()),
         )
+
+    def _differing(self) -> Iterator[DifferingRow]:
+        for finding in sorted(self.audit.findings, key=lambda finding: finding.order):
+            if finding.id in self.rows:
+                yield from differing_rows(finding, self.rows[finding.id])
 
     def _chosen(self, finding: Finding) -> str | None:
         return self.choices.get(finding.id, self.choices.get(finding.code))
@@ -176,6 +195,7 @@ class _Work:
                 snapshot_executed={
                     each: server.gtid_executed or GtidSet() for each, server in self.known.items()
                 },
+                rows=self.rows.get(finding.id),
             )
         )
         return outcome if isinstance(outcome, Refusal) else _simulated(self.model, outcome)
@@ -217,6 +237,7 @@ class _Work:
             if_stopped=procedure.if_stopped,
             risk=procedure.risk,
             warnings=procedure.warnings,
+            session=procedure.session,
         )
 
     def _meant_to_arrive(self, finding: Finding) -> tuple[str, ...]:

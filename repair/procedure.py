@@ -23,6 +23,7 @@ class Procedure:
     if_stopped: str
     risk: str
     warnings: tuple[str, ...] = ()
+    session: tuple[str, ...] = ()  # what the session is set to before the first precondition
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from repair.actions import (
     AppendPurged,
     AutoPositionOn,
     InjectEmpty,
+    MakeRowsAlike,
     MovePast,
     ResetAndPurge,
     StartChannel,
@@ -16,6 +17,7 @@ from repair.actions import (
 )
 from repair.channel_procedures import auto_position_on, move_past, start_channel, stop_channel
 from repair.procedure import Procedure, Setting
+from repair.row_procedures import make_rows_alike
 from repair.set_procedures import append_purged, inject_empty, reset_and_purge
 from repair.steps import Guard
 from topology.quoting import quote_string
@@ -28,6 +30,7 @@ _PROCEDURES: Mapping[type[Action], Callable[[Any, Setting], Procedure]] = {
     AutoPositionOn: auto_position_on,
     StartChannel: start_channel,
     StopChannel: stop_channel,
+    MakeRowsAlike: make_rows_alike,
 }
 
 

@@ -12,7 +12,7 @@ import shlex
 import textwrap
 from itertools import groupby
 
-from repair.plan import NotChosen, Plan
+from repair.plan import DifferingRow, NotChosen, Plan, shown_version
 from repair.steps import Step
 
 RUNBOOK = "RUNBOOK.md"
@@ -53,7 +53,7 @@ def render_script(plan: Plan, step: Step) -> str:
         ),
     )
     lines = [line for text in header for line in _comment(text)]
-    lines += ["", _PROLOGUE]
+    lines += ["", _PROLOGUE, *step.session]
     for guard in step.preconditions:
         lines += ["", *_comment("must hold, or nothing is changed:"), *guard.statements()]
     lines += ["", *_comment("the change"), *_joined(step.statements)]
@@ -75,6 +75,7 @@ def render_runbook(plan: Plan) -> str:
         ),
         "",
         *_findings(plan),
+        *_bullets("## Rows that differ", [_row(each) for each in plan.rows]),
         *_bullets("## Before you begin", plan.warnings),
     ]
     if plan.steps:
@@ -111,6 +112,15 @@ def _findings(plan: Plan) -> list[str]:
             f" (finding `{each.finding_id}`)"
         )
     return [*(lines if plan.answered else [*lines, "Nothing."]), ""]
+
+
+def _row(row: DifferingRow) -> str:
+    """Show both versions of a row on one line."""
+    return (
+        f"{row.table}, {row.where} (finding `{row.finding_id}`):"
+        f" on {row.source} {shown_version(row.source_row)};"
+        f" on {row.replica} {shown_version(row.replica_row)}"
+    )
 
 
 def _step_section(step: Step) -> list[str]:

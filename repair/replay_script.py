@@ -120,7 +120,7 @@ def _joined(replayed: Sequence[Replayed]) -> list[TouchedTable]:
 
 
 def _none(table: str, condition: str) -> str:
-    return f"NOT EXISTS (SELECT 1 FROM information_schema.{table} WHERE {condition})"  # noqa: S608
+    return f"NOT EXISTS (SELECT 1 FROM information_schema.{table} WHERE {condition})"  # noqa: S608 - quoted
 
 
 def _guards(table: TouchedTable) -> Iterator[Guard]:

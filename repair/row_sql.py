@@ -57,6 +57,12 @@ def undo_row(table: RowTable, row: RowChange) -> str | None:
     return _update(table, found=left, wanted=row.before, base=row.before)
 
 
+def row_condition(table: RowTable, image: Image) -> str:
+    """Write the condition that only this row, as it is, answers to. Raises CannotRender."""
+    assert table.key, "without a key equal rows cannot be told apart"
+    return _where(table, image)
+
+
 def needs_lenience(table: RowTable, row: RowChange) -> bool:
     """Tell if a row holds an ENUM's error value, the number 0, which strict mode will not store."""
     enums = [at for at, column in enumerate(table.columns) if column.type_code == ENUM]
@@ -68,11 +74,11 @@ def _insert(table: RowTable, image: Image) -> str:
     present = [at for at in _written(table) if image[at] is not ABSENT]
     names = ", ".join(_name(table, at) for at in present)
     values = ", ".join(literal(table.columns[at], image[at]) for at in present)
-    return f"INSERT INTO {table_name(table)} ({names}) VALUES ({values});"  # noqa: S608
+    return f"INSERT INTO {table_name(table)} ({names}) VALUES ({values});"  # noqa: S608 - quoted
 
 
 def _delete(table: RowTable, image: Image) -> str:
-    return f"DELETE FROM {table_name(table)} WHERE {_where(table, image)};"  # noqa: S608
+    return f"DELETE FROM {table_name(table)} WHERE {_where(table, image)};"  # noqa: S608 - quoted
 
 
 def _update(
@@ -94,7 +100,7 @@ def _update(
         elif table.columns[at].type_code in _SELF_SETTING:
             settings.append(f"{name} = {name}")
     where = _where(table, found, base=base)
-    return f"UPDATE {table_name(table)} SET {', '.join(settings)} WHERE {where};"  # noqa: S608
+    return f"UPDATE {table_name(table)} SET {', '.join(settings)} WHERE {where};"  # noqa: S608 - quoted
 
 
 def _is_same(left: Value, right: Value) -> bool:
@@ -104,10 +110,12 @@ def _is_same(left: Value, right: Value) -> bool:
 
 def _where(table: RowTable, image: Image, *, base: Image | None = None) -> str:
     """Write what only this row, as it should be, answers to."""
-    present = [at for at in _written(table) if image[at] is not ABSENT]
     has_key = bool(table.key) and all(image[at] is not ABSENT for at in table.key or ())
     if not has_key:
         _check_whole(table, image, "the row, and no key of the table is logged or known:")
+    # A generated column cannot be written, but a row can be found by it where it is the key.
+    searched = {*_written(table), *((table.key or ()) if has_key else ())}
+    present = [at for at in sorted(searched) if image[at] is not ABSENT]
     conditions = []
     for at in sorted(present, key=lambda each: each not in (table.key or ())):
         value, name = image[at], _name(table, at)

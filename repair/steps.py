@@ -69,6 +69,7 @@ class Step:
     if_stopped: str
     risk: str
     warnings: tuple[str, ...] = ()
+    session: tuple[str, ...] = ()  # what the session is set to before the first precondition
 
     def __post_init__(self) -> None:
         assert self.number >= 1, "steps are counted from 1"

@@ -20,6 +20,7 @@ from repair.actions import (
     StopChannel,
 )
 from repair.case import Case, Outcome, Proposal, Refusal
+from repair.data_repair import data_repair
 from repair.model import Model, ModelServer, refused
 from topology.dialect import dialect_of
 
@@ -340,6 +341,7 @@ PLANNERS: Mapping[str, Planner] = {
     "gtid_purged_append": gtid_purged_append,
     "reset_and_purge": reset_and_purge,
     "start_channel": start_channel,
+    "data_repair": data_repair,
 }
 
 # Which findings a strategy can answer at all, whether or not the catalogue proposes it.
@@ -351,5 +353,6 @@ ANSWERS: Mapping[str, frozenset[str]] = {
     "gtid_purged_append": frozenset({"H1", "H4", "H5", "E1", "E2"}),
     "reset_and_purge": frozenset({"H1", "H4", "H5", "E1", "E2"}),
     "start_channel": frozenset({"A7", "E1"}),
+    "data_repair": frozenset({"E4"}),
 }
 assert ANSWERS.keys() == PLANNERS.keys()

@@ -13,41 +13,26 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.datasource import (
-    EqualNullSafe,
-    EqualTo,
-    Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
-    IsNotNull,
-    IsNull,
-    LessThan,
-    LessThanOrEqual,
-    Not,
-    StringContains,
-    StringEndsWith,
-    StringStartsWith,
-)
+from pyspark.sql import datasource as filters
 
 from spark_audit.binlog_schema import COLUMNS
 
 Test = Callable[[pa.Array, pa.Scalar], pa.Array]
 
-_WITH_VALUE: Final[Mapping[type[Filter], Test]] = {
-    EqualTo: pc.equal,
-    EqualNullSafe: lambda column, value: pc.fill_null(pc.equal(column, value), False),
-    GreaterThan: pc.greater,
-    GreaterThanOrEqual: pc.greater_equal,
-    LessThan: pc.less,
-    LessThanOrEqual: pc.less_equal,
-    StringStartsWith: lambda column, value: pc.starts_with(column, pattern=value.as_py()),
-    StringEndsWith: lambda column, value: pc.ends_with(column, pattern=value.as_py()),
-    StringContains: lambda column, value: pc.match_substring(column, pattern=value.as_py()),
+_WITH_VALUE: Final[Mapping[type[filters.Filter], Test]] = {
+    filters.EqualTo: pc.equal,
+    filters.EqualNullSafe: lambda column, value: pc.fill_null(pc.equal(column, value), False),
+    filters.GreaterThan: pc.greater,
+    filters.GreaterThanOrEqual: pc.greater_equal,
+    filters.LessThan: pc.less,
+    filters.LessThanOrEqual: pc.less_equal,
+    filters.StringStartsWith: lambda column, value: pc.starts_with(column, pattern=value.as_py()),
+    filters.StringEndsWith: lambda column, value: pc.ends_with(column, pattern=value.as_py()),
+    filters.StringContains: lambda column, value: pc.match_substring(column, pattern=value.as_py()),
 }
-_WITHOUT: Final[Mapping[type[Filter], Callable[[pa.Array], pa.Array]]] = {
-    IsNull: pc.is_null,
-    IsNotNull: pc.is_valid,
+_WITHOUT: Final[Mapping[type[filters.Filter], Callable[[pa.Array], pa.Array]]] = {
+    filters.IsNull: pc.is_null,
+    filters.IsNotNull: pc.is_valid,
 }
 
 
@@ -61,9 +46,9 @@ class Columns(Protocol):
 # -- rows -----------------------------------------------------------------------------------------
 
 
-def is_exact(condition: Filter) -> bool:
+def is_exact(condition: filters.Filter) -> bool:
     """Tell whether a filter can be answered here as Spark would answer it."""
-    if isinstance(condition, Not):
+    if isinstance(condition, filters.Not):
         return is_exact(condition.child)
     attribute: tuple[str, ...] = getattr(condition, "attribute", ())
     if len(attribute) != 1 or attribute[0] not in COLUMNS.names:
@@ -71,19 +56,19 @@ def is_exact(condition: Filter) -> bool:
     kind = COLUMNS.field(attribute[0]).type
     if type(condition) in _WITHOUT:
         return True
-    if isinstance(condition, In):
+    if isinstance(condition, filters.In):
         return all(_literal(value, kind) is not None for value in condition.value)
     return type(condition) in _WITH_VALUE and _literal(value_of(condition), kind) is not None
 
 
-def mask_of(conditions: Iterable[Filter], columns: Columns) -> pa.ChunkedArray | None:
+def mask_of(conditions: Iterable[filters.Filter], columns: Columns) -> pa.ChunkedArray | None:
     """Return which rows are wanted; None if all are. Requires: is_exact of every condition."""
     masks = [_mask(condition, columns) for condition in conditions]
     return reduce(pc.and_kleene, masks) if masks else None
 
 
-def _mask(condition: Filter, columns: Columns) -> pa.ChunkedArray:
-    if isinstance(condition, Not):
+def _mask(condition: filters.Filter, columns: Columns) -> pa.ChunkedArray:
+    if isinstance(condition, filters.Not):
         return pc.invert(_mask(condition.child, columns))
     name = column_of(condition)
     kind = COLUMNS.field(name).type
@@ -91,14 +76,14 @@ def _mask(condition: Filter, columns: Columns) -> pa.ChunkedArray:
     return pa.chunked_array([_answer(condition, chunk, kind) for chunk in chunks], pa.bool_())
 
 
-def _answer(condition: Filter, chunk: pa.Array, kind: pa.DataType) -> pa.Array:
+def _answer(condition: filters.Filter, chunk: pa.Array, kind: pa.DataType) -> pa.Array:
     """Answer for one chunk; a text that occurs a million times is looked at once."""
     if type(condition) in _WITHOUT:
         return _WITHOUT[type(condition)](chunk)
     if pa.types.is_dictionary(chunk.type):
         found = pc.take(_answer(condition, chunk.dictionary, kind), chunk.indices)
-        return pc.fill_null(found, False) if isinstance(condition, EqualNullSafe) else found
-    if isinstance(condition, In):
+        return pc.fill_null(found, False) if isinstance(condition, filters.EqualNullSafe) else found
+    if isinstance(condition, filters.In):
         values = pa.array(list(condition.value), kind)
         # Arrow says false where SQL says unknown, which matters below a NOT.
         return pc.if_else(pc.is_valid(chunk), pc.is_in(chunk, values), pa.scalar(None, pa.bool_()))
@@ -125,12 +110,12 @@ def _literal(value: object, kind: pa.DataType) -> pa.Scalar | None:
         return None
 
 
-def column_of(condition: Filter) -> str:
+def column_of(condition: filters.Filter) -> str:
     """Return the name of the one column a filter is about. Requires: no Not."""
     name: str = condition.attribute[0]  # type: ignore[attr-defined]  # all but Not have it
     return name
 
 
-def value_of(condition: Filter) -> Any:  # noqa: ANN401 - as Spark gives it
+def value_of(condition: filters.Filter) -> Any:  # noqa: ANN401 - as Spark gives it
     """Return what a filter compares with. Requires: no Not, IsNull or IsNotNull."""
     return condition.value  # type: ignore[attr-defined]  # all but Not, IsNull, IsNotNull have it

@@ -11,19 +11,7 @@ from functools import reduce
 from typing import Any, Final
 from uuid import UUID
 
-from pyspark.sql.datasource import (
-    EqualNullSafe,
-    EqualTo,
-    Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
-    IsNotNull,
-    IsNull,
-    LessThan,
-    LessThanOrEqual,
-    Not,
-)
+from pyspark.sql import datasource as filters
 
 from gtid import GNO_END, GtidError, GtidSet, Tsid
 from spark_audit.binlog_conditions import column_of, value_of
@@ -90,26 +78,27 @@ class Sought:
         return GtidSet.from_intervals((tsid, self.gno_start, self.gno_end) for tsid in tsids)
 
 
-def sought_by(conditions: Iterable[Filter], start: Sought) -> Sought:
+def sought_by(conditions: Iterable[filters.Filter], start: Sought) -> Sought:
     """Return what filters say of transactions, beyond what is known already."""
     return reduce(_narrowed, conditions, start)
 
 
-def _narrowed(sought: Sought, condition: Filter) -> Sought:
-    if isinstance(condition, Not | IsNotNull):
+def _narrowed(sought: Sought, condition: filters.Filter) -> Sought:
+    if isinstance(condition, filters.Not | filters.IsNotNull):
         return sought
     narrow = _NARROWING.get(column_of(condition))
     return sought if narrow is None else narrow(sought, condition)
 
 
-def _values(condition: Filter) -> list[Any] | None:
+def _values(condition: filters.Filter) -> list[Any] | None:
     """Return the values of which a column must have one; None: it may have others."""
-    if isinstance(condition, In):
+    if isinstance(condition, filters.In):
         return list(condition.value)
-    return [value_of(condition)] if isinstance(condition, EqualTo | EqualNullSafe) else None
+    is_one = isinstance(condition, filters.EqualTo | filters.EqualNullSafe)
+    return [value_of(condition)] if is_one else None
 
 
-def _by_gtid(sought: Sought, condition: Filter) -> Sought:
+def _by_gtid(sought: Sought, condition: filters.Filter) -> Sought:
     texts = _values(condition)
     if texts is None:
         return sought
@@ -120,7 +109,7 @@ def _by_gtid(sought: Sought, condition: Filter) -> Sought:
     return replace(sought, gtids=found if sought.gtids is None else found & sought.gtids)
 
 
-def _by_uuid(sought: Sought, condition: Filter) -> Sought:
+def _by_uuid(sought: Sought, condition: filters.Filter) -> Sought:
     texts = _values(condition)
     if texts is None:
         return sought
@@ -131,8 +120,8 @@ def _by_uuid(sought: Sought, condition: Filter) -> Sought:
     return replace(sought, uuids=found if sought.uuids is None else found & sought.uuids)
 
 
-def _by_tag(sought: Sought, condition: Filter) -> Sought:
-    found = [""] if isinstance(condition, IsNull) else _values(condition)
+def _by_tag(sought: Sought, condition: filters.Filter) -> Sought:
+    found = [""] if isinstance(condition, filters.IsNull) else _values(condition)
     if found is None:
         return sought
     tags = frozenset(found)
@@ -143,23 +132,26 @@ def _by_tag(sought: Sought, condition: Filter) -> Sought:
     return replace(sought, tags=tags if sought.tags is None else tags & sought.tags)
 
 
-def _by_gno(sought: Sought, condition: Filter) -> Sought:
+def _by_gno(sought: Sought, condition: filters.Filter) -> Sought:
     start, end = sought.gno_start, sought.gno_end
     numbers = _values(condition)
     if numbers is not None:
         first, last = min(numbers, default=1), max(numbers, default=0)
         start, end = max(start, first), min(end, last + 1)
-    elif isinstance(condition, GreaterThan | GreaterThanOrEqual):
-        start = max(start, condition.value + isinstance(condition, GreaterThan))
-    elif isinstance(condition, LessThan | LessThanOrEqual):
-        end = min(end, condition.value + isinstance(condition, LessThanOrEqual))
+    elif isinstance(condition, filters.GreaterThan | filters.GreaterThanOrEqual):
+        start = max(start, condition.value + isinstance(condition, filters.GreaterThan))
+    elif isinstance(condition, filters.LessThan | filters.LessThanOrEqual):
+        end = min(end, condition.value + isinstance(condition, filters.LessThanOrEqual))
     return replace(sought, gno_start=start, gno_end=max(end, 1))
 
 
-def _from(sought: Sought, condition: Filter) -> Sought:
-    moments = _values(condition)
-    if isinstance(condition, GreaterThan | GreaterThanOrEqual):
-        moments = [condition.value]
+def _moments(condition: filters.Filter, *bounds: type[filters.Filter]) -> list[Any] | None:
+    """Return what a column of times is bounded by: a bound of that kind, or the values it has."""
+    return [value_of(condition)] if isinstance(condition, bounds) else _values(condition)
+
+
+def _from(sought: Sought, condition: filters.Filter) -> Sought:
+    moments = _moments(condition, filters.GreaterThan, filters.GreaterThanOrEqual)
     if not moments:
         return sought
     earliest = min(moments)
@@ -167,11 +159,9 @@ def _from(sought: Sought, condition: Filter) -> Sought:
     return replace(sought, committed_from=earliest if known is None else max(known, earliest))
 
 
-def _from_until(sought: Sought, condition: Filter) -> Sought:
+def _from_until(sought: Sought, condition: filters.Filter) -> Sought:
     sought = _from(sought, condition)
-    moments = _values(condition)
-    if isinstance(condition, LessThan | LessThanOrEqual):
-        moments = [condition.value]
+    moments = _moments(condition, filters.LessThan, filters.LessThanOrEqual)
     if not moments:
         return sought
     latest = max(moments)
@@ -179,7 +169,7 @@ def _from_until(sought: Sought, condition: Filter) -> Sought:
     return replace(sought, committed_until=latest if known is None else min(known, latest))
 
 
-_NARROWING: Final[Mapping[str, Callable[[Sought, Filter], Sought]]] = {
+_NARROWING: Final[Mapping[str, Callable[[Sought, filters.Filter], Sought]]] = {
     GTID: _by_gtid,
     "uuid": _by_uuid,
     "tag": _by_tag,

@@ -10,9 +10,11 @@ topology/findings.py). So across runs:
    run at all, disproves nothing: its earlier findings are *carried*, untouched, in a table of their
    own, and a later run that finds them again keeps their `first_seen`. They are no findings of the
    run that carries them, and no report shows them as such.
-4. What is carried is forgotten CARRIED_DAYS_MAX days after it was last seen, by the time of the
+4. Nor does any run disprove the findings of NOT_LOOKED_FOR_AGAIN: contents are compared behind
+   starts, once, and a run that says nothing of them has not looked there.
+5. What is carried is forgotten CARRIED_DAYS_MAX days after it was last seen, by the time of the
    runs: clusters leave a fleet for good.
-5. "Before" is by the name of the run, which is the moment it speaks of. No clock is read.
+6. "Before" is by the name of the run, which is the moment it speaks of. No clock is read.
 """
 
 from datetime import datetime, timedelta
@@ -23,6 +25,7 @@ from pyspark.sql import functions as sf
 
 from spark_audit.schema import FINDINGS
 
+NOT_LOOKED_FOR_AGAIN: Final = ("E4",)
 CARRIED_DAYS_MAX: Final = 30  # longer than any repair of a server, shorter than a year of history
 
 
@@ -46,9 +49,11 @@ def carried_over(
         .join(named, on="cluster", how="left_semi")
     )
     oldest = sf.lit(run_at - timedelta(days=CARRIED_DAYS_MAX))
+    is_asked = known["cluster"] == looked_at["cluster"]
+    is_asked &= ~known["code"].isin(*NOT_LOOKED_FOR_AGAIN)
     return (
-        known.where(sf.col("last_seen") >= oldest)
+        known.join(looked_at, on=is_asked, how="left_anti")
         .join(findings.select("id"), on="id", how="left_anti")
-        .join(looked_at, on="cluster", how="left_anti")
+        .where(sf.col("last_seen") >= oldest)
         .select(*FINDINGS.names)
     )

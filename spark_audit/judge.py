@@ -11,14 +11,24 @@
 from collections.abc import Iterable
 
 from topology.audit import EVERY_SERVER, NAMELESS_SERVER, audit_or_unknown, unjudged
+from topology.contents import ContentReading
 from topology.findings import ClusterAudit, Unknown
 from topology.policy import Policy
 from topology.records import MalformedRecord, Record, cluster_from_servers, snapshot_from_record
 from topology.snapshot import ServerSnapshot
 
 
-def judge_records(cluster: str, records: Iterable[Record], *, policy: Policy) -> ClusterAudit:
-    """Judge one cluster from its server records, in whatever order they come. Never raises."""
+def judge_records(
+    cluster: str,
+    records: Iterable[Record],
+    *,
+    policy: Policy,
+    contents: ContentReading | None = None,
+) -> ClusterAudit:
+    """Judge one cluster from its server records, in whatever order they come. Never raises.
+
+    `contents` is what was compared of its transactions, if they were.
+    """
     servers: list[ServerSnapshot] = []
     unknown: set[Unknown] = set()
     for record in records:
@@ -38,4 +48,4 @@ def judge_records(cluster: str, records: Iterable[Record], *, policy: Policy) ->
     except ValueError as error:
         reason = f"unparseable: {error}"
         return unjudged(cluster, {Unknown(cluster, EVERY_SERVER, "readings", reason)}, servers)
-    return audit_or_unknown(snapshot, policy)
+    return audit_or_unknown(snapshot, policy, contents)

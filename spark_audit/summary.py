@@ -65,6 +65,8 @@ class FleetSummary:
     run: str  # its name, `run=20260102T120011.000000Z`: when the last reading in it ended
     previous: str | None  # the results whose findings were carried on; None for the first
     policy: str  # digest of the policy that judged
+    # In so many clusters the content of transactions was compared; None: nobody looked.
+    contents_compared: int | None
     audited_at: datetime | None
     clusters: tuple[tuple[Verdict, int], ...]  # every verdict, in the order of Verdict
     server_count: int
@@ -101,6 +103,7 @@ class FleetSummary:
             found = json.loads(text)
             if found.pop("layout") != LAYOUT:
                 raise MalformedSummary(f"expected tables of layout {LAYOUT}")
+            found.setdefault("contents_compared", None)  # written before anybody looked
             at = found.pop("audited_at")
             return cls(
                 audited_at=None if at is None else time_from_text(at),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 SPARK = (
+    "tests/gtid_audit/test_content_engines_live.py",
     "tests/gtid_audit/test_engines.py",
     "tests/gtid_audit/test_results_command.py",
     "tests/spark_audit/",

@@ -8,6 +8,7 @@
 3. Made for fixtures; which tests use them is said in the conftest.py beside those tests.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Generic, TypeAlias, TypeVar
@@ -26,6 +27,7 @@ Traits: TypeAlias = dict[tuple[str, str], str]
 """What makes a server what it is: a value by kind and name."""
 
 WAIT_SECONDS_MAX = 10  # for a statement that waits for what a test left, such as a lock
+POLL_SECONDS = 0.02
 MOVING = ("gtid_executed", "gtid_purged", "gtid_owned")  # with every transaction
 QUESTIONS = {
     "variable": "SHOW GLOBAL VARIABLES",
@@ -48,6 +50,7 @@ class Stock(Generic[Lent]):
         """Lend the topology, new or as good as new."""
         if self._held is None:
             made = self._running.enter_context(self._shape())
+            assert all_connected(made), "new servers reach each other"
             self._held = made, {name: traits_of(each) for name, each in made.servers.items()}
         topology, at_first = self._held
         try:
@@ -77,6 +80,21 @@ def renewed(topology: shapes.Topology, at_first: dict[str, Traits]) -> bool:
             shapes.follow(servers[link.replica], servers[link.source])
     except pymysql.err.MySQLError:
         return False
+    return all_connected(topology)
+
+
+def all_connected(topology: shapes.Topology) -> bool:
+    """Tell whether every receiver has reached its source, after a while."""
+    return all(is_connected(topology.servers[link.replica]) for link in topology.links)
+
+
+def is_connected(replica: Server) -> bool:
+    """Wait until the receiver has reached its source: START REPLICA does not."""
+    deadline = time.monotonic() + WAIT_SECONDS_MAX
+    while replica.replica_status()["Replica_IO_Running"] != "Yes":
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_SECONDS)
     return True
 
 

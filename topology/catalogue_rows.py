@@ -140,7 +140,7 @@ ROWS: tuple[Row, ...] = (
         " hand to two transactions.",
         "The moment of the first commit differs in the two binary logs (proved), or, where servers"
         " do not log it (before 8.0.1), the content does (likely). It is a warning where one of the"
-        " two is empty, and a remark where their content is equal.",
+        " two is empty or one commit met other rows, and a remark where their content is equal.",
     ),
     Row(
         "E5", "unknown origin", "info", False, (),

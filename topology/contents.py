@@ -16,6 +16,7 @@ class Difference(Enum):
     """In what way two transactions under one GTID are not the same; the gravest first."""
 
     CONTENT = "different content"
+    DRIFT = "one commit, applied to other rows"
     EMPTY = "empty on one server"
     COMMIT = "committed twice, with equal content"
 
@@ -74,3 +75,4 @@ class ContentReading:
     differences: tuple[ContentDifference, ...]
     unread: tuple[UnreadContent, ...]
     is_cut: bool = False  # there are more differences than were looked for
+    pairs: tuple[tuple[str, str], ...] = ()  # the servers that were compared with each other

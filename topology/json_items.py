@@ -49,12 +49,20 @@ def items_text(records: Iterable[Record]) -> str:
     return ",\n".join(map(item_text, records))
 
 
-def document_pieces(head: Mapping[str, Plain], lists: Mapping[str, Iterable[str]]) -> Iterator[str]:
-    """Give a document of scalar fields and then lists, whose pieces are texts of `items_text`."""
+def document_pieces(
+    head: Mapping[str, Plain], lists: Mapping[str, Iterable[str] | None]
+) -> Iterator[str]:
+    """Give a document of scalar fields and then lists, whose pieces are texts of `items_text`.
+
+    A list that is None is written as null.
+    """
     yield "{\n"
     fields = [f"  {_scalar_text(name)}: {_scalar_text(value)}" for name, value in head.items()]
     yield ",\n".join(fields)
     for name, pieces in lists.items():
+        if pieces is None:
+            yield f",\n  {_scalar_text(name)}: null"
+            continue
         yield f",\n  {_scalar_text(name)}: ["
         is_empty = True
         for piece in pieces:

@@ -3,9 +3,8 @@
 1. Ledgers are joined on the GTID, as columns. Where both have the moment of the first commit and
    the moments differ, or a digest says that contents may differ, the two versions are read and
    compared one by one (binlog/content/compare.py); the rest is the same.
-2. Files have digests of all their transactions. A live server's ledger has none: there, where
-   commit times agree they are believed, and where there are none (before 8.0.1) every transaction
-   is read and compared.
+2. Both are asked of files and of live servers alike: a live server's log is read once, whole, and
+   digested as it comes.
 3. Memory: 28 bytes for each transaction of either side, and what Arrow needs for the join.
 """
 
@@ -75,9 +74,10 @@ def _ledger(side: Side) -> Iterator[pa.Table]:
         yield from side.ledgers()
         return
     wish = AllBut(side.state.purged)
-    for batch in ledger_of_server(side.connect, wish, timeout_seconds_max=side.timeout_seconds_max):
-        digests = pa.nulls(batch.rows.num_rows, pa.uint64())
-        yield batch.rows.append_column("digest", digests)
+    for batch in ledger_of_server(
+        side.connect, wish, timeout_seconds_max=side.timeout_seconds_max, digests=True
+    ):
+        yield batch.rows
 
 
 def _numbered(rows: pa.Table, tsids: dict[tuple[str, str | None], int]) -> pa.Table:

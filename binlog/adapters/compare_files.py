@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -18,14 +18,13 @@ import pyarrow.compute as pc
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.files import CHUNK_BYTES, read_events, read_file_head
 from binlog.adapters.ledger_files import ledger_of_file
-from binlog.content.compare import Version
 from binlog.content.reuse import Start, Unread, first_of_each
 from binlog.errors import BinlogMisuse, TruncatedBinlog
 from binlog.events import Event
 from binlog.ledger.sets import gtids_of, rows_in
 from binlog.locating.index import search_heads
 from binlog.scan import BYTES_MAX, EventGroup, LogHead, group_events, scan_events
-from gtid import Gtid, GtidSet
+from gtid import GtidSet
 
 
 class FilesCompared:
@@ -61,14 +60,6 @@ class FilesCompared:
     def unheld(self, wanted: GtidSet) -> GtidSet:
         """Return what was logged before the first of the files."""
         return wanted & (self._head(0).previous_gtids or GtidSet())
-
-    def versions_of(self, wanted: GtidSet) -> Mapping[Gtid, Version]:
-        """Read the transactions that are there."""
-        return {
-            group.transaction.gtid: Version.of(group)
-            for group in self.groups_of(wanted)
-            if group.transaction.gtid is not None
-        }
 
     def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
         """Give the transactions that are there, with their events."""

@@ -1,7 +1,8 @@
 """A live server's logs as another's are compared with them: `binlog.content.reuse.ComparedLogs`.
 
 1. The server is asked for just the transactions that are compared, by their GTIDs; of its files
-   only heads are read, and to find the latest start only some of them (halving by time).
+   only heads are read, and to find recent starts only some of them: halving by time, and then those
+   that were not begun because the one before was full.
 2. What the server has purged is not asked for: it would refuse the whole question (1236).
 
 Privileges needed: to read binary logs, as a replica has it, and REPLICATION CLIENT for their names.
@@ -9,7 +10,7 @@ Privileges needed: to read binary logs, as a replica has it, and REPLICATION CLI
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -20,13 +21,12 @@ from uuid import UUID
 from binlog.adapters.stream import FromPlace, ServerLogs
 from binlog.adapters.stream_packets import dump_events
 from binlog.adapters.stream_session import Bounds, Connect
-from binlog.content.compare import Version
 from binlog.content.reuse import Start, Unread, first_of_each
 from binlog.decode import FIRST_POSITION
 from binlog.errors import CorruptBinlog
 from binlog.events import FormatDescription, PreviousGtids
 from binlog.scan import EventGroup
-from gtid import Gtid, GtidSet
+from gtid import GNO_END, GtidSet
 
 # A head is a format description and the previous GTIDs, which may be a large set.
 HEAD_BYTES_MAX: Final = 64 * 1024**2
@@ -34,7 +34,10 @@ HEAD_BYTES_MAX: Final = 64 * 1024**2
 HEADS_AT_ONCE: Final = 8
 # The server counts its uptime from early in its start, and begins the log a little later; clocks
 # in whole seconds are off by one.
-_UPTIME_SLACK_SECONDS: Final = 2
+_CLOCK_SLACK_SECONDS: Final = 2
+# How far behind what is wanted a few more are asked for: see `_behind`. Several, because a replica
+# may have committed neighbours in another order.
+_SKIPPED: Final = (1, 4, 16, 64, 256, 1024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,9 @@ class ServerState:
     executed: GtidSet
     purged: GtidSet
     log_names: tuple[str, ...]  # in the order of the logs
-    # By the server's clock: now minus its uptime. Only `Starts.LATEST` needs it.
+    # As long as max_binlog_size says, or longer: the next was begun by rotation, not by a start.
+    full_logs: frozenset[str] = frozenset()
+    # By the server's clock: now minus its uptime. Only `Since` needs it.
     up_since_seconds: int | None = None
 
 
@@ -61,8 +66,14 @@ class Starts(Enum):
     """Which of a server's starts are looked at."""
 
     EVERY = "every one in its logs"
-    LATEST = "the latest"
     NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """The starts since a moment, by the server's clock; the latest is among them."""
+
+    seconds: int
 
 
 @dataclass(slots=True)
@@ -72,8 +83,9 @@ class ServerCompared:
     state: ServerState
     connect: Connect
     timeout_seconds_max: float
-    looked_at: Starts = Starts.EVERY
+    looked_at: Starts | Since = Starts.EVERY
     _heads: dict[int, _Head] = field(default_factory=dict)
+    _starts: list[int] = field(default_factory=list)  # that were found, by their logs' numbers
 
     @property
     def name(self) -> str:
@@ -87,15 +99,18 @@ class ServerCompared:
 
     def starts(self) -> Iterator[Start | Unread]:
         """Give the starts, the latest first."""
-        if self.looked_at is Starts.LATEST:
-            yield from self._latest()
-        if self.looked_at is not Starts.EVERY:
+        if self.looked_at is Starts.NONE:
             return
-        with ThreadPoolExecutor(HEADS_AT_ONCE) as pool:
-            list(pool.map(self._head, range(len(self.state.log_names))))
-        for number in reversed(range(len(self.state.log_names))):
-            if self._head(number).created_at_seconds:
-                yield self._start(number)
+        first = 0
+        if isinstance(self.looked_at, Since):
+            if self.state.up_since_seconds is None:
+                yield Unread(self.name, "how long the server has been up was not read")
+                return
+            since = min(self.looked_at.seconds, self.state.up_since_seconds)
+            first = self._first_since(since - _CLOCK_SLACK_SECONDS)
+        self._find_starts(first)
+        yield from map(self._start, reversed(self._starts))
+        yield from self._unheld_starts(first)
 
     def own_since(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
         """Give the server's own transactions of one run, each TSID's smallest numbers first."""
@@ -112,57 +127,61 @@ class ServerCompared:
         """Return what the server has purged."""
         return wanted & self.state.purged
 
-    def versions_of(self, wanted: GtidSet) -> Mapping[Gtid, Version]:
-        """Read the transactions that are there."""
-        return {
-            group.transaction.gtid: Version.of(group)
-            for group in self.groups_of(wanted)
-            if group.transaction.gtid is not None
-        }
-
     def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
         """Give the transactions that are there, with their events."""
-        wanted &= self.state.executed - self.state.purged
-        if wanted:
-            logs = ServerLogs(self.connect, timeout_seconds_max=self.timeout_seconds_max)
-            yield from logs.events_of(wanted)
-
-    def _latest(self) -> Iterator[Start | Unread]:
-        since = self.state.up_since_seconds
-        if since is None:
-            yield Unread(self.name, "how long the server has been up was not read")
+        held = self.state.executed - self.state.purged
+        wanted &= held
+        if not wanted:
             return
-        # The first log begun since the start; times of heads only grow.
+        logs = ServerLogs(self.connect, timeout_seconds_max=self.timeout_seconds_max)
+        for group in logs.events_of(wanted | _behind(wanted, held)):
+            gtid = group.transaction.gtid
+            if gtid is None or gtid not in wanted:
+                continue
+            yield group
+            wanted -= GtidSet.of(gtid)
+            if not wanted:
+                return
+
+    def _first_since(self, moment: int) -> int:
+        """Return the number of the first log begun since a moment; times of heads only grow."""
         first, end = 0, len(self.state.log_names)
         while first < end:
             middle = (first + end) // 2
-            if self._head(middle).written_at_seconds < since - _UPTIME_SLACK_SECONDS:
+            if self._head(middle).written_at_seconds < moment:
                 first = middle + 1
             else:
                 end = middle
-        found: list[Start] = []
-        for number in range(first, len(self.state.log_names)):
-            if self._head(number).created_at_seconds:
-                found.append(self._start(number))
-            # Logs begun later were begun by rotation.
-            if self._head(number).written_at_seconds > since + _UPTIME_SLACK_SECONDS:
-                break
-        # A server that was started twice within the slack is looked at after both starts.
-        yield from reversed(found)
-        if found:
+        return first
+
+    def _find_starts(self, first: int) -> None:
+        """Find the logs from `first` on that began when the server did."""
+        names, full = self.state.log_names, self.state.full_logs
+        asked = [at for at in range(first, len(names)) if not at or names[at - 1] not in full]
+        with ThreadPoolExecutor(HEADS_AT_ONCE) as pool:
+            heads = list(pool.map(self._head, asked))
+        self._starts = [
+            at for at, head in zip(asked, heads, strict=True) if head.created_at_seconds
+        ]
+
+    def _unheld_starts(self, first: int) -> Iterator[Unread]:
+        """Say which of the starts that were to be looked at are not in the logs any more."""
+        since, up_since = self.looked_at, self.state.up_since_seconds
+        if not isinstance(since, Since) or up_since is None:
             return
-        yield Unread(self.name, "the log that began at its latest start is purged")
+        latest = self._head(self._starts[-1]).written_at_seconds if self._starts else None
+        if latest is None or latest < up_since - _CLOCK_SLACK_SECONDS:
+            gone = "the log that began at its latest start is purged"
+            yield Unread(self.name, gone, is_lasting=True)
+        elif not first and self._starts[0]:
+            gone = "the log that began at an earlier start is purged"
+            yield Unread(self.name, gone, is_lasting=True)
 
     def _start(self, number: int) -> Start:
         return Start(self.state.log_names[number], self._head(number).created_at_seconds)
 
     def _next_start(self, number: int) -> int | None:
-        if self.looked_at is Starts.LATEST:
-            return None
-        for later in range(number + 1, len(self.state.log_names)):
-            if self._head(later).created_at_seconds:
-                return later
-        return None
+        return next((later for later in self._starts if later > number), None)
 
     def _head(self, number: int) -> _Head:
         if number not in self._heads:
@@ -187,3 +206,19 @@ class ServerCompared:
         raise CorruptBinlog(
             file=file, position=FIRST_POSITION, what="expected the previous GTIDs at its head"
         )
+
+
+def _behind(wanted: GtidSet, held: GtidSet) -> GtidSet:
+    """Return a few transactions from behind the wanted ones; the answer need not wait for the end.
+
+    What a server sends stays in its buffer of 16 KB while it skips the rest of its logs. But before
+    it sends what comes behind something skipped, it sends a heartbeat, and that at once
+    (Binlog_sender::send_events and send_heartbeat_event, sql/rpl_binlog_sender.cc).
+    """
+    ends = {tsid: end for tsid, _, end in wanted.intervals()}
+    return held & GtidSet.from_intervals(
+        (tsid, end + skipped, end + skipped + 1)
+        for tsid, end in ends.items()
+        for skipped in _SKIPPED
+        if end + skipped < GNO_END
+    )

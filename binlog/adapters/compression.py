@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Final
 
 from binlog.decode import Decompress
+
+_PIECE_BYTES: Final = 64 * 1024
 
 
 def find_decompressor() -> Decompress | None:
@@ -22,14 +24,19 @@ def find_decompressor() -> Decompress | None:
 
     def decompress(data: bytes, bytes_max: int) -> bytes:
         """Never give more than `bytes_max` bytes, whatever the frame says of itself."""
+        pieces: list[bytes] = []
+        left = bytes_max + 1
         try:
             with zstandard.ZstdDecompressor().stream_reader(data) as reader:
-                content: bytes = reader.read(bytes_max + 1)
+                # A read takes the memory for all that it may give, however little that is.
+                while left and (piece := reader.read(min(left, _PIECE_BYTES))):
+                    pieces.append(piece)
+                    left -= len(piece)
         except zstandard.ZstdError as error:
             raise ValueError(str(error)) from error
-        if len(content) > bytes_max:
+        if not left:
             raise ValueError(f"more than the {bytes_max:,} bytes it should hold")
-        return content
+        return b"".join(pieces)
 
     return decompress
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -19,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binlog.adapters.compression import find_decompressor, find_peek
-from binlog.adapters.files import read_events
 from binlog.errors import BinlogError
-from binlog.ledger.columns import FileLedger, with_details
-from binlog.ledger.window import Fetch, ledger_of_window
-from binlog.scan import read_head
-from binlog.transactions import Transaction, TransactionFolder
+from binlog.events import FormatDescription
+from binlog.ledger.columns import FileLedger
+from binlog.ledger.parts import behind, joined, starts_of_parts
+from binlog.ledger.window import WindowLedger, ledger_of_window
+from binlog.scan import LogHead, read_head
 
 _HEAD_CHUNK_BYTES = 1 << 14
-_MADV_POPULATE_READ = 22  # asm-generic/mman-common.h, since Linux 5.14
+_THREADS_MAX = 4  # by then the memory is the limit
 
 
 def ledger_of_file(
@@ -36,73 +36,97 @@ def ledger_of_file(
     verify: bool = False,
     digests: bool = False,
     details: bool = False,
+    threads_max: int | None = None,
 ) -> FileLedger:
     """Give one row per transaction of one file; an error of the format is in the answer.
 
     `verify` compares every checksum, and in a source's binary log every end_log_pos with where the
-    event ends. `details` decodes every event: some 5 MB, or 10,000 small transactions, a
-    second. Raises OSError.
+    event ends. `digests` and `details` look at the content of every transaction, and `details` end
+    where it is not sound. A large file is read by as many threads as this process may use
+    processors, or `threads_max`. Raises OSError.
     """
     name = _shown(path)
-    data, fetch = _mapped(path)
-    window = ledger_of_window(
-        data,
-        file=name,
-        verify=verify,
-        digests=digests,
-        decompress=find_decompressor(),
-        peek=find_peek(),
-        fetch=fetch,
-    )
-    rows, error = window.rows, window.error
-    if details:
-        read, stopped = _decoded(path)
-        rows, error = with_details(rows, read), error or stopped
-    try:
-        head = read_head(partial(_chunks, data), file=name)
-    except BinlogError as stopped:
-        head, error = None, error or stopped
-    return FileLedger(name, head, rows, window.end, error)
+    with path.open("rb") as file:
+        log = _Log(file.fileno(), name, verify=verify, digests=digests, details=details)
+        head, stopped = log.head()
+        threads = threads_max or min(len(os.sched_getaffinity(0)), _THREADS_MAX)
+        window = log.window() if head is None else log.in_parts(head, threads)
+    return FileLedger(name, head, window.rows, window.end, window.error or stopped)
 
 
-def _decoded(path: Path) -> tuple[list[Transaction], BinlogError | None]:
-    """Give the transactions that the decoder can read, and why there are no more."""
-    folder = TransactionFolder(decompress=find_decompressor())
-    read: list[Transaction] = []
-    error = None
-    try:
-        for event in read_events(path):
-            read += folder.fold(event)
-    except BinlogError as stopped:
-        error = stopped
-    return [*read, *folder.finish()], error
+class _Log:
+    """An open file, as it is now, and what is asked of it."""
+
+    def __init__(
+        self, descriptor: int, name: str, *, verify: bool, digests: bool, details: bool
+    ) -> None:
+        self._descriptor = descriptor
+        self._name = name
+        self._size = os.fstat(descriptor).st_size
+        self._verify = verify
+        self._digests = digests
+        self._details = details
+
+    def head(self) -> tuple[LogHead | None, BinlogError | None]:
+        """Read what stands before the first transaction."""
+        try:
+            return read_head(partial(_chunks, self._mapped(0, self._size)), file=self._name), None
+        except BinlogError as stopped:
+            return None, stopped
+
+    def in_parts(self, head: LogHead, threads: int) -> WindowLedger:
+        """Read all of it, by so many threads at most."""
+        description = head.description
+        starts = starts_of_parts(
+            self._mapped(0, self._size),
+            first=head.first_position,
+            description=description,
+            parts_max=threads,
+        )
+        if len(starts) == 1:
+            return self.window()
+        with ThreadPoolExecutor(len(starts)) as pool:
+            ends = (*starts[1:], self._size)
+            asked = [
+                pool.submit(self.window, start, end, description if start else None)
+                for start, end in zip(starts, ends, strict=True)
+            ]
+            window = joined([each.result() for each in asked], starts, description)
+        if window.error is not None or window.end == self._size:
+            return window
+        return behind(window, self.window(window.end, self._size, window.description))
+
+    def window(
+        self, start: int = 0, end: int | None = None, description: FormatDescription | None = None
+    ) -> WindowLedger:
+        """Read a part of it."""
+        end = self._size if end is None else end
+        return ledger_of_window(
+            self._mapped(start, end),
+            file=self._name,
+            position=start,
+            description=description,
+            is_last=end == self._size,
+            verify=self._verify,
+            digests=self._digests,
+            details=self._details,
+            decompress=find_decompressor(),
+            peek=find_peek(),
+            mapped_from=self._descriptor,
+        )
+
+    def _mapped(self, start: int, end: int) -> NDArray[np.uint8]:
+        """Map some of it. The array keeps the mapping for as long as it lives itself."""
+        if start == end:
+            return np.empty(0, np.uint8)
+        begin = start - start % mmap.ALLOCATIONGRANULARITY
+        mapped = mmap.mmap(self._descriptor, end - begin, access=mmap.ACCESS_READ, offset=begin)
+        return np.frombuffer(mapped, np.uint8)[start - begin :]
 
 
 def _chunks(data: NDArray[np.uint8], position: int) -> Iterator[bytes]:
     for at in range(position, len(data), _HEAD_CHUNK_BYTES):
         yield data[at : at + _HEAD_CHUNK_BYTES].tobytes()
-
-
-def _mapped(path: Path) -> tuple[NDArray[np.uint8], Fetch]:
-    """Map a file as it is now. The array keeps the mapping for as long as it lives itself."""
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if not size:
-            return np.empty(0, np.uint8), _leave
-        mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-    return np.frombuffer(mapped, np.uint8), partial(_populate, mapped)
-
-
-def _populate(mapped: mmap.mmap, begin: int, end: int) -> None:
-    """Map the pages at once: that takes a third of the time of finding each one missing."""
-    begin -= begin % mmap.PAGESIZE
-    # An older kernel does not know it, and the pages are mapped as they are looked at.
-    with suppress(OSError):
-        mapped.madvise(_MADV_POPULATE_READ, begin, end - begin)
-
-
-def _leave(_begin: int, _end: int) -> None:
-    """There is nothing to map."""
 
 
 def _shown(path: Path) -> str:

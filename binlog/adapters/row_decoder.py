@@ -11,18 +11,19 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from io import BytesIO
 from types import MappingProxyType
-from typing import Any
+from typing import TypeAlias
 
-from pymysqlreplication.column import Column  # type: ignore[import-untyped]
-from pymysqlreplication.constants import BINLOG, FIELD_TYPE  # type: ignore[import-untyped]
-from pymysqlreplication.packet import BinLogPacketWrapper  # type: ignore[import-untyped]
-from pymysqlreplication.row_event import RowsEvent  # type: ignore[import-untyped]
-from pymysqlreplication.table import Table  # type: ignore[import-untyped]
+from pymysqlreplication.column import Column
+from pymysqlreplication.constants import BINLOG, FIELD_TYPE
+from pymysqlreplication.packet import BinLogPacketWrapper
+from pymysqlreplication.row_event import RowsEvent
+from pymysqlreplication.table import Table
 
 from binlog.cursor import Cursor, MalformedBody
 from binlog.rows.images import (
@@ -34,6 +35,7 @@ from binlog.rows.images import (
     GEOMETRY,
     JSON,
     NEWDECIMAL,
+    ONE_BYTE_LENGTH_MAX,
     SET,
     STRING,
     VAR_STRING,
@@ -60,11 +62,13 @@ _FIELD_TYPES: Mapping[int, int] = MappingProxyType(
         BIT: FIELD_TYPE.BIT,
     }
 )
+# What its decoder gives for these.
+Theirs: TypeAlias = "int | Decimal | float | str"
 _ALL_COLUMNS = b"\x01"
 _NO_NULLS = b"\x00"
 
 
-class _Packet(BinLogPacketWrapper):  # type: ignore[misc]
+class _Packet(BinLogPacketWrapper):  # type: ignore[misc]  # the library has no types
     """What their decoder reads from: the bytes of one row of one column."""
 
     def __init__(self, value: bytes) -> None:  # the parent's reads an event's head from a socket
@@ -73,21 +77,22 @@ class _Packet(BinLogPacketWrapper):  # type: ignore[misc]
         self.packet = BytesIO(_NO_NULLS + value)
 
 
-class _Event(RowsEvent):  # type: ignore[misc]
+class _Event(RowsEvent):  # type: ignore[misc]  # the library has no types
     """Their decoder, without the event around it."""
 
     def __init__(self) -> None:  # the parent's reads an event's body
         self.event_type = BINLOG.WRITE_ROWS_EVENT_V2
         self.table_id = 0
 
-    def read(self, table: Table, value: bytes) -> Any:  # noqa: ANN401 - of their type
+    def read(self, table: Table, value: bytes) -> Theirs:
         [column] = self.columns = table.columns
         self.table_map = {0: table}
         self.packet = _Packet(value)
         read = self._read_column_data(_ALL_COLUMNS)
         if self.packet.packet.read(1):
             raise ValueError("bytes are left over")
-        return read[column.name]
+        found: Theirs = read[column.name]
+        return found
 
 
 class RowDecoder:
@@ -102,7 +107,7 @@ class RowDecoder:
         kind = column.type_code
         if kind in _FIELD_TYPES:
             described = self._describe(kind, column.metadata, is_unsigned=bool(column.is_unsigned))
-            return _CONVERT[kind](self._theirs(described, raw))
+            return _checked(kind, self._theirs(described, raw))
         if kind == JSON:
             data = _behind_length(Cursor(raw), column.metadata)
             reader = read_diffs if is_partial else read_json
@@ -124,10 +129,11 @@ class RowDecoder:
         if not 0 < precision <= _PRECISION_MAX or scale > min(precision, _SCALE_MAX):
             raise MalformedBody(offset=0, what=f"a DECIMAL({precision},{scale})")
         described = self._describe(NEWDECIMAL, precision << 8 | scale, is_unsigned=False)
-        value: Decimal = self._theirs(described, data)
+        value = self._theirs(described, data)
+        assert isinstance(value, Decimal), "what they make of a NEWDECIMAL"
         return value
 
-    def _theirs(self, table: Table, raw: bytes) -> Any:  # noqa: ANN401 - of their type
+    def _theirs(self, table: Table, raw: bytes) -> Theirs:
         try:
             return self._event.read(table, raw)
         except (struct.error, ValueError, ArithmeticError, LookupError) as error:
@@ -156,16 +162,13 @@ class RowDecoder:
 _PRECISION_MAX, _SCALE_MAX = 81, 30
 
 
-def _same(value: Any) -> Any:  # noqa: ANN401 - of their type
+def _checked(kind: int, value: float | Decimal | str) -> Value:
+    """Make ours of their value. No column holds an infinity, nor what is no number."""
+    if kind == BIT:
+        return int(str(value), 2)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise MalformedBody(offset=0, what=f"expected a number, found {value}")
     return value
-
-
-_CONVERT: Mapping[int, Callable[[Any], Value]] = MappingProxyType(
-    {
-        **dict.fromkeys(_FIELD_TYPES, _same),
-        BIT: lambda digits: int(digits, 2),
-    }
-)
 
 
 def _behind_length(cursor: Cursor, length_bytes: int) -> bytes:
@@ -180,7 +183,7 @@ def _number(cursor: Cursor, _metadata: int) -> int:
 
 
 def _characters(cursor: Cursor, length_max: int) -> bytes:
-    size = 2 if length_max > 0xFF else 1  # noqa: PLR2004 - the longest length of one byte
+    size = 2 if length_max > ONE_BYTE_LENGTH_MAX else 1
     return _behind_length(cursor, size)
 
 

@@ -1,4 +1,4 @@
-"""Follows logs into a store: events from files or a server, entries and places into SQLite.
+"""Follows a log into a store: events in, entries and places into SQLite.
 
 1. What is kept is kept in whole transactions of the log, with the place behind the last of them. At
    the end of a log that is still written, a transaction of which a part is there is left for the
@@ -10,40 +10,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
-from itertools import chain, takewhile
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
-from binlog.adapters.compression import find_decompressor
-from binlog.adapters.files import CHUNK_BYTES, read_events, read_file_head
 from binlog.adapters.schema_store import Followed, SchemaStore
-from binlog.adapters.stream_packets import dump_events
-from binlog.adapters.stream_session import Bounds, Connect, FromPlace
-from binlog.decode import FIRST_POSITION, events_in_payload
+from binlog.decode import FIRST_POSITION
 from binlog.errors import BinlogError
-from binlog.events import (
-    Event,
-    FormatDescription,
-    GtidLog,
-    Incident,
-    PreviousGtids,
-    Query,
-    Rotate,
-    TransactionPayload,
-    XaPrepare,
-    Xid,
-)
-from binlog.scan import scan_events
+from binlog.events import Event, FormatDescription, Rows
 from binlog.schema.history import Entry, Place
 from binlog.schema.tracker import SchemaTracker
+from binlog.transactions import Transaction, TransactionFolder
 
 # Entries kept in one transaction of the store. A killed follower makes these anew.
 ENTRIES_PER_SAVE = 100
-_STREAM_BYTES_MAX = 1 << 62
-_HEAD = (FormatDescription, PreviousGtids, Rotate)
 
 
 class LogGap(BinlogError):
@@ -54,85 +34,13 @@ class LogsReset(LogGap):
     """A log has the name of one that was followed, and is another: the server's logs were reset."""
 
 
-class PayloadUnread(BinlogError):
-    """A compressed transaction cannot be opened here, and may hold anything."""
-
-
 @dataclass(frozen=True, slots=True)
 class FollowReport:
     """What one run has done."""
 
     begun_at: Place
     ended_at: Place
-    event_count: int
     entry_count: int
-
-
-def open_payloads(events: Iterable[Event]) -> Iterator[Event]:
-    """Give what is inside compressed payloads in their places. Raises PayloadUnread."""
-    description = None
-    decompress = find_decompressor()
-    for event in events:
-        if isinstance(event.body, FormatDescription):
-            description = event.body
-        if not isinstance(event.body, TransactionPayload):
-            yield event
-            continue
-        inner = events_in_payload(event, description=description, decompress=decompress)
-        if inner is None:
-            raise PayloadUnread(
-                f"{event.file}:{event.start}: a compressed transaction, and zstandard is missing"
-            )
-        yield from (
-            replace(each, file=event.file, start=event.start, end=event.end) for each in inner
-        )
-
-
-def file_events(paths: Sequence[Path], start: Place) -> Iterator[Event]:
-    """Give the events of files from a place in the first of them on."""
-    return open_payloads(
-        chain.from_iterable(
-            _events_of(path, start.position if path.name == start.file else 0) for path in paths
-        )
-    )
-
-
-def _events_of(path: Path, position: int) -> Iterator[Event]:
-    if position <= FIRST_POSITION:
-        yield from read_events(path)
-        return
-    # What holds in the file's middle stands at its head; a relay log has more than one of them.
-    head = takewhile(lambda event: isinstance(event.body, _HEAD), read_events(path))
-    descriptions = [event for event in head if isinstance(event.body, FormatDescription)]
-    yield from descriptions
-    yield from scan_events(
-        _chunks(path, position),
-        file=path.name,
-        position=position,
-        description=read_file_head(path).description,
-    )
-
-
-def _chunks(path: Path, position: int) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        file.seek(position)
-        while chunk := file.read(CHUNK_BYTES):
-            yield chunk
-
-
-def server_events(
-    connect: Connect, start: Place, *, timeout_seconds_max: float
-) -> Generator[Event, None, None]:
-    """Give the events of a live server from a place to the end of its log."""
-    bounds = Bounds.start(timeout_seconds_max=timeout_seconds_max, bytes_max=_STREAM_BYTES_MAX)
-    wish = FromPlace(start.file, max(start.position, FIRST_POSITION))
-    with closing(dump_events(connect, wish, bounds, renews=True)) as events:
-        yield from open_payloads(each for each in events if not _is_artificial(each))
-
-
-def _is_artificial(event: Event) -> bool:
-    """Tell a dump's own events, which are in no file. A description sent again is needed."""
-    return event.start == event.end and not isinstance(event.body, FormatDescription)
 
 
 def starting_place(
@@ -158,6 +66,15 @@ def starting_place(
     return followed.place
 
 
+def _ignore() -> None:
+    """Stand for somebody who need not know that something has changed."""
+
+
+def _is_whole(groups: Iterable[Transaction]) -> bool:
+    """Tell whether a group has ended as it should, and was not just broken off by the next."""
+    return any(group.is_complete for group in groups)
+
+
 class Follower:
     """Takes a server's events and keeps what comes of them."""
 
@@ -178,21 +95,29 @@ class Follower:
         # Entries of whole groups, and of the group that is open.
         self._whole: list[Entry] = []
         self._open: list[Entry] = []
-        self._began = False
 
-    def follow(self, events: Iterable[Event], start: Place) -> FollowReport:
-        """Follow events to their end. What was sound is kept, whatever is raised."""
+    def follow(
+        self, events: Iterable[Event], start: Place, *, changed: Callable[[], None] = _ignore
+    ) -> FollowReport:
+        """Follow events to their end. What was sound is kept, whatever is raised.
+
+        `changed` is called when an event has changed what is known, before the next one is taken.
+        """
         behind = start  # the place behind the last whole group
-        count = made = 0
+        groups = TransactionFolder()
+        self._open.clear()
+        made = 0
         try:
             for event in events:
-                count += 1
                 if isinstance(event.body, FormatDescription):
                     behind = self._enter_file(event, behind)
                 entries = self._tracker.take(event)
                 made += len(entries)
                 self._open += entries
-                if self._ends_group(event):
+                if entries:
+                    changed()
+                # Rows end no group, and are not looked at.
+                if not isinstance(event.body, Rows) and _is_whole(groups.fold(event)):
                     behind = Place(event.file, event.end)
                     self._whole += self._open
                     self._open.clear()
@@ -200,7 +125,7 @@ class Follower:
                         self._save(behind)
         finally:
             self._save(behind)
-        return FollowReport(start, behind, count, made - len(self._open))
+        return FollowReport(start, behind, made - len(self._open))
 
     def _enter_file(self, event: Event, behind: Place) -> Place:
         if event.file == behind.file and behind.position > FIRST_POSITION:
@@ -210,26 +135,6 @@ class Follower:
         if event.file != behind.file:
             self._save(entered)
         return entered
-
-    def _ends_group(self, event: Event) -> bool:
-        """Say whether nothing that belongs together is cut behind this event."""
-        match event.body:
-            case GtidLog():
-                self._began = False
-                return False
-            case Query(sql=sql):
-                word = sql.split(None, 1)[0].upper() if sql else b""
-                if word in (b"BEGIN", b"XA"):
-                    self._began = True
-                if self._began and word not in (b"COMMIT", b"ROLLBACK"):
-                    return False
-                self._began = False
-                return True
-            case Xid() | XaPrepare() | Incident():
-                self._began = False
-                return True
-            case _:
-                return False
 
     def _save(self, behind: Place) -> None:
         followed = Followed(behind, self._created_at)

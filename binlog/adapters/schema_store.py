@@ -201,8 +201,12 @@ class SchemaStore:
 
     def current(self, server: UUID, key: TableKey) -> Entry | None:
         """Give the latest entry of a table."""
-        entries = self.entries(server, key)
-        return entries[-1] if entries else None
+        row = self._database.execute(
+            "SELECT document FROM entries WHERE server = ? AND schema_name = ? AND table_name = ?"
+            " ORDER BY number DESC, position DESC, id DESC LIMIT 1",
+            (str(server), key.schema, key.table),
+        ).fetchone()
+        return entry_of_document(json.loads(row[0])) if row else None
 
     def entry_at(self, server: UUID, key: TableKey, place: Place) -> Entry | None:
         """Give the entry that holds at a place."""
@@ -216,7 +220,8 @@ class SchemaStore:
         """Give all that a tracker needs to go on."""
         found = Catalogue()
         for key in self.tables(server):
-            found.entries[key] = self.entries(server, key)[-1]
+            if (entry := self.current(server, key)) is not None:
+                found.entries[key] = entry
         for name, charset, is_whole in self._database.execute(
             "SELECT name, charset, is_whole FROM databases WHERE server = ?", (str(server),)
         ):

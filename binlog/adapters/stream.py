@@ -82,6 +82,7 @@ class ServerLogs:
         """
         wish = FromPlace(file, position)
         bounds = self._bounds(bytes_max)
+        attempts = Attempts(self.reconnects_max)
         given: list[Transaction] = []
         while (left := transactions_max - len(given)) > 0:
             with closing(dump_events(self.connect, wish, bounds)) as events:
@@ -89,9 +90,11 @@ class ServerLogs:
                 found = _whole(islice(transactions, left))
             given += found
             # The end of the log cannot be told from a killed dump, but by asking again.
-            if not found or not can_name(found[-1].end):
+            if attempts.is_over(EndedEarly(), progress=bool(found)):
                 break
-            wish = FromPlace(found[-1].file, found[-1].end)
+            if given and not can_name(given[-1].end):
+                break
+            wish = FromPlace(given[-1].file, given[-1].end) if given else wish
         return tuple(given)
 
     def transactions_of(

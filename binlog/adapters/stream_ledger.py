@@ -32,10 +32,10 @@ from binlog.adapters.stream_session import (
 )
 from binlog.adapters.stream_windows import Pause, Windows
 from binlog.decode import FIRST_POSITION, Decompress
-from binlog.errors import BinlogError, BinlogMisuse
+from binlog.errors import BinlogError, BinlogMisuse, CorruptBinlog
 from binlog.ledger.payloads import Peek
 from binlog.ledger.sets import gtids_of, rows_in
-from binlog.ledger.window import ledger_of_window
+from binlog.ledger.window import WindowLedger, ledger_of_window
 from gtid import GtidSet
 
 TRANSACTION_BYTES_MAX: Final = 1 << 30
@@ -70,6 +70,7 @@ def ledger_of_server(
     stopped: Callable[[], bool] = _never,
     verify: bool = False,
     digests: bool = False,
+    details: bool = False,
     transaction_bytes_max: int = TRANSACTION_BYTES_MAX,
     reconnects_max: int = RECONNECTS_MAX,
 ) -> Iterator[LedgerBatch]:
@@ -85,6 +86,7 @@ def ledger_of_server(
         stopped: asked at least five times a second; True ends the answer.
         verify: compare every checksum.
         digests: add each transaction's digest (`binlog.ledger.columns.DIGEST_FIELD`).
+        details: add what it changed, and the text of DDL (DETAIL_FIELDS there).
         transaction_bytes_max: bound of one transaction, and so of memory.
         reconnects_max: how often in a row a cut connection is made again without any new row.
 
@@ -94,7 +96,8 @@ def ledger_of_server(
     """
     if follow and isinstance(wish, Only):
         raise BinlogMisuse("only a set ends with the set: there is nothing to follow")
-    reader = _Reader(connect, follow, stopped, verify, digests, transaction_bytes_max)
+    asked = _Asked(verify=verify, digests=digests, details=details)
+    reader = _Reader(connect, follow, stopped, asked, transaction_bytes_max)
     attempts = Attempts(reconnects_max, stopped=stopped)
     progress = _Progress(wish)
     while not stopped() and (rest := progress.rest()) is not None:
@@ -113,7 +116,8 @@ def ledger_of_server(
             attempts.wait_after(error, progress=has_rows)
         else:
             # By place the end of the log cannot be told from a killed dump, but by asking again.
-            if not (has_rows and isinstance(rest, FromPlace) and progress.can_go_on()):
+            asks_again = isinstance(rest, FromPlace) and progress.can_go_on()
+            if not asks_again or attempts.is_over(EndedEarly(), progress=has_rows):
                 return
 
 
@@ -164,17 +168,43 @@ class _Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the ledger of a window is to hold, and how carefully it is made."""
+
+    verify: bool
+    digests: bool
+    details: bool
+    decompress: Decompress | None = field(default_factory=find_decompressor)
+    peek: Peek | None = field(default_factory=find_peek)
+
+    def ledger_of(
+        self, windows: Windows, part: slice, *, position: int, is_last: bool
+    ) -> WindowLedger:
+        """Make the ledger of some of a window's events, which stand at `position`."""
+        return ledger_of_window(
+            windows.events[part],
+            file=windows.file,
+            position=position,
+            description=windows.description,
+            is_last=is_last,
+            is_chained=False,
+            verify=self.verify,
+            digests=self.digests,
+            details=self.details,
+            decompress=self.decompress,
+            peek=self.peek,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class _Reader:
     """Reads one dump to its end."""
 
     connect: Connect
     follow: bool
     stopped: Callable[[], bool]
-    verify: bool
-    digests: bool
+    asked: _Asked
     transaction_bytes_max: int
-    decompress: Decompress | None = field(default_factory=find_decompressor)
-    peek: Peek | None = field(default_factory=find_peek)
 
     def batches(self, wish: Wish, bounds: Bounds) -> Iterator[LedgerBatch]:
         """Give the rows of one dump."""
@@ -210,27 +240,29 @@ class _Reader:
             return None, None
         file, count = windows.file, len(windows.events)
         ends_here = pause is Pause.FILE_ENDS
-        ledger = ledger_of_window(
-            windows.events,
-            file=file,
-            position=_WINDOW_AT,
-            description=windows.description,
-            is_last=ends_here,
-            is_chained=False,
-            verify=self.verify,
-            digests=self.digests,
-            decompress=self.decompress,
-            peek=self.peek,
+        ledger = self.asked.ledger_of(
+            windows, slice(0, count), position=_WINDOW_AT, is_last=ends_here
         )
+        error = self._placed_error(ledger.error, windows, is_last=ends_here)
         rows = _placed(ledger.rows, windows)
         windows.take(count if ends_here else ledger.end - _WINDOW_AT)
         if isinstance(wish, Only):
             rows = rows.filter(pa.array(rows_in(rows, wish.wanted)))
         if not rows.num_rows:
-            return None, ledger.error
+            return None, error
         is_whole = rows["is_complete"][-1].as_py()
         gtids = gtids_of(rows if is_whole else rows.slice(0, rows.num_rows - 1))
-        return LedgerBatch(rows, gtids, file, rows["end"][-1].as_py()), ledger.error
+        return LedgerBatch(rows, gtids, file, rows["end"][-1].as_py()), error
+
+    def _placed_error(
+        self, error: BinlogError | None, windows: Windows, *, is_last: bool
+    ) -> BinlogError | None:
+        """Have what is not sound read again where it stands in its file: its words name places."""
+        if not isinstance(error, CorruptBinlog):
+            return error
+        part, position = windows.run_around(error.position - _WINDOW_AT)
+        again = self.asked.ledger_of(windows, part, position=position, is_last=is_last)
+        return again.error or error
 
 
 def _placed(rows: pa.Table, windows: Windows) -> pa.Table:

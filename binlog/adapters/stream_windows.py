@@ -26,7 +26,7 @@ from binlog.adapters.stream_packets import (
 )
 from binlog.adapters.stream_session import Bounds, Dump
 from binlog.errors import CorruptBinlog, DumpBroken, LimitExceeded
-from binlog.events import FormatDescription
+from binlog.events import Event, FormatDescription
 from binlog.kernels.packets import (
     CONTROL,
     END,
@@ -86,12 +86,15 @@ class Windows:
         connection: Any = dump.connection
         self.file = ""
         self.description: FormatDescription | None = None
+        # The event it came in: its header says when the file was begun.
+        self.described_by: Event | None = None
         self._socket = connection._sock  # noqa: SLF001
         self._bounds = bounds
         self._stopped = stopped
         self._event_bytes_max = event_bytes_max
         self._decoder = DumpDecoder(checksum=dump.checksum)
         self._described: FormatDescription | None = None
+        self._described_by: Event | None = None
         self._has_ended = False
         self._received = np.empty(RECEIVE_BYTES, np.uint8)
         self._view = self._received.data
@@ -118,6 +121,16 @@ class Windows:
         run = np.searchsorted(runs[:, HERE], offsets, side="right") - 1
         found: NDArray[np.int64] = offsets - runs[run, HERE] + runs[run, THERE]
         return found
+
+    def run_around(self, offset: int) -> tuple[slice, int]:
+        """Give the events here that follow each other in `file` as they do here, and where there.
+
+        They are those around an offset; a transaction is never parted by it.
+        """
+        runs = self._runs[: self._state[RUNS]]
+        run = int(np.searchsorted(runs[:, HERE], offset, side="right")) - 1
+        end = runs[run + 1, HERE] if run + 1 < len(runs) else self._whole()
+        return slice(int(runs[run, HERE]), int(end)), int(runs[run, THERE])
 
     def take(self, count: int) -> None:
         """Drop the first `count` bytes, which end with an event."""
@@ -161,8 +174,8 @@ class Windows:
                     self._open_file()
                 elif (self.file, self.description) != (self._decoder.file, self._described):
                     return Pause.FILE_ENDS
-            elif not self._look_at_packet():
-                self._has_ended = True
+            elif (pause := self._look_at_packet()) is not None:
+                return pause
         return Pause.LOG_ENDS
 
     # ---- leaves
@@ -177,6 +190,7 @@ class Windows:
         if (self.file, self.description) != (self._decoder.file, self._described):
             assert not self._whole(), "what is left of a file is taken before the next begins"
             self.file, self.description = self._decoder.file, self._described
+        self.described_by = self._described_by
 
     def _make_room(self) -> None:
         """Have more room where the last window could not be taken, or not much of it."""
@@ -221,27 +235,24 @@ class Windows:
         self._decoder.position = self.position
         event = self._decoder.decode(raw)
         if isinstance(event.body, FormatDescription):
-            self._described = event.body
+            self._described, self._described_by = event.body, event
             state[TRAILER] = event.body.checksum.trailer_bytes
         state[END] = state[EVENT]
         state[POSITION] = self._decoder.position
         state[EXPECTED] = _NOWHERE
 
-    def _look_at_packet(self) -> bool:
-        """Read a packet that is no event; False if it says that the log ends."""
-        head = self._words(PACKET_HEAD_BYTES)
-        length = int.from_bytes(head[:3], "little")
-        if head[3] != self._state[SEQUENCE]:
-            raise out_of_sequence(expected=int(self._state[SEQUENCE]), found=head[3])
-        packet = self._words(PACKET_HEAD_BYTES + min(length, _WORDS_BYTES_MAX))
-        return event_in(packet[PACKET_HEAD_BYTES:]) is not None
-
-    def _words(self, count: int) -> bytes:
-        """Give the next bytes received, without going over them."""
-        while self._received_end - self._state[READ] < count:
-            self._receive()
-        start = self._state[READ]
-        return self._received[start : start + count].tobytes()
+    def _look_at_packet(self) -> Pause | None:
+        """Read a packet that is no event, if it is here; otherwise receive more, or say why not."""
+        at = self._state[READ]
+        here = self._received[at : self._received_end]
+        length = int.from_bytes(here[:3].tobytes(), "little")
+        if here[3] != self._state[SEQUENCE]:
+            raise out_of_sequence(expected=int(self._state[SEQUENCE]), found=int(here[3]))
+        end = PACKET_HEAD_BYTES + min(length, _WORDS_BYTES_MAX)
+        if len(here) < end:
+            return self._receive()
+        self._has_ended = event_in(here[PACKET_HEAD_BYTES:end].tobytes()) is None
+        return Pause.LOG_ENDS if self._has_ended else None
 
     def _drain(self, stream: Any) -> int:  # noqa: ANN401 - PyMySQL's reader has no type
         """Take what PyMySQL has read ahead of us, if anything; the rest we read past it."""

@@ -7,10 +7,13 @@
    server to server to the microsecond. Where both logs have it, equal moments mean one commit, and
    different ones two. Two with equal content are told apart: a transaction redone under its GTID,
    or a number reused for the same work. The rows agree.
-3. An empty transaction is a word of somebody's: "declared done", or a filter's. It is told apart.
-4. Pure: it is given transactions and their content; adapters read them.
+3. One commit whose rows differ found other rows on one of the servers: the data had drifted apart
+   before. That is no number given twice; it is told apart, and only where contents are read.
+4. An empty transaction is a word of somebody's: "declared done", or a filter's. It is told apart.
+5. Pure: it is given transactions and their content; adapters read them.
 """
 
+import re
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import groupby
@@ -32,6 +35,7 @@ class Agreement(Enum):
     SAME = "same"
     TWICE = "committed twice, with equal content"
     DIFFERENT = "different"
+    DRIFTED = "one commit, applied to other rows"
     UNKNOWN = "not to be told"
 
 
@@ -134,13 +138,19 @@ def _judged(left: Version, right: Version) -> tuple[Agreement, bool, str]:
     if not is_dated:
         return agreement, False, why
     if len(moments) == 1:
-        if agreement is Agreement.DIFFERENT:
-            return agreement, False, f"one commit by its time, and {why}"
+        if agreement is Agreement.DIFFERENT and _is_of_rows(left.content, right.content):
+            return Agreement.DRIFTED, False, f"one commit by its time, and {why}"
+        # Statements are handed down as they are, or as a server words them anew.
         return Agreement.SAME, False, f"one commit by its time, though {why}"
     if agreement is Agreement.DIFFERENT or left.content.is_empty != right.content.is_empty:
         return Agreement.DIFFERENT, True, f"committed at two moments, and {why}"
     # Two commits for sure; that they did different things is not.
     return Agreement.DIFFERENT, False, f"committed at two moments, though {why}"
+
+
+def _is_of_rows(*contents: Content) -> bool:
+    """Tell whether they have rows and nothing else."""
+    return all(isinstance(part, RowsPart) for each in contents for part in each.parts)
 
 
 def _contents(left: Version, right: Version) -> tuple[Agreement, str]:
@@ -151,6 +161,8 @@ def _contents(left: Version, right: Version) -> tuple[Agreement, str]:
             return Agreement.UNKNOWN, why
     if left.content.is_empty or right.content.is_empty:
         return Agreement.UNKNOWN, "one of them is empty"
+    if _creates_from_rows(left.content) != _creates_from_rows(right.content):
+        return Agreement.UNKNOWN, _OTHER_FORM
     kinds = {left.transaction.kind, right.transaction.kind}
     if len(kinds) > 1 and kinds & {TransactionKind.DDL, TransactionKind.INCIDENT}:
         return (
@@ -162,7 +174,7 @@ def _contents(left: Version, right: Version) -> tuple[Agreement, str]:
     statements = _statements(left.content), _statements(right.content)
     rows = _runs(left.content), _runs(right.content)
     if len(statements[0]) != len(statements[1]) and (rows[0] or rows[1]):
-        return Agreement.UNKNOWN, "one was logged as statements and the other as rows"
+        return Agreement.UNKNOWN, _OTHER_FORM
     agreement, why = _compare_statements(*statements)
     if agreement is Agreement.DIFFERENT:
         return agreement, why
@@ -174,6 +186,16 @@ def _contents(left: Version, right: Version) -> tuple[Agreement, str]:
     if left.content.is_cut or right.content.is_cut:
         return Agreement.UNKNOWN, "they differ only beyond what is kept of so many statements"
     return _rest(left.content, right.content)
+
+
+_OTHER_FORM: Final = "one was logged as statements and the other as rows"
+# With binlog_format=ROW, CREATE TABLE … SELECT is one transaction from 8.0.21 on: a statement that
+# ends so, and the rows (sql/sql_table.cc). As a statement it is DDL like any other.
+_CREATED_FROM_ROWS: Final = b" START TRANSACTION"
+
+
+def _creates_from_rows(content: Content) -> bool:
+    return any(part.sql.endswith(_CREATED_FROM_ROWS) for part in _statements(content))
 
 
 def _differ_in_errors_only(left: Content, right: Content) -> bool:
@@ -232,12 +254,32 @@ def _is_reworded(left: bytes, right: bytes) -> bool:
     for word in _REWORDED:
         if left.upper().startswith(word) and right.upper().startswith(word):
             return True
-    return _plain(left) == _plain(right)
+    return _plain(left) == _plain(right) or _is_created_anew(left, right)
+
+
+# A server that logs rows writes the columns where the client wrote from where to take them, if that
+# is a temporary table (mysql_create_like_table, sql/sql_table.cc) or a query.
+_CREATED = re.compile(rb"CREATE TABLE (?:IF NOT EXISTS )?(?:\S+\.)?(?P<name>\S+)", re.IGNORECASE)
+_TAKEN_FROM = re.compile(rb"\b(?:LIKE|SELECT)\b", re.IGNORECASE)
+
+
+def _is_created_anew(left: bytes, right: bytes) -> bool:
+    """Tell whether one statement may be the other's CREATE TABLE … LIKE or SELECT, written out."""
+    created = [_CREATED.match(_plain(sql)) for sql in (left, right)]
+    names = {match["name"] for match in created if match is not None}
+    taken = [_TAKEN_FROM.search(sql) is not None for sql in (left, right)]
+    return None not in created and len(names) == 1 and taken[0] != taken[1]
+
+
+# What a server adds to statements that it writes itself: of temporary tables it drops more than
+# it was told to, if there are such (sql/sql_table.cc, mysql_rm_table_no_locks).
+_ADDED = (b"/* generated by server */", b"`", b"IF EXISTS ")
 
 
 def _plain(sql: bytes) -> bytes:
     """Leave out what a server may add or change when it writes a statement itself."""
-    sql = sql.replace(b"/* generated by server */", b"").replace(b"`", b"")
+    for word in _ADDED:
+        sql = sql.replace(word, b"")
     return b" ".join(sql.split())
 
 

@@ -11,7 +11,7 @@
 4. Pure: what there is to read, and how, is told by `ComparedLogs`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -49,6 +49,7 @@ class Unread:
 
     log: str
     reason: str
+    is_lasting: bool = False  # it is gone: whoever looks again will not find it either
 
 
 class ComparedLogs(Protocol):
@@ -69,9 +70,6 @@ class ComparedLogs(Protocol):
 
     def unheld(self, wanted: GtidSet) -> GtidSet:
         """Return which of the transactions were logged once and are in these logs no more."""
-
-    def versions_of(self, wanted: GtidSet) -> Mapping[Gtid, Version]:
-        """Read those of the transactions that the logs hold."""
 
     def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
         """Give those of the transactions that the logs hold, with their events."""
@@ -154,10 +152,16 @@ class Search:
                 return
 
     def held(self, wanted: GtidSet) -> GtidSet:
-        """Leave out, and say, what one of the logs no longer holds."""
+        """Leave out, and say, what one of the logs no longer holds, or all where it is unread."""
         for logs in (self._left, self._right):
-            if gone := logs.unheld(wanted):
-                self.note(Unread(logs.name, f"no longer in the logs: {gone.shortened()}"))
+            try:
+                gone = logs.unheld(wanted)
+            except BinlogError as error:
+                self.note(Unread(logs.name, str(error)))
+                return GtidSet()
+            if gone:
+                text = f"purged, or never in these logs: {gone.shortened()}"
+                self.note(Unread(logs.name, text, is_lasting=True))
                 wanted -= gone
         return wanted
 
@@ -181,7 +185,7 @@ class Search:
         sides = []
         for logs in (self._left, self._right):
             try:
-                sides.append(logs.versions_of(wanted))
+                sides.append(_versions(logs.groups_of(wanted)))
             except BinlogError as error:
                 self.note(Unread(logs.name, str(error)))
                 return False
@@ -206,6 +210,14 @@ class Search:
             unread=tuple(self._unread),
             is_cut=self._is_cut,
         )
+
+
+def _versions(groups: Iterable[EventGroup]) -> dict[Gtid, Version]:
+    return {
+        group.transaction.gtid: Version.of(group)
+        for group in groups
+        if group.transaction.gtid is not None
+    }
 
 
 def _sizes() -> Iterator[int]:

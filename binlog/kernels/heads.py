@@ -7,16 +7,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from binlog.kernels.roles import ANONYMOUS, GTID, TAGGED_GTID
+from binlog.kernels.walking import SLOTS
 from gtid.jit import inlined, kernel
-from gtid.kernels.words import Numbers, Words, load_byte, load_eight, load_four
+from gtid.kernels.words import (
+    Numbers,
+    Words,
+    load_byte,
+    load_eight,
+    load_four,
+    store_eight,
+    store_four,
+)
 
 # The columns it writes; what is absent has a value that no server writes.
 GNO, ORIGINAL, IMMEDIATE, LAST, SEQUENCE = range(5)
@@ -34,7 +41,6 @@ UUIDS, TAGS = range(2)
 NAME_WORDS: Final = 4
 
 _HEADER: Final = 19
-_GTID, _ANONYMOUS, _TAGGED = 33, 34, 42
 _GNO_MAX: Final = 2**63 - 2
 _TAG_BYTES_MAX: Final = 32
 _UNKNOWN_VERSION: Final = 999_999
@@ -43,27 +49,9 @@ _FIELD_UUID, _FIELD_GNO, _FIELD_TAG = 1, 2, 3
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
-def _storer(bits: int) -> Any:
-    """Make the intrinsic that writes the lowest `bits` of a number at an address."""
-
-    def store(_typing: Any, _address: Any, _value: Any) -> Any:
-        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            kind = ir.IntType(bits)
-            value = builder.trunc(arguments[1], kind) if bits < 64 else arguments[1]
-            builder.store(value, builder.inttoptr(arguments[0], kind.as_pointer()), align=1)
-
-        return types.void(types.int64, types.int64), generate
-
-    return intrinsic(store)
-
-
-_store_eight, _store_four = _storer(64), _storer(32)
-
-
 @kernel
 def read_heads(
-    address: int,
-    starts: int,
+    heads_at: int,
     first: int,
     end: int,
     trailer: int,
@@ -74,23 +62,23 @@ def read_heads(
     keys: Words,
     slots: NDArray[np.int32],
 ) -> int:
-    """Fill rows `first` up to `end`, which start at address + starts[row]; give where it ended.
+    """Fill rows `first` up to `end`; give where it ended.
 
-    That is `end`, or a row whose head is not sound, or for whose name there was no room: then
-    counts[IS_CROWDED] is set.
+    At `heads_at` the walk has written where their first events are. The answer is `end`, or a row
+    whose head is not sound, or for whose name there was no room: then counts[IS_CROWDED] is set.
     """
     names = np.zeros(2 * NAME_WORDS, np.uint64)
     fields = np.zeros(_LAST_FIELD + 1, np.int64)
     last = NO_SHORT  # the number of the UUID in names[0] and names[1]
     lacks_gtid = lacks_tag = lacks_clock = lacks_times = lacks_version = 0
     while first < end:
-        event = address + np.int64(load_eight(starts + 8 * first))
+        event = np.int64(load_eight(heads_at + 8 * (first & SLOTS - 1)))
         at = event + _HEADER
         behind = event + np.int64(load_four(event + 9)) - trailer
         type_code = np.int64(load_byte(event + 4))
         cell, short = numbers + 8 * first, shorts + 4 * first
         uuid = tag = NO_SHORT
-        if type_code == _TAGGED:
+        if type_code == TAGGED_GTID:
             flaws = _read_tagged(at, behind, names, fields)
             if flaws >= 0:
                 flaws = _write_fields(fields, cell, short, rows_max)
@@ -100,7 +88,7 @@ def read_heads(
                 counts[IS_CROWDED] = uuid < 0 or (names[NAME_WORDS] and tag < 0)
             last = NO_SHORT
         else:
-            is_named = type_code == _GTID
+            is_named = type_code == GTID
             flaws = _read_fixed(at, behind, is_named, type_code, cell, short, rows_max)
             if flaws >= 0 and is_named:
                 high, low = load_eight(at + 1), load_eight(at + 9)
@@ -111,8 +99,8 @@ def read_heads(
                 uuid = last
         if flaws < 0 or counts[IS_CROWDED]:
             break
-        _store_four(short + 4 * UUID_INDEX * rows_max, uuid)
-        _store_four(short + 4 * TAG_INDEX * rows_max, tag)
+        store_four(short + 4 * UUID_INDEX * rows_max, uuid)
+        store_four(short + 4 * TAG_INDEX * rows_max, tag)
         lacks_gtid += uuid < 0
         lacks_tag += tag < 0
         lacks_clock += flaws & 1
@@ -146,12 +134,12 @@ def _write(
     immediate = immediate or ABSENT
     original = original or ABSENT
     version = NO_SHORT if version in (ABSENT, _UNKNOWN_VERSION) else version
-    _store_eight(cell + 8 * GNO * rows_max, gno)
-    _store_eight(cell + 8 * LAST * rows_max, last)
-    _store_eight(cell + 8 * SEQUENCE * rows_max, sequence)
-    _store_eight(cell + 8 * IMMEDIATE * rows_max, immediate)
-    _store_eight(cell + 8 * ORIGINAL * rows_max, original)
-    _store_four(short + 4 * VERSION * rows_max, version)
+    store_eight(cell + 8 * GNO * rows_max, gno)
+    store_eight(cell + 8 * LAST * rows_max, last)
+    store_eight(cell + 8 * SEQUENCE * rows_max, sequence)
+    store_eight(cell + 8 * IMMEDIATE * rows_max, immediate)
+    store_eight(cell + 8 * ORIGINAL * rows_max, original)
+    store_four(short + 4 * VERSION * rows_max, version)
     lacks_clock = ABSENT in (last, sequence)
     lacks_times = ABSENT in (immediate, original)
     return 1 * lacks_clock + 2 * lacks_times + 4 * (version == NO_SHORT)
@@ -172,7 +160,7 @@ def _read_fixed(
     Each server generation appended fields. A row without a GTID event lacks everything.
     """
     gno = last = sequence = immediate = original = version = ABSENT
-    if type_code not in (_GTID, _ANONYMOUS):
+    if type_code not in (GTID, ANONYMOUS):
         return _write(cell, short, rows_max, gno, last, sequence, immediate, original, version)
     if end - at < 25:
         return -1

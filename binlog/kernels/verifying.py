@@ -24,6 +24,7 @@ NO_MORE, DESCRIPTION, LENGTH, CHECKSUM, CHAIN = range(5)
 _HEADER: Final = 19
 _EVENT_BYTES_MAX: Final = 1 << 30
 _FORMAT_DESCRIPTION: Final = 15
+_GTID, _ANONYMOUS, _TAGGED_GTID = 33, 34, 42
 _CHECKSUM_BYTES: Final = 4
 _POSITION_MASK: Final = 0xFFFFFFFF
 _POLYNOMIAL: Final = 0xEDB88320
@@ -95,3 +96,32 @@ def sound_until(
                 return at, CHAIN
         at += size
     return at, NO_MORE
+
+
+@kernel
+def find_head(address: int, at: int, until: int, limit: int, trailer: int) -> int:
+    """Find what looks like a GTID event from `at` on, with an event behind it; -1 before `until`.
+
+    `address` is that of the file's first byte: both must say in end_log_pos where they end.
+    """
+    until = min(until, limit - _HEADER)
+    while at < until:
+        type_code = load_byte(address + at + 4)
+        if type_code in (_GTID, _ANONYMOUS, _TAGGED_GTID):
+            behind = _end_said(address, at, limit, trailer)
+            if behind > at and _end_said(address, behind, limit, trailer) > behind:
+                return at
+        at += 1
+    return -1
+
+
+@inlined
+def _end_said(address: int, at: int, limit: int, trailer: int) -> int:
+    """Return where an event ends if its size and end_log_pos agree; 0 if not."""
+    size = np.int64(0)
+    if limit - at >= _HEADER:
+        size = np.int64(load_four(address + at + 9))
+    is_sound = _HEADER + trailer <= size <= limit - at
+    if is_sound and np.int64(load_four(address + at + 13)) != (at + size) & _POSITION_MASK:
+        is_sound = False
+    return at + size if is_sound else 0

@@ -1,8 +1,8 @@
 """The ledger: one row per transaction of a log, as Arrow.
 
 1. Here are the columns, what a file's ledger is, and rows made of transactions that the decoder
-   has read. The fast way to the same rows is `ledger_window`; where that does not know what it
-   sees, it comes here.
+   has read. The fast way to the same rows is window.py's; where that does not know what it sees,
+   it comes here.
 2. Positions count bytes of the file; `end` is exclusive, and `bytes` is `end - start`.
 3. What no server knows is null: no GTID, no clock before 5.7.6, no commit times before 8.0.1 or
    where the origin was older (0 in the event), no version before 8.0.14 or where it was unknown
@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from binlog.errors import BinlogError
 from binlog.scan import LogHead
-from binlog.transactions import Transaction, TransactionKind
+from binlog.transactions import TableChange, Transaction, TransactionKind
 
 KINDS: Final = tuple(kind.value for kind in TransactionKind)
 MICROSECONDS: Final = 1_000_000
@@ -137,17 +136,20 @@ def _wrapped(value: int | None, *, bits: int) -> int | None:
     return (value + half) % (2 * half) - half
 
 
-def with_details(rows: pa.Table, read: Iterable[Transaction]) -> pa.Table:
-    """Add to rows what the decoder has read of their transactions; null where it has not."""
-    found = rows_of_transactions(read, details=True)
-    places = pc.index_in(rows["start"], value_set=found["start"].combine_chunks())
-    for field in DETAIL_FIELDS:
-        rows = rows.append_column(field, found[field.name].take(places))
-    return rows
+def tables_of(each: Transaction) -> tuple[TableChange, ...] | None:
+    """Return what a transaction changed; None if its content could not be read."""
+    return None if each.kind is TransactionKind.OTHER else each.tables
 
 
-def _tables(each: Transaction) -> list[dict[str, Any]] | None:
-    if each.kind is TransactionKind.OTHER:
+def ddl_of(each: Transaction) -> str | None:
+    """Return the statement of a transaction of DDL."""
+    is_ddl = each.kind is TransactionKind.DDL and each.statements
+    return each.statements[0].sql if is_ddl else None
+
+
+def _table_rows(each: Transaction) -> list[dict[str, Any]] | None:
+    found = tables_of(each)
+    if found is None:
         return None
     return [
         {
@@ -157,13 +159,8 @@ def _tables(each: Transaction) -> list[dict[str, Any]] | None:
             "rows_updated": table.rows_updated,
             "rows_deleted": table.rows_deleted,
         }
-        for table in each.tables
+        for table in found
     ]
-
-
-def _ddl(each: Transaction) -> str | None:
-    is_ddl = each.kind is TransactionKind.DDL and each.statements
-    return each.statements[0].sql if is_ddl else None
 
 
 _READERS: Final[Mapping[str, Callable[[Transaction], Any]]] = {
@@ -184,6 +181,6 @@ _READERS: Final[Mapping[str, Callable[[Transaction], Any]]] = {
     "sequence_number": lambda each: row_numbers(each).sequence_number,
     "error_code": lambda each: each.error_code,
     "is_complete": lambda each: each.is_complete,
-    "tables": _tables,
-    "ddl": _ddl,
+    "tables": _table_rows,
+    "ddl": ddl_of,
 }

@@ -3,6 +3,7 @@
 1. Bytes are read by address: whoever calls keeps them where they are, and unchanged.
 2. A compressed transaction is opened, and what was in it goes through the same kernel.
 3. No digest means that the content cannot be told: cut off, damaged, of a kind that is not read.
+   Whoever reads the transaction itself is told what is wrong with it.
 """
 
 from __future__ import annotations
@@ -14,22 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binlog.content.digest import digest_of
-from binlog.decode import (
-    COMPRESSION_NONE,
-    COMPRESSION_ZSTD,
-    FIRST_POSITION,
-    PAYLOAD_BYTES_MAX,
-    Decompress,
-    events_in_payload,
-)
+from binlog.decode import Decompress, events_in_payload
 from binlog.errors import BinlogError
 from binlog.event_types import EventType
 from binlog.events import Event, FormatDescription, TransactionPayload
 from binlog.kernels.digest import DIGEST, PAYLOAD, digest_ranges
-from binlog.scan import scan_events
-
-Bytes = NDArray[np.uint8]
-Offsets = NDArray[np.int64]
+from binlog.ledger.payloads import opened
+from binlog.ledger.slices import Bytes, Offsets, events_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +42,20 @@ def digests_of(
 ) -> Digests:
     """Digest whole transactions, given by the offsets in `data` where they begin and end.
 
-    `description` holds for all of them. What has no digest is in the answer; nothing is raised.
+    `description` holds where each of them begins. What has no digest is in the answer; nothing is
+    raised.
     """
     assert len(starts) == len(ends)
     assert not len(starts) or (starts.min() >= 0 and ends.max() <= len(data))
-    values, answers = _by_kernel(
-        data, starts, ends, description, description.checksum.trailer_bytes
-    )
+    trailer = description.checksum.trailer_bytes
+    values, answers = _by_kernel(data, starts, ends, description, trailer)
     known = answers == DIGEST
     for row in np.flatnonzero(~known).tolist():
-        part = data[starts[row] : ends[row]]
-        digest = (
-            _opened(part, int(values[row] - starts[row]), description, decompress)
-            if (answers[row] == PAYLOAD)
-            else None
-        )
+        digest = None
+        if answers[row] == PAYLOAD:
+            digest = _of_payload(data[int(values[row]) : ends[row]], description, decompress)
         if digest is None:
-            digest = _decoded(part, description, decompress)
+            digest = _decoded(data[starts[row] : ends[row]], description, decompress)
         if digest is not None:
             values[row], known[row] = digest, True
     return Digests(values, known)
@@ -82,39 +71,26 @@ def _by_kernel(
     return digests, answers
 
 
-def _opened(
-    data: Bytes, at: int, description: FormatDescription, decompress: Decompress | None
+def _of_payload(
+    packed: Bytes, description: FormatDescription, decompress: Decompress | None
 ) -> int | None:
-    """Digest what is in the payload that begins at an offset; None if the decoder must look."""
-    try:
-        event = next(_events(data[at:], description))
-        content = _content(event.body, decompress)
-    except (BinlogError, ValueError, StopIteration):
+    """Digest what is in a compressed payload; None if the decoder must look."""
+    inside = opened(packed, description, decompress)
+    if inside is None:
         return None
-    if content is None:
-        return None
-    inner = np.frombuffer(content, np.uint8)
-    whole = np.zeros(1, np.int64), np.full(1, len(inner), np.int64)
-    values, answers = _by_kernel(inner, *whole, description, 0)
+    whole = np.zeros(1, np.int64), np.full(1, len(inside), np.int64)
+    values, answers = _by_kernel(inside, *whole, description, 0)
     return int(values[0]) if answers[0] == DIGEST else None
 
 
-def _content(payload: object, decompress: Decompress | None) -> bytes | None:
-    assert isinstance(payload, TransactionPayload), "the kernel has said so"
-    if payload.compression_type == COMPRESSION_NONE:
-        return payload.payload
-    if payload.compression_type != COMPRESSION_ZSTD or decompress is None:
-        return None
-    return decompress(payload.payload, payload.uncompressed_bytes or PAYLOAD_BYTES_MAX)
-
-
 def _decoded(
-    data: Bytes, description: FormatDescription, decompress: Decompress | None
+    part: Bytes, description: FormatDescription, decompress: Decompress | None
 ) -> int | None:
     try:
-        return digest_of(_with_payloads_opened(_events(data, description), description, decompress))
+        events = events_of(part, description)
+        return digest_of(_with_payloads_opened(events, description, decompress))
     except BinlogError:
-        return None  # whoever reads the transaction itself is told what is wrong with it
+        return None
 
 
 def _with_payloads_opened(
@@ -128,8 +104,3 @@ def _with_payloads_opened(
             yield event
         else:
             yield from inner
-
-
-def _events(data: Bytes, description: FormatDescription) -> Iterator[Event]:
-    # Where in its file it stands makes no difference to what it says.
-    return scan_events((data.tobytes(),), file="", position=FIRST_POSITION, description=description)

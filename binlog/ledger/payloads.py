@@ -1,4 +1,4 @@
-"""What kind of transaction a compressed payload holds, by as much of it as is needed."""
+"""Compressed payloads in memory: what kind of transaction one holds, and the whole of it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 
 from binlog.bodies import BODY_READERS
 from binlog.cursor import Cursor, MalformedBody
-from binlog.decode import COMPRESSION_NONE, COMPRESSION_ZSTD
+from binlog.decode import COMPRESSION_NONE, COMPRESSION_ZSTD, Decompress, payload_content
+from binlog.errors import BinlogError
 from binlog.event_types import EventType
 from binlog.events import FormatDescription, TransactionPayload
 from binlog.header import HEADER_BYTES, parse_header
 from binlog.kernels import walking
+from binlog.ledger.slices import Bytes, events_of
 
 # Gives the first bytes, of which there may be fewer, of what was compressed; raises ValueError.
 Peek = Callable[[bytes, int], bytes]
@@ -64,14 +66,17 @@ class Peeker:
         state[walking.QUERY_POST] = description.post_header_bytes[EventType.QUERY - 1]
         state[walking.LOAD_POST] = description.post_header_bytes[EventType.EXECUTE_LOAD_QUERY - 1]
         state[walking.HOP_END] = len(data)
+        state[walking.FILE] = walking.NO_FILE
         answer = walking.walk(
             data.ctypes.data,
             len(data),
             state,
-            self._numbers.ctypes.data,
-            self._shorts.ctypes.data,
-            self._complete.ctypes.data,
-            self._payloads.ctypes.data,
+            (
+                self._numbers.ctypes.data,
+                self._shorts.ctypes.data,
+                self._complete.ctypes.data,
+                self._payloads.ctypes.data,
+            ),
             1,
         )
         kind, error = int(state[walking.KIND]), int(state[walking.ERROR])
@@ -79,3 +84,18 @@ class Peeker:
         if answer != walking.NO_MORE or kind == walking.IN_PAYLOAD or not is_decided:
             return None
         return kind, error
+
+
+def opened(
+    packed: Bytes, description: FormatDescription, decompress: Decompress | None
+) -> Bytes | None:
+    """Return what is in a TRANSACTION_PAYLOAD event; None if the decoder must look.
+
+    The events inside have no checksums.
+    """
+    try:
+        [event] = events_of(packed, description)
+        content = payload_content(event, decompress=decompress)
+    except BinlogError:
+        return None
+    return None if content is None else np.frombuffer(content, np.uint8)

@@ -63,7 +63,6 @@ class Batch:
             self.payloads.ctypes.data,
         )
         self.for_heads = (self.heads.ctypes.data, self.heads_shorts.ctypes.data)
-        self.starts = self.for_walk[0] + 8 * walking.START * rows_max
 
     def close(self, *, end: int, kind: int, error: int) -> None:
         """Finish the row of a transaction whose end is not here."""

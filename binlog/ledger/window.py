@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,22 +21,14 @@ from binlog.decode import FIRST_POSITION, NEED_MORE_DATA, Decompress, EventDecod
 from binlog.errors import BinlogError, CorruptBinlog
 from binlog.event_types import EventType
 from binlog.events import Event, FormatDescription, GtidLog
-from binlog.kernels import heads, verifying, walking
-from binlog.ledger.columns import DIGEST_FIELD
-from binlog.ledger.digests import digests_of
+from binlog.kernels import heads, rows, verifying, walking
+from binlog.ledger.contents import Contents, with_details, with_digests
 from binlog.ledger.payloads import Peek, Peeker
 from binlog.ledger.rows import BATCH_ROWS, ROW_BYTES_MIN, Batch, Names, put, table_of
 from binlog.transactions import Transaction, TransactionFolder
 
-# Rows that one kernel makes before the next one looks at the same bytes, still near the processor.
-STEP_ROWS: Final = 1024
-# What is told to be needed next, where the transactions so far were no longer than this.
-_FETCH_BYTES: Final = 4 << 20
-_FETCH_ROW_BYTES_MAX: Final = 16 << 10
 _CHUNK_BYTES: Final = 1 << 20
 _POSITION_MASK: Final = 0xFFFFFFFF
-# Is told of bytes, from one offset up to another, that they will be looked at soon.
-Fetch = Callable[[int, int], None]
 
 _RELAY_LOG: Final = 0x40  # LOG_EVENT_RELAY_LOG_F, sql/log_event.h: in what a receiver writes itself
 
@@ -67,7 +59,7 @@ class _Asked:
     verify: bool
     decompress: Decompress | None
     peek: Peek | None
-    fetch: Fetch | None
+    mapped_from: int | None
 
 
 def ledger_of_window(
@@ -80,19 +72,21 @@ def ledger_of_window(
     is_chained: bool = True,
     verify: bool = False,
     digests: bool = False,
+    details: bool = False,
     decompress: Decompress | None = None,
     peek: Peek | None = None,
-    fetch: Fetch | None = None,
+    mapped_from: int | None = None,
 ) -> WindowLedger:
     """Give the transactions of bytes that stand at `position` of a file.
 
     At `position` 0 the bytes begin with the magic number, elsewhere with an event, for which
     `description` holds. Without `is_last` more bytes are to come: a transaction that is not whole
     is then left to the next window, which begins at `end`. Without `is_chained` end_log_pos is not
-    compared with positions: it is another file's, or events between have been left out.
+    compared with positions: it is another file's, or events between have been left out. Bytes of a
+    mapped file come with its descriptor.
     """
     asked = _Asked(
-        file, position, description, is_last, is_chained, verify, decompress, peek, fetch
+        file, position, description, is_last, is_chained, verify, decompress, peek, mapped_from
     )
     window = _Window(data, asked=asked)
     try:
@@ -100,10 +94,16 @@ def ledger_of_window(
     except BinlogError as error:
         window.error = error
     window.finish()
-    rows = table_of(window.batches, window.names, file=file)
+    rows, end = table_of(window.batches, window.names, file=file), window.at
+    contents = Contents(data, file, position, tuple(window.eras), decompress)
     if digests:
-        rows = rows.append_column(DIGEST_FIELD, window.digests(rows))
-    return WindowLedger(rows, position + window.at, window.description, window.error)
+        rows = with_digests(rows, contents)
+    if details:
+        detailed = with_details(rows, contents)
+        rows = detailed.rows
+        if detailed.damage is not None:  # stands before whatever the walk has found
+            end, window.error = detailed.damage
+    return WindowLedger(rows, position + end, window.description, window.error)
 
 
 class _Window:
@@ -120,12 +120,16 @@ class _Window:
         self._is_chained = asked.is_chained
         self._peeker = Peeker(asked.peek)
         self._sound, self._why = 0, verifying.NO_MORE  # as far as checksums have been compared
-        self._headed = 0  # rows of this batch whose heads have been read
-        self._fetched = 0
-        self._eras: list[tuple[int, FormatDescription]] = []  # from which row on which one holds
+        self.eras: list[tuple[int, FormatDescription]] = []  # from which byte on which one holds
         self.state = np.zeros(walking.STATE_SIZE, np.int64)
         self.state[walking.BASE] = asked.position
         self.state[walking.HOPS] = not asked.verify
+        self._heads_at = np.empty(walking.SLOTS, np.int64)
+        self._near = np.empty(walking.SLOTS * walking.NEAR_BYTES, np.uint8)
+        self.state[walking.HEADS_AT] = self._heads_at.ctypes.data
+        self.state[walking.NEAR] = self._near.ctypes.data
+        file = asked.mapped_from
+        self.state[walking.FILE] = walking.NO_FILE if file is None else file
         rows_max = min(BATCH_ROWS, len(data) // ROW_BYTES_MIN + 1)
         self.batches = [Batch(rows_max)]
 
@@ -158,40 +162,11 @@ class _Window:
         else:
             state[walking.AT] = self._start_of(int(state[walking.ROW]))
 
-    def digests(self, rows: pa.Table) -> pa.Array:
-        """Digest the whole transactions of this window, given its rows."""
-        starts = rows["start"].to_numpy() - self.asked.position
-        ends = rows["end"].to_numpy() - self.asked.position
-        whole = rows["is_complete"].to_numpy()
-        values = np.zeros(len(starts), np.uint64)
-        known = np.zeros(len(starts), np.bool_)
-        behind = [first for first, _ in self._eras[1:]] + [len(starts)]
-        for (first, description), end in zip(self._eras, behind, strict=False):
-            some = first + np.flatnonzero(whole[first:end])
-            found = digests_of(
-                self._data,
-                starts[some],
-                ends[some],
-                description=description,
-                decompress=self.asked.decompress,
-            )
-            values[some], known[some] = found.values, found.known
-        return pa.array(values, mask=~known)
-
     def _go_on(self) -> bool:
         """Walk until something has to be done, and do it; False at the end."""
         state, batch = self.state, self.batches[-1]
-        limit = self._limit()
-        self._fetch_ahead()
-        state[walking.ROWS_END] = min(batch.rows + STEP_ROWS, batch.rows_max)
-        answer = walking.walk(
-            self._address,
-            limit,
-            state,
-            *batch.for_walk,
-            batch.rows_max,
-        )
-        odd = min(self._read_heads(batch), self._look_into_payloads(batch))
+        answer = self._read_rows(batch)
+        odd = min(int(state[walking.HEADED]), self._look_into_payloads(batch))
         batch.rows = int(min(odd, state[walking.ROW]))
         if odd < state[walking.ROW] + state[walking.IS_OPEN]:
             self._read_group(self._start_of(odd))
@@ -232,37 +207,24 @@ class _Window:
             )
         return self._sound
 
-    def _fetch_ahead(self) -> None:
-        """Have the next bytes mapped at once, if the walk will look at most of their pages."""
-        rows = sum(batch.rows for batch in self.batches)
-        if self.asked.fetch is None or not rows or self.at + _FETCH_BYTES // 2 < self._fetched:
-            return
-        if self.at // rows <= _FETCH_ROW_BYTES_MAX:
-            begin = max(self._fetched, self.at)
-            self._fetched = min(begin + _FETCH_BYTES, len(self._data))
-            self.asked.fetch(begin, self._fetched)
-
-    def _read_heads(self, batch: Batch) -> int:
-        """Read the GTID events of new rows; return the row behind the last one that is sound."""
-        end = int(self.state[walking.ROW] + self.state[walking.IS_OPEN])
-        while self._headed < end:
-            self._headed = heads.read_heads(
-                self._address - self.asked.position,
-                batch.starts,
-                self._headed,
-                end,
-                int(self.state[walking.TRAILER]),
-                *batch.for_heads,
+    def _read_rows(self, batch: Batch) -> int:
+        """Make rows until something has to be done; give what the walk answered last."""
+        while True:
+            names = self.names
+            answer = rows.read_rows(
+                self._address,
+                self._limit(),
+                self.state,
+                batch.for_walk,
+                batch.for_heads,
                 batch.rows_max,
-                self.names.counts,
-                self.names.keys,
-                self.names.slots,
+                names.counts,
+                names.keys,
+                names.slots,
             )
-            if self._headed < end and not self.names.counts[heads.IS_CROWDED]:
-                return self._headed
-            if self._headed < end:
-                self.names.grow()
-        return end
+            if not names.counts[heads.IS_CROWDED]:
+                return int(answer)
+            names.grow()
 
     def _look_into_payloads(self, batch: Batch) -> int:
         """Tell what new payloads hold; return the first row of which only the decoder can."""
@@ -308,13 +270,12 @@ class _Window:
             if self.batches[-1].rows == self.batches[-1].rows_max:
                 self._next_batch()
             put(self.batches[-1], self.names, each)
-        self._headed = self.batches[-1].rows
-        self.state[walking.ROW] = self._headed
+        self.state[walking.ROW] = self.state[walking.HEADED] = self.batches[-1].rows
         self.state[walking.AT] = position - self.asked.position
 
     def _next_batch(self) -> None:
         self.batches.append(Batch(BATCH_ROWS))
-        self._headed = self.state[walking.ROW] = 0
+        self.state[walking.ROW] = self.state[walking.HEADED] = 0
 
     def _start_of(self, row: int) -> int:
         return int(self.batches[-1].walked[walking.START, row]) - self.asked.position
@@ -364,8 +325,8 @@ class _Window:
     def _set_description(self, description: FormatDescription | None) -> None:
         assert description is not None
         self.description = description
-        if not self._eras or self._eras[-1][1] != description:
-            self._eras.append((sum(batch.rows for batch in self.batches), description))
+        if not self.eras or self.eras[-1][1] != description:
+            self.eras.append((self.at, description))
         state, table = self.state, description.post_header_bytes
         state[walking.TRAILER] = description.checksum.trailer_bytes
         state[walking.QUERY_POST] = table[EventType.QUERY - 1]

@@ -1,7 +1,8 @@
-"""What Python calls MySQL's character sets, and which bytes mean the same in all of them.
+"""Bytes of a character set as text, and which bytes mean the same in all of them.
 
-Python's decoders are used to show a text. Where Python has none for a character set, or the bytes
-are none of it, the answer is that it cannot be shown as text; no character is replaced or left out.
+Python's decoders are used to show a text, and corrected where MySQL reads a character otherwise.
+Where Python has none for a character set, or the bytes are none of it, the answer is that it cannot
+be shown as text; no character is replaced or left out.
 """
 
 from __future__ import annotations
@@ -9,50 +10,41 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from binlog.schema.charsets import BINARY
+from binlog.schema.charsets import BINARY, CODEC_OF_CHARSET
 
 UTF8 = frozenset({"utf8mb3", "utf8mb4"})
 
-# Not in Python: armscii8, dec8, geostd8, hp8, keybcs2, swe7. macce is mac_latin2 there; gb18030 and
-# the Japanese sets differ from MySQL's in single characters, which matters to a reader only.
-_CODECS: Mapping[str, str] = MappingProxyType(
+# Characters that Python reads and MySQL reads otherwise, found by trying all of them on 9.7.4.
+_READ_OTHERWISE: Mapping[str, Mapping[int, str]] = MappingProxyType(
     {
-        "ascii": "ascii",
-        "big5": "big5",
-        "cp1250": "cp1250",
-        "cp1251": "cp1251",
-        "cp1256": "cp1256",
-        "cp1257": "cp1257",
-        "cp850": "cp850",
-        "cp852": "cp852",
-        "cp866": "cp866",
-        "cp932": "cp932",
-        "eucjpms": "euc_jp",
-        "euckr": "euc_kr",
-        "gb18030": "gb18030",
-        "gb2312": "gb2312",
-        "gbk": "gbk",
-        "greek": "iso8859_7",
-        "hebrew": "iso8859_8",
-        "koi8r": "koi8_r",
-        "koi8u": "koi8_u",
-        "latin1": "cp1252",
-        "latin2": "iso8859_2",
-        "latin5": "iso8859_9",
-        "latin7": "iso8859_13",
-        "macce": "mac_latin2",
-        "macroman": "mac_roman",
-        "sjis": "shift_jis",
-        "tis620": "tis_620",
-        "ucs2": "utf_16_be",
-        "ujis": "euc_jp",
-        "utf16": "utf_16_be",
-        "utf16le": "utf_16_le",
-        "utf32": "utf_32_be",
-        "utf8mb3": "utf_8",
-        "utf8mb4": "utf_8",
+        "cp866": {0x2116: "\u207f", 0xA4: "\u00b2"},
+        "eucjpms": {
+            0xA2: "\uffe0",
+            0xA3: "\uffe1",
+            0xA6: "\uffe4",
+            0xAC: "\uffe2",
+            0x2016: "\u2225",
+            0x2212: "\uff0d",
+            0x301C: "\uff5e",
+        },
+        "gb18030": {0xE7C7: "\u1e3f", 0x1E3F: "\ue7c7"},
+        "greek": {0x2018: "\u02bd", 0x2019: "\u02bc"},
+        "hebrew": {0xAF: "\u203e"},
+        "koi8u": {0x2219: "\u2022"},
+        "sjis": {0xFF3C: "\\"},
+        "ujis": {0xFF3C: "\\"},
     }
 )
+# Characters that MySQL does not have there: it makes question marks of them.
+_NOT_THERE: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "big5": frozenset("\u2574\uffe3\u02cd\uff3c"),
+        "cp1256": frozenset("\u0679\u0688\u06a9\u0691\u06ba\u06be\u06c1\u06d2"),
+        "greek": frozenset("\u20ac\u20af\u037a"),
+    }
+)
+# Where Python knows two ways to write a character, MySQL knows only the one Python writes.
+_WRITTEN_ONE_WAY = frozenset({"big5", "eucjpms"})
 # What a byte below 0x80 means is the same in all of these, except where noted in `is_plain`.
 _NOT_ASCII = frozenset({BINARY, "swe7", "ucs2", "utf16", "utf16le", "utf32"})
 _PLAIN = frozenset(range(0x20, 0x7E)) - {ord("\\")}  # sjis and others have their own \ and ~
@@ -60,13 +52,19 @@ _PLAIN = frozenset(range(0x20, 0x7E)) - {ord("\\")}  # sjis and others have thei
 
 def decode_text(data: bytes, charset: str | None) -> str | None:
     """Decode a text; None if Python cannot, or if the bytes are none of that character set."""
-    codec = _CODECS.get(charset or "")
+    codec = CODEC_OF_CHARSET.get(charset or "")
     if codec is None:
         return None
+    assert charset is not None
     try:
-        return data.decode(codec)
+        text = data.decode(codec)
     except UnicodeDecodeError:
         return None
+    if charset in _WRITTEN_ONE_WAY and text.encode(codec) != data:
+        return None
+    if charset in _NOT_THERE and not _NOT_THERE[charset].isdisjoint(text):
+        return None
+    return text.translate(_READ_OTHERWISE[charset]) if charset in _READ_OTHERWISE else text
 
 
 def is_plain(data: bytes, charset: str | None) -> bool:

@@ -37,7 +37,7 @@ _METADATA: Mapping[int, tuple[int, Literal["little", "big"]]] = MappingProxyType
 )
 
 _DIGITS_TO_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
-_ONE_BYTE_LENGTH_MAX = 255
+ONE_BYTE_LENGTH_MAX = 255
 
 
 def read_column_metadata(types: bytes, metadata: Cursor) -> tuple[int, ...]:
@@ -127,7 +127,7 @@ def _skip_blob(cursor: Cursor, metadata: int) -> None:
 
 def _skip_variable(cursor: Cursor, length_max: int) -> None:
     """VARCHAR: a length of one byte, or of two if the longest value needs it."""
-    size = 2 if length_max > _ONE_BYTE_LENGTH_MAX else 1
+    size = 2 if length_max > ONE_BYTE_LENGTH_MAX else 1
     cursor.take(cursor.integer(size, "the length of a value"), "a value")
 
 

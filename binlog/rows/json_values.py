@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -248,6 +249,8 @@ class _Reader:
             return number if signed else JsonUnsigned(number)
         if kind == _DOUBLE:
             double: float = struct.unpack("<d", cursor.take(8, "a JSON double"))[0]
+            if not math.isfinite(double):
+                raise cursor.fail(f"expected a JSON double, found {double}")
             return double
         if kind == _STRING:
             length = _length(cursor)

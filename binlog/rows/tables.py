@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from binlog.events import TableMap
-from binlog.rows.charsets import decode_text
+from binlog.rows.charsets import decode_text, is_plain
 from binlog.rows.images import (
     DOUBLE,
     FLOAT,
@@ -149,8 +149,11 @@ def _column(
 
 
 def _member(member: bytes, charset: str | None) -> str:
+    """Give a member's text; where it has none that is certain, its bytes, as values are shown."""
     text = decode_text(member, charset)
-    return member.decode("ascii", errors="backslashreplace") if text is None else text
+    if text is None and is_plain(member, charset):
+        text = member.decode("ascii")
+    return f"0x{member.hex().upper()}" if text is None else text
 
 
 def _completed(column: RowColumn, defined: Column) -> RowColumn:

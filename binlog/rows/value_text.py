@@ -2,18 +2,20 @@
 
 1. Same value, same text; no value is cut here, and no character is made up.
 2. Bytes that are no text, or in a character set that is not known and not plainly ASCII, are shown
-   in hexadecimal.
+   in hexadecimal; a geometry as WKT.
 3. What is not known is said: an integer without a sign has two readings, an ENUM without members a
    number.
 """
 
 from __future__ import annotations
 
+import math
 import struct
 from decimal import Decimal
 
 from binlog.rows.charsets import decode_text, is_plain
-from binlog.rows.images import BIT, ENUM, FLOAT, SET, VECTOR
+from binlog.rows.geometry_text import geometry_text
+from binlog.rows.images import BIT, ENUM, FLOAT, GEOMETRY, SET, VECTOR
 from binlog.rows.json_values import JsonDiff, JsonDiffs, JsonDocument, json_text
 from binlog.rows.number_text import double_text, single_text
 from binlog.rows.tables import INT24, INTEGERS, LONG, LONGLONG, SHORT, TINY, RowColumn
@@ -97,8 +99,11 @@ def _number_text(column: RowColumn, value: int) -> str:
 def _bytes_text(column: RowColumn, value: bytes) -> str:
     if column.type_code == VECTOR and len(value) % _VECTOR_ITEM_BYTES == 0:
         items = struct.unpack(f"<{len(value) // _VECTOR_ITEM_BYTES}f", value)
-        return "[" + ",".join(map(single_text, items)) + "]"
-    text = text_of(column, value)
-    if text is None and is_plain(value, "ascii") and column.is_string:
+        if all(map(math.isfinite, items)):
+            return "[" + ",".join(map(single_text, items)) + "]"
+    text = geometry_text(value) if column.type_code == GEOMETRY else text_of(column, value)
+    # Bytes, and text in a character set that Python lacks, can be read where they are plain ASCII.
+    charset = "ascii" if column.charset in (None, BINARY) else column.charset
+    if text is None and column.is_string and is_plain(value, charset):
         text = value.decode("ascii")
     return f"0x{value.hex().upper()}" if text is None else text

@@ -13,34 +13,32 @@ from binlog.events import TableMap
 from binlog.rows.images import (
     BIT,
     BLOB,
-    DATETIME2,
-    DOUBLE,
     ENUM,
-    FLOAT,
     GEOMETRY,
-    JSON,
     NEWDECIMAL,
     SET,
     STRING,
-    TIME2,
-    TIMESTAMP2,
     VARCHAR,
     VECTOR,
+    char_length,
 )
 from binlog.schema.charsets import CHARACTER_BYTES_MAX
+from binlog.schema.logged_types import (
+    FRACTIONAL,
+    GEOMETRIES,
+    INTEGERS,
+    LENGTH_BYTES,
+    OF_OLD_TEMPORAL,
+    PLAIN,
+)
 from binlog.schema.tables import Column, TableDefinition
 from binlog.table_metadata import read_table_metadata, real_type
 
-_INTEGER_TYPES = {"tinyint": 1, "smallint": 2, "int": 3, "bigint": 8, "mediumint": 9}
-_OLD_TEMPORAL = {7: TIMESTAMP2, 11: TIME2, 12: DATETIME2}
-_LENGTH_BYTES = {"tiny": 1, "medium": 3, "long": 4}
-_GEOMETRIES = frozenset(
-    {
-        *("geometry", "point", "linestring", "polygon", "multipoint", "multilinestring"),
-        *("multipolygon", "geomcollection"),
-    }
-)
+# Bytes of a length, or of a number, that the metadata tells.
+_DOCUMENT_LENGTH_BYTES = 4
+_METADATA = {"float": 4, "double": 8, "json": _DOCUMENT_LENGTH_BYTES}
 _ONE_BYTE_MEMBERS_MAX = 255
+_SET_BYTES_MAX = 4  # beyond, it takes eight: get_set_pack_length, sql/field.h
 
 
 def misfit(definition: TableDefinition, table: TableMap) -> str | None:
@@ -84,13 +82,12 @@ def _shown(type_code: int, metadata: int) -> str:
 def _fits(column: Column, type_code: int, metadata: int) -> bool:
     expected_type, expected_metadata = _EXPECTED[column.base_type](column)
     found = real_type(type_code, metadata)
-    if found in _OLD_TEMPORAL:
-        return _OLD_TEMPORAL[found] == expected_type and expected_metadata == 0
+    if found in OF_OLD_TEMPORAL:
+        return OF_OLD_TEMPORAL[found] == column.base_type and expected_metadata == 0
     if found in (ENUM, SET):  # logged as STRING: the type, and the bytes of a value
         return (found, metadata & 0xFF) == (expected_type, expected_metadata)
     if found == STRING:
-        length = ((metadata >> 4 & 0x300) ^ 0x300) + (metadata & 0xFF)
-        return (STRING, length) == (expected_type, expected_metadata)
+        return (STRING, char_length(metadata)) == (expected_type, expected_metadata)
     return (found, metadata) == (expected_type, expected_metadata)
 
 
@@ -131,37 +128,30 @@ def _enum(column: Column) -> tuple[int, int]:
 
 def _set(column: Column) -> tuple[int, int]:
     size = (len(column.members) + 7) // 8
-    return SET, size if size <= 4 else 8  # noqa: PLR2004 - get_set_pack_length, sql/field.h
+    return SET, size if size <= _SET_BYTES_MAX else 8
 
 
 def _lengths() -> dict[str, Callable[[Column], tuple[int, int]]]:
-    sizes = {"": 2, **_LENGTH_BYTES}
     return {
         f"{prefix}{kind}": _fixed(BLOB, count)
-        for prefix, count in sizes.items()
+        for prefix, count in LENGTH_BYTES.items()
         for kind in ("text", "blob")
     }
 
 
 _EXPECTED: Mapping[str, Callable[[Column], tuple[int, int]]] = MappingProxyType(
     {
-        **{name: _fixed(code) for name, code in _INTEGER_TYPES.items()},
+        **{name: _fixed(code) for name, code in INTEGERS.items()},
+        **{name: _fixed(code, _METADATA.get(name, 0)) for name, code in PLAIN.items()},
+        **{name: _fraction(code) for name, code in FRACTIONAL.items()},
         "decimal": _decimal,
-        "float": _fixed(FLOAT, 4),
-        "double": _fixed(DOUBLE, 8),
         "bit": _bit_field,
-        "year": _fixed(13),
-        "date": _fixed(10),
-        "time": _fraction(TIME2),
-        "datetime": _fraction(DATETIME2),
-        "timestamp": _fraction(TIMESTAMP2),
         **dict.fromkeys(("char", "binary"), _sized(STRING)),
         **dict.fromkeys(("varchar", "varbinary"), _sized(VARCHAR)),
         **_lengths(),
         "enum": _enum,
         "set": _set,
-        "json": _fixed(JSON, 4),
-        "vector": _fixed(VECTOR, 4),
-        **dict.fromkeys(_GEOMETRIES, _fixed(GEOMETRY, 4)),
+        "vector": _fixed(VECTOR, _DOCUMENT_LENGTH_BYTES),
+        **dict.fromkeys(GEOMETRIES, _fixed(GEOMETRY, _DOCUMENT_LENGTH_BYTES)),
     }
 )

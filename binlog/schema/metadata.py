@@ -12,49 +12,39 @@ from binlog.rows.charsets import decode_text
 from binlog.rows.images import (
     BIT,
     BLOB,
-    DATETIME2,
     DOUBLE,
     ENUM,
     FLOAT,
     GEOMETRY,
-    JSON,
     NEWDECIMAL,
     SET,
     STRING,
-    TIME2,
-    TIMESTAMP2,
     VAR_STRING,
     VARCHAR,
     VECTOR,
+    char_length,
 )
 from binlog.schema.charsets import BINARY, CHARACTER_BYTES_MAX, CHARSET_OF_COLLATION
+from binlog.schema.logged_types import (
+    FRACTIONAL,
+    GEOMETRIES,
+    INTEGERS,
+    LENGTH_BYTES,
+    OF_OLD_TEMPORAL,
+    PLAIN,
+)
 from binlog.schema.tables import Column, TableDefinition
 from binlog.schema.words import CannotFollow
 from binlog.table_metadata import ColumnMetadata, read_table_metadata, real_type
 
-# enum_field_types, include/field_types.h.
-_INTEGERS = {1: "tinyint", 2: "smallint", 3: "int", 8: "bigint", 9: "mediumint"}
 _PLAIN: Mapping[int, str] = MappingProxyType(
-    {10: "date", 13: "year", FLOAT: "float", DOUBLE: "double", JSON: "json"}
+    {code: name for name, code in {**INTEGERS, **PLAIN}.items()}
 )
 _TEMPORAL: Mapping[int, str] = MappingProxyType(
-    {
-        # As of tables not rebuilt since 5.5.
-        7: "timestamp",
-        11: "time",
-        12: "datetime",
-        TIMESTAMP2: "timestamp",
-        TIME2: "time",
-        DATETIME2: "datetime",
-    }
+    {**OF_OLD_TEMPORAL, **{code: name for name, code in FRACTIONAL.items()}}
 )
-_SIZES = {1: "tiny", 2: "", 3: "medium", 4: "long"}
-# Field::geometry_type, sql/field.h.
-_GEOMETRIES = (
-    *("geometry", "point", "linestring", "polygon", "multipoint", "multilinestring"),
-    *("multipolygon", "geomcollection"),
-)
-_UNSIGNED = frozenset({*_INTEGERS, NEWDECIMAL, FLOAT, DOUBLE})
+_SIZES: Mapping[int, str] = MappingProxyType({count: size for size, count in LENGTH_BYTES.items()})
+_UNSIGNED = frozenset({*INTEGERS.values(), NEWDECIMAL, FLOAT, DOUBLE})
 
 
 def definition_from_table_map(table: TableMap) -> TableDefinition:
@@ -151,8 +141,8 @@ def _members(facts: ColumnMetadata, charset: str | None) -> tuple[str, ...]:
 def _type_text(
     kind: int, metadata: int, facts: ColumnMetadata, charset: str | None, members: tuple[str, ...]
 ) -> str:
-    if kind in _INTEGERS or kind in _PLAIN:
-        return _INTEGERS.get(kind) or _PLAIN[kind]
+    if kind in _PLAIN:
+        return _PLAIN[kind]
     if kind in _TEMPORAL:
         return f"{_TEMPORAL[kind]}({metadata})" if metadata else _TEMPORAL[kind]
     if kind == NEWDECIMAL:
@@ -160,7 +150,7 @@ def _type_text(
     if kind == BIT:
         return f"bit({(metadata >> 8) * 8 + (metadata & 0xFF)})"
     if kind == GEOMETRY and facts.geometry_type is not None:
-        return _GEOMETRIES[facts.geometry_type]
+        return GEOMETRIES[facts.geometry_type]
     if kind == VECTOR and facts.vector_dimensions is not None:
         return f"vector({facts.vector_dimensions})"
     if kind in (ENUM, SET):
@@ -175,9 +165,7 @@ def _text_type(kind: int, metadata: int, charset: str) -> str:
     is_binary = charset == BINARY
     if kind == BLOB:
         return _SIZES[metadata] + ("blob" if is_binary else "text")
-    length = metadata
-    if kind == STRING:
-        length = ((metadata >> 4 & 0x300) ^ 0x300) + (metadata & 0xFF)
+    length = char_length(metadata) if kind == STRING else metadata
     name = (
         ("binary" if is_binary else "char")
         if kind == STRING

@@ -21,7 +21,7 @@ NO_BACKSLASH_ESCAPES = 1 << 20
 # Above the number of any version; SHOW CREATE TABLE is read as its own server would.
 ANY_VERSION = 10**9
 # Since 8.0 a version in a comment may have six digits (sql_lex.cc, MY_LEX_LONG_COMMENT).
-_SIX_DIGITS_SINCE = 80000
+_LONG_DIGITS, _LONG_DIGITS_SINCE = 6, 80000
 _SHOWN_CHARACTERS = 40
 
 
@@ -116,7 +116,7 @@ class _Cutter:
 
     def _open(self, found: re.Match[str]) -> None:
         digits = found["digits"] or "0"
-        if len(digits) == 6 and self._version < _SIX_DIGITS_SINCE:  # noqa: PLR2004
+        if len(digits) == _LONG_DIGITS and self._version < _LONG_DIGITS_SINCE:
             raise CannotFollow(why=f"a comment for version {digits}, in a form of later servers")
         if int(digits) <= self._version:
             self._open_comments += 1

@@ -72,8 +72,8 @@ class Dialect:
     def change_source_to(self, **options: str | int) -> str:
         """Return the statement that points a replica at its source; names without their prefix.
 
-        ``host``, ``port``, ``user``, ``auto_position``, ``connect_retry``, ``log_file``,
-        ``log_pos``.
+        ``host``, ``port``, ``user``, ``auto_position``, ``connect_retry``, ``retry_count``,
+        ``log_file``, ``log_pos``.
         """
         pairs = [
             f"{self.words.option_prefix}{name.upper()} = "

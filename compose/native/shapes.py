@@ -172,7 +172,8 @@ def running(
 def follow(replica: Server, source: Server) -> None:
     """Point a replica at its source by auto-position and start it.
 
-    The retry interval is one second, so that a source that went away is noticed when it returns.
+    It tries again every second, so that a source that went away is noticed when it returns, and for
+    a day: since 8.4 a receiver gives up after ten times, and a busy machine starts servers slowly.
     """
     dialect = replica.dialect
     replica.execute(
@@ -182,6 +183,7 @@ def follow(replica: Server, source: Server) -> None:
             user=REPLICATION_USER,
             auto_position=1,
             connect_retry=1,
+            retry_count=86_400,
         ),
         dialect.start_replica,
     )

@@ -26,20 +26,12 @@ def holes_of_rows(
         out_rows[row] = run
         for index in range(rows[row], rows[row + 1]):
             begin, end = run_bounds[index] + 1, run_bounds[index + 1] - 1
-            if begin < end:
-                bound = copy_run(
-                    keys,
-                    index,
-                    bounds,
-                    begin,
-                    end,
-                    out_keys,
-                    out_run_bounds,
-                    out_bounds,
-                    run,
-                    bound,
-                )
-                run += 1
+            if begin >= end:
+                continue
+            bound = copy_run(
+                keys, index, bounds, begin, end, out_keys, out_run_bounds, out_bounds, run, bound
+            )
+            run += 1
     out_rows[len(rows) - 1] = run
     out_run_bounds[run] = bound
 
@@ -112,20 +104,12 @@ def keep_uuid(
         out_rows[row] = run
         for index in range(rows[row], rows[row + 1]):
             is_of_uuid = keys[index, 0] == high[row] and keys[index, 1] == low[row]
-            if is_of_uuid == wanted[row]:
-                begin, end = run_bounds[index], run_bounds[index + 1]
-                bound = copy_run(
-                    keys,
-                    index,
-                    bounds,
-                    begin,
-                    end,
-                    out_keys,
-                    out_run_bounds,
-                    out_bounds,
-                    run,
-                    bound,
-                )
-                run += 1
+            if is_of_uuid != wanted[row]:
+                continue
+            begin, end = run_bounds[index], run_bounds[index + 1]
+            bound = copy_run(
+                keys, index, bounds, begin, end, out_keys, out_run_bounds, out_bounds, run, bound
+            )
+            run += 1
     out_rows[len(rows) - 1] = run
     out_run_bounds[run] = bound

@@ -61,6 +61,26 @@ load_four = _loader(32)
 load_byte = _loader(8)
 
 
+def _storer(bits: int) -> Callable[[int, int], Any]:
+    """Make the intrinsic that writes the lowest `bits` of a number at an address."""
+
+    def store(_typing: Any, _address: Any, _value: Any) -> Any:
+        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            kind = ir.IntType(bits)
+            value = builder.trunc(arguments[1], kind) if bits < 64 else arguments[1]
+            builder.store(value, builder.inttoptr(arguments[0], kind.as_pointer()), align=1)
+
+        return types.void(types.int64, types.int64), generate
+
+    made: Callable[[int, int], Any] = intrinsic(store)
+    return made
+
+
+store_eight = _storer(64)
+store_four = _storer(32)
+store_byte = _storer(8)
+
+
 @intrinsic
 def _trailing_zeros(_typing: Any, _word: Any) -> Any:
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:

@@ -4,7 +4,7 @@
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,7 +27,6 @@ from gtid_audit.output import printable, progress, warn, write, write_json, writ
 if TYPE_CHECKING:
     from gtid_audit.answers import Answer
     from gtid_audit.report import Engine
-    from topology.contents import ContentReading
 
 DsnA = Annotated[str, typer.Argument(metavar="DSN_A", help="mysql://user@host:port/?option=value")]
 DsnB = Annotated[str, typer.Argument(metavar="DSN_B", help="The other server, likewise.")]
@@ -47,7 +46,7 @@ def pair(
     content: CompareContent = None,
 ) -> int:
     """Audit two servers now, in this process."""
-    from gtid_audit.pair import audit_pair
+    from gtid_audit.pair import CLUSTER, audit_pair
     from gtid_audit.report import Engine, report_of
 
     done = audit_pair(
@@ -59,29 +58,18 @@ def pair(
         content=content,
     )
     report = report_of(Engine.LOCAL, [done.audit])
+    compared = {} if done.contents is None else {CLUSTER: done.contents}
+    contents = None if content is False else compared
     if as_json:
-        write_json({**report.to_document(), **_content_record(done.contents)})
+        write_json(report.to_document(contents))
     else:
+        from gtid_audit.content_text import content_lines
         from gtid_audit.text import show_report
 
         show_report(report, snapshots=(done.snapshot,))
-        _say_content(done.contents)
+        for line in content_lines(contents, is_stored=False):
+            write_line(printable(line))
     return exits.status_of(report.verdict)
-
-
-def _content_record(contents: "ContentReading | None") -> dict[str, Any]:
-    if contents is None:
-        return {}
-    from gtid_audit.content_text import content_record
-
-    return {"content": content_record(contents)}
-
-
-def _say_content(contents: "ContentReading | None") -> None:
-    if contents is not None:
-        from gtid_audit.content_text import content_line
-
-        write_line(printable(content_line(contents)))
 
 
 def audit(
@@ -157,6 +145,7 @@ def snapshot(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the run is written.")],
     cluster: OneCluster = None,
     as_json: AsJson = False,
+    content: CompareContent = None,
 ) -> int:
     """Read a fleet twice and store what was read, as Parquet. Exit status 3 if not all was."""
     from gtid_audit import engines
@@ -169,13 +158,18 @@ def snapshot(
     settings = load(fleet, cluster)
     with progress() as line:
         taken = sorted_snapshots(list(collect_fleet(settings, say=line.say)))
-    run = engines.store(out, taken)
+        contents, run = engines.compare_and_store(
+            settings, taken, content, store_in=out, say=line.say
+        )
     servers = sum(len(each.last) for each in taken)
     unread = sum(len(server.unread) for each in taken for server in (*each.first, *each.last))
+    unread += sum(len(each.unread) for each in (contents or {}).values())
     ended = max(each.read_ended for each in taken if each.read_ended is not None)
     if as_json:
+        compared = None if contents is None else len(contents)
         counts = {"clusters": len(taken), "servers": servers, "unread_facts": unread}
-        write_json({"run": str(run), "read_ended": time_to_text(ended), **counts})
+        document = {"run": str(run), "read_ended": time_to_text(ended), **counts}
+        write_json({**document, "contents_compared": compared})
     else:
         write_line(f"{run}")
         warn(f"{len(taken)} clusters, {servers} servers, {unread} facts not read")

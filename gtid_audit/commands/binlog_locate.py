@@ -1,10 +1,9 @@
 """`gtid-audit binlog locate`: which file, and which bytes, hold the GTIDs of a set."""
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from gtid_audit import exits
+from gtid_audit.commands.log_options import LogSources, WantedSet
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
 from gtid_audit.log_operands import (
     SECONDS_DEFAULT,
@@ -20,16 +19,10 @@ from gtid_audit.output import progress, write_json
 if TYPE_CHECKING:
     from binlog.locating.places import Located
 
-Wanted = Annotated[str, typer.Argument(metavar="SET", help="Text, @file, or - for standard input.")]
-Sources = Annotated[
-    list[str],
-    typer.Argument(metavar="SOURCE...", help="Files, a directory, a glob; or a server's DSN."),
-]
-
 
 def locate(
-    wanted: Wanted,
-    sources: Sources,
+    wanted: WantedSet,
+    sources: LogSources,
     *,
     as_json: AsJson = False,
     ask_password: AskPassword = False,

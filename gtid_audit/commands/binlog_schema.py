@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gtid_audit import exits
+from gtid_audit.commands.log_options import LogSources, TrackedServer
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
 from gtid_audit.commands.quick import QuickCommand
 from gtid_audit.exits import UsageProblem
@@ -25,6 +26,7 @@ from gtid_audit.output import write_json, write_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from uuid import UUID
 
     from binlog.adapters.schema_store import SchemaStore
     from binlog.schema.history import Entry, Place, TableKey
@@ -34,15 +36,7 @@ Store = Annotated[
     str | None,
     typer.Option("--store", metavar="FILE", help="Where definitions are kept."),
 ]
-Server = Annotated[
-    str | None,
-    typer.Option("--server", metavar="UUID", help="Of which server, if the store holds several."),
-]
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="schema.table")]
-Sources = Annotated[
-    list[str],
-    typer.Argument(metavar="SOURCE...", help="Log files, a directory, a glob; or a server's DSN."),
-]
 
 
 def commands(settings: dict[str, Any]) -> typer.Typer:
@@ -59,10 +53,10 @@ def _schema() -> None:
 
 
 def follow(
-    sources: Sources,
+    sources: LogSources,
     *,
     store: Store = None,
-    server: Server = None,
+    server: TrackedServer = None,
     skip_gap: Annotated[
         bool,
         typer.Option(
@@ -109,7 +103,7 @@ def list_(
     ] = None,
     *,
     store: Store = None,
-    server: Server = None,
+    server: TrackedServer = None,
     as_json: AsJson = False,
 ) -> int:
     """Show the tables that are tracked, or the definitions of some."""
@@ -161,7 +155,7 @@ def update(
         typer.Option("--flush/--no-flush", help="Write it now, or when logs are followed next."),
     ] = True,
     store: Store = None,
-    server: Server = None,
+    server: TrackedServer = None,
     as_json: AsJson = False,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
@@ -206,7 +200,7 @@ def delete(
     tables: Annotated[list[str], typer.Argument(metavar="TABLE...", help="schema.table")],
     *,
     store: Store = None,
-    server: Server = None,
+    server: TrackedServer = None,
     as_json: AsJson = False,
 ) -> int:
     """Forget tables. They are backed up: `update TABLE --restore` brings one back."""
@@ -244,7 +238,7 @@ def compare(
         typer.Option("--at", metavar="FILE:POS|GTID", help="A transaction with rows of it."),
     ] = None,
     store: Store = None,
-    server: Server = None,
+    server: TrackedServer = None,
     as_json: AsJson = False,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
@@ -339,14 +333,14 @@ def _server(dsn: str, seconds: float, *, ask: bool) -> "ServerTables":
     return _tables_of(operand, seconds)
 
 
-def _current(store: "SchemaStore", server: Any, key: "TableKey") -> "Entry":  # noqa: ANN401 - a UUID
+def _current(store: "SchemaStore", server: "UUID", key: "TableKey") -> "Entry":
     entry = store.current(server, key)
     if entry is None:
         raise UsageProblem(f"{key} is not tracked")
     return entry
 
 
-def _since(store: "SchemaStore", server: Any, key: "TableKey") -> "Place":  # noqa: ANN401 - a UUID
+def _since(store: "SchemaStore", server: "UUID", key: "TableKey") -> "Place":
     """Give the place of a table's last change, or the place the logs are followed to."""
     entry = store.current(server, key)
     if entry is not None:

@@ -14,6 +14,7 @@ import typer
 
 from gtid import GtidSet
 from gtid_audit import exits
+from gtid_audit.commands.log_options import LogSources, TrackedServer, WantedSet
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
 from gtid_audit.exits import UsageProblem
 from gtid_audit.log_operands import (
@@ -39,11 +40,6 @@ if TYPE_CHECKING:
 TRANSACTIONS_SHOWN_MAX: Final = 50
 SCRIPT_CHARACTERS_MAX: Final = 1024**3
 
-Wanted = Annotated[str, typer.Argument(metavar="SET", help="Text, @file, or - for standard input.")]
-Sources = Annotated[
-    list[str],
-    typer.Argument(metavar="SOURCE...", help="Files, a directory, a glob; or a server's DSN."),
-]
 Redo = Annotated[bool, typer.Option("--redo", help="Write SQL that does it again.")]
 Undo = Annotated[bool, typer.Option("--undo", help="Write SQL that takes it back.")]
 KeepGtids = Annotated[
@@ -56,10 +52,6 @@ Definitions = Annotated[
 Store = Annotated[
     str | None,
     typer.Option("--store", metavar="FILE", help="Tables as followed by: binlog schema follow."),
-]
-Server = Annotated[
-    str | None,
-    typer.Option("--server", metavar="UUID", help="Whose tables, if the store holds several."),
 ]
 SchemaFrom = Annotated[
     str | None,
@@ -94,15 +86,15 @@ class _Run:
 
 
 def show(
-    wanted: Wanted,
-    sources: Sources,
+    wanted: WantedSet,
+    sources: LogSources,
     *,
     redo: Redo = False,
     undo: Undo = False,
     keep_gtids: KeepGtids = False,
     definitions: Definitions = None,
     store: Store = None,
-    server: Server = None,
+    server: TrackedServer = None,
     schema_from: SchemaFrom = None,
     as_json: AsJson = False,
     ask_password: AskPassword = False,
@@ -240,10 +232,9 @@ def _write_script(run: _Run, *, is_undo: bool, keeps_gtids: bool, as_json: bool)
         _write_bytes_as_json(direction.value, run, transactions, script)
     elif script is not None:
         _write_bytes(script.encode("utf-8", errors="surrogateescape"))
-    if problems:
+    if not is_whole:
         warn("nothing was written: a script does all of its transactions, or none")
-        return exits.status_of(Verdict.UNKNOWN)
-    return _status(run)
+    return exits.status_of(Verdict.UNKNOWN) if problems else _status(run)
 
 
 def _write_bytes_as_json(

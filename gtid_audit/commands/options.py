@@ -42,7 +42,7 @@ CompareContent: TypeAlias = Annotated[
     typer.Option(
         "--content/--no-content",
         help="Compare what transactions did, after every start of a server or not at all."
-        " Without either: after a start within the last day.",
+        " Without either: after starts within the last day, and with --out since the last look.",
     ),
 ]
 EngineOption: TypeAlias = Annotated[

@@ -8,6 +8,7 @@ import typer
 from gtid_audit.commands.options import (
     AsJson,
     AskPassword,
+    CompareContent,
     OneCluster,
     OptionalFleetFile,
     ServerSeconds,
@@ -52,6 +53,7 @@ def plan(
     as_json: AsJson = False,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
+    content: CompareContent = None,
 ) -> int:
     """Plan the repair of one cluster, as SQL scripts for the mysql client and a runbook.
 
@@ -69,7 +71,13 @@ def plan(
         raise UsageProblem("--ask-password and --timeout are for --pair; the fleet file has both")
     with progress() as line:
         read = read_for_plan(
-            pair, fleet, cluster, ask=ask_password, seconds_max=seconds_of(timeout), say=line.say
+            pair,
+            fleet,
+            cluster,
+            ask=ask_password,
+            seconds_max=seconds_of(timeout),
+            content=content,
+            say=line.say,
         )
         planned = make_plan(read, choices=choices, finding_ids=finding, say=line.say)
     for text in planned.unread_events:

@@ -1,20 +1,25 @@
 """What may be said in `.option(…)` to the data source `mysql_binlog`, read and checked.
 
-1. All problems are reported at once. No option takes a password, and no message repeats a value:
-   options stand in plans, in Spark's web pages and in event logs.
+1. What all sources have in common is in option_texts.py.
 2. What restricts transactions (`gtids`, `since`, `until`, `table`) is answered exactly, before rows
    reach Spark. Damage is told of every file that was read, whatever is asked for.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from difflib import get_close_matches
-from typing import Any, Final
+from typing import Final
 
 from gtid import GtidError, GtidSet
-from spark_audit.adapters.source_options import Credentials
+from spark_audit.adapters.option_texts import (
+    Credentials,
+    Readers,
+    by_lower_name,
+    credentials_in,
+    number_to,
+    read_options,
+)
 from spark_audit.binlog_schema import COLUMNS
 from topology.adapters.inventory.dsn import parse_dsn
 from topology.adapters.inventory.problem import InventoryProblem
@@ -24,6 +29,11 @@ NUMBER_MAX: Final = 10**12
 TIMEOUT_SECONDS_DEFAULT: Final = 60
 TIMEOUT_SECONDS_MAX: Final = 86_400
 BYTES_MAX_DEFAULT: Final = 256 * 1024**2
+
+_ACCOUNT_IS_IN: Final = (
+    "give it by the environment (GTID_AUDIT_PASSWORD) or an option file"
+    " (server = mysql://host/?option_file=…)"
+)
 
 OLDEST: Final = "oldest"
 NOW: Final = "now"
@@ -63,20 +73,14 @@ class BinlogOptions:
     @classmethod
     def of(cls, options: Mapping[str, str]) -> "BinlogOptions":
         """Read options; names in any case, as Spark has them. Raises InventoryProblem."""
-        given = {name.lower(): value for name, value in options.items()}
+        given = by_lower_name(options)
         paths = _paths(given.pop("path", None), given.pop("paths", None))
-        problems = [_unknown(name) for name in sorted(given.keys() - READERS.keys())]
+        values, problems = read_options(given, READERS, account_is_in=_ACCOUNT_IS_IN)
         if bool(paths) == ("server" in given):
             problems.append("expected either paths of logs, or the option server, and not both")
-        values: dict[str, Any] = {"paths": paths}  # each reader gives the type of its field
-        for name in sorted(given.keys() & READERS.keys()):
-            try:
-                values[name] = READERS[name](given[name])
-            except ValueError as expected:
-                problems.append(f"option {name}: {expected}")
         if problems:
             raise InventoryProblem(*problems)
-        return cls(**values)
+        return cls(paths=paths, **values)
 
     @property
     def reads_digests(self) -> bool:
@@ -91,8 +95,13 @@ class BinlogOptions:
 
 
 def _paths(one: str | None, several: str | None) -> tuple[str, ...]:
-    """Return what was given to `load`: Spark hands on a list as JSON."""
-    listed = json.loads(several) if several else []
+    """Return what was given to `load`: Spark hands on a list as JSON. Raises InventoryProblem."""
+    try:
+        listed = json.loads(several) if several else []
+    except json.JSONDecodeError:
+        listed = None
+    if not isinstance(listed, list):
+        raise InventoryProblem("option paths: is Spark's own; give a list to load(…)")
     return (*([one] if one else []), *map(str, listed))
 
 
@@ -101,16 +110,6 @@ def _flag(text: str) -> bool:
     if text.lower() not in values:
         raise ValueError("expected true or false")
     return values[text.lower()]
-
-
-def _number(limit: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        fits = text.isascii() and text.isdigit() and len(text) <= len(str(limit))
-        if not fits or not 1 <= int(text) <= limit:
-            raise ValueError(f"expected a number from 1 to {limit:,}")
-        return int(text)
-
-    return read
 
 
 def _columns(text: str) -> tuple[str, ...]:
@@ -146,13 +145,6 @@ def _table(text: str) -> Table:
     return Table(schema, table)
 
 
-def _credentials(text: str) -> Credentials:
-    try:
-        return Credentials(text.lower())
-    except ValueError:
-        raise ValueError("expected driver or executor") from None
-
-
 def _server(text: str) -> str:
     try:
         parse_dsn(text)
@@ -165,7 +157,7 @@ def _start_at(text: str) -> str | GtidSet:
     return text.lower() if text.lower() in (OLDEST, NOW) else _gtids(text)
 
 
-READERS: Final[Mapping[str, Callable[[str], Any]]] = {
+READERS: Final[Readers] = {
     "server": _server,
     "verify": _flag,
     "digests": _flag,
@@ -176,21 +168,9 @@ READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "until": _moment,
     "table": _table,
     "pushdown": _flag,
-    "credentials": _credentials,
+    "credentials": credentials_in,
     "start_at": _start_at,
-    "transactions_max": _number(NUMBER_MAX),
-    "bytes_max": _number(NUMBER_MAX),
-    "timeout_seconds_max": _number(TIMEOUT_SECONDS_MAX),
+    "transactions_max": number_to(NUMBER_MAX),
+    "bytes_max": number_to(NUMBER_MAX),
+    "timeout_seconds_max": number_to(TIMEOUT_SECONDS_MAX),
 }
-
-
-def _unknown(name: str) -> str:
-    if any(word in name for word in ("pass", "pwd", "secret")):
-        return (
-            f"option {name}: a password is no option, for options can be read in plans and in"
-            " Spark's web pages; give it by the environment (GTID_AUDIT_PASSWORD) or an option"
-            " file (server = mysql://host/?option_file=…)"
-        )
-    near = get_close_matches(name, READERS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(READERS)}"
-    return f"option {name}: unknown; {hint}"

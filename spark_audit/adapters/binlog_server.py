@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final, TypeVar
 from uuid import UUID
 
@@ -21,17 +20,14 @@ import pyarrow as pa
 import pymysql
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from binlog.adapters.stream import Only, ServerLogs
+from binlog.adapters.stream import Only
 from binlog.adapters.stream_ledger import ledger_of_server
-from binlog.content.digest import digest_of
-from binlog.ledger.columns import DIGEST_FIELD, rows_of_transactions
 from binlog.ledger.sets import gtids_of
-from binlog.scan import EventGroup
 from gtid import GtidSet
 from spark_audit.adapters.binlog_options import BinlogOptions
 from spark_audit.adapters.binlog_restrict import restricted, with_columns
 from spark_audit.adapters.carried import packed, unpacked
-from spark_audit.adapters.source_options import Credentials
+from spark_audit.adapters.option_texts import Credentials
 from spark_audit.binlog_schema import LedgerRows
 from topology.adapters.inventory.dsn import parse_dsn
 from topology.adapters.inventory.secrets import environment
@@ -39,7 +35,6 @@ from topology.adapters.inventory.targets import Accounts
 from topology.adapters.mysql import Connection, connect
 from topology.target import ServerTarget
 
-TRANSACTIONS_PER_BATCH: Final = 10_000
 _SETS: Final = (
     "SELECT @@GLOBAL.gtid_purged AS gtid_purged, @@GLOBAL.gtid_executed AS gtid_executed,"
     " @@GLOBAL.server_uuid AS server_uuid"
@@ -175,10 +170,8 @@ def rows_from(
         return
     target = _target(partition.server) if isinstance(partition.server, str) else partition.server
     options = with_columns(options, columns)
-    reads_content = options.reads_digests or options.reads_details
-    read = _decoded if reads_content else _hopped
     given = GtidSet()
-    with closing(read(target, partition.wanted, options)) as tables:
+    with closing(_rows_of(target, partition.wanted, options)) as tables:
         for rows in tables:
             given |= gtids_of(rows)
             yield from LedgerRows(target.name, restricted(rows, options)).batches(columns)
@@ -191,42 +184,22 @@ def rows_from(
         )
 
 
-def _hopped(
+def _rows_of(
     target: ServerTarget, wanted: GtidSet, options: BinlogOptions
 ) -> Generator[pa.Table, None, None]:
-    """Give the rows without looking into transactions."""
+    """Give the rows as they come, with what of the contents is asked for."""
     batches = ledger_of_server(
         lambda: _connected(target, options),
         Only(wanted),
         timeout_seconds_max=options.timeout_seconds_max,
         verify=options.verify,
+        digests=options.reads_digests,
+        details=options.reads_details,
         transaction_bytes_max=options.bytes_max,
     )
     for batch in batches:
         # One that was cut comes again, whole.
         yield batch.rows.filter(batch.rows.column("is_complete"))
-
-
-def _decoded(
-    target: ServerTarget, wanted: GtidSet, options: BinlogOptions
-) -> Generator[pa.Table, None, None]:
-    """Give the rows with what only the events tell."""
-    logs = ServerLogs(
-        lambda: _connected(target, options), timeout_seconds_max=options.timeout_seconds_max
-    )
-    groups = logs.events_of(wanted, bytes_max=options.bytes_max)
-    while held := list(islice(groups, TRANSACTIONS_PER_BATCH)):
-        yield _ledger(held, options)
-
-
-def _ledger(groups: list[EventGroup], options: BinlogOptions) -> pa.Table:
-    rows = rows_of_transactions(
-        [group.transaction for group in groups], details=options.reads_details
-    )
-    if not options.reads_digests:
-        return rows
-    digests = [digest_of(group.events) for group in groups]
-    return rows.append_column(DIGEST_FIELD, pa.array(digests, DIGEST_FIELD.type))
 
 
 # -- the connection -------------------------------------------------------------------------------

@@ -130,6 +130,7 @@ class LedgerReader(DataSourceReader):
                 verify=options.verify,
                 digests=options.reads_digests,
                 details=options.reads_details,
+                threads_max=1,  # a task is dealt one processor
             )
         except OSError as error:
             yield from self._damage(Damage.of(error, path=place, file=name))

@@ -1,7 +1,8 @@
 """The Spark engine: stored snapshots in, results in Parquet out, judged on the executors.
 
 1. The driver finds the run and looks at the foot of each file; the rows are read, grouped, judged
-   and written by the executors. A summary comes back, however large the fleet.
+   and written by the executors. A summary comes back, however large the fleet. What was compared of
+   contents when the servers were read lies beside the rows; the driver hands on what tells.
 2. The same findings, byte for byte, as the local engine: both ask spark_audit/judge.py.
 3. A run of this machine whose results stay here is judged and written by the executors alone; any
    other passes through DataFrames of AUDITS, with the same rows in the end.
@@ -23,10 +24,13 @@ from spark_audit.adapters.results import Results, write_results
 from spark_audit.adapters.runs import RunName, runs_newest_first
 from spark_audit.adapters.storage import storage_of
 from spark_audit.adapters.stored import Piece, audits_of_pieces, pieces_of
+from spark_audit.batch import telling
 from spark_audit.schema import AUDIT_SCHEMA, AUDITS, SNAPSHOTS
 from spark_audit.transforms import audits_of
 from topology.adapters.columns import table_of_records
 from topology.adapters.parquet import NoSnapshots, UnreadableSnapshots, files_of_run, latest_run
+from topology.adapters.stored_contents import CONTENTS, contents_in
+from topology.contents import ContentReading
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.records import audit_to_record
@@ -46,10 +50,12 @@ def audits_of_run(session: SparkSession, run: str, *, policy: Policy) -> DataFra
     `run` is a place as storage.py takes it. Raises NoSnapshots and UnreadableSnapshots for a run of
     this machine; what is wrong with files elsewhere shows when they are read.
     """
+    told = telling(contents_of(session, run))
     pieces = _pieces_of_run(run)
     if pieces is not None:
-        return audits_of_pieces(session, pieces, policy=policy)
-    return audits_of(session.read.schema(SNAPSHOTS).parquet(*_files_of(run)), policy=policy)
+        return audits_of_pieces(session, pieces, policy=policy, contents=told)
+    rows = session.read.schema(SNAPSHOTS).parquet(*_files_of(run))
+    return audits_of(rows, policy=policy, contents=told)
 
 
 def audit_stored(
@@ -68,9 +74,11 @@ def audit_stored(
     """
     run = latest_snapshots(session, snapshots)
     pieces = _pieces_of_run(run) if _is_here(out) else None
+    contents = contents_of(session, run)
     audits: DataFrame | Callable[[str], int]
     if pieces is not None:
-        audits = judged_files(session, pieces, policy=policy, more=more)
+        told = telling(contents)
+        audits = judged_files(session, pieces, policy=policy, contents=told, more=more)
     else:
         audits = audits_of_run(session, run, policy=policy)
         if more:
@@ -78,8 +86,26 @@ def audit_stored(
             audits = audits.unionByName(session.createDataFrame(rows, AUDITS))
     with _readable():
         return write_results(
-            session, audits, directory=out, run=RunName.of_place(run), policy=policy
+            session,
+            audits,
+            directory=out,
+            run=RunName.of_place(run),
+            policy=policy,
+            contents_compared=None if contents is None else len(contents),
         )
+
+
+def contents_of(session: SparkSession, run: str) -> dict[str, ContentReading] | None:
+    """Return what was compared of a run's transactions, by cluster; None if nobody looked.
+
+    Raises UnreadableSnapshots.
+    """
+    storage, root = storage_of(run, session)
+    place = f"{root}/{CONTENTS}"
+    try:
+        return contents_in(storage.read_text(place), place=place)
+    except FileNotFoundError:
+        return None
 
 
 def latest_snapshots(session: SparkSession, directory: str) -> str:

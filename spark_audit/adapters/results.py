@@ -103,13 +103,20 @@ class Results:
 
 
 def write_results(
-    session: SparkSession, audits: Judgements, *, directory: str, run: RunName, policy: Policy
+    session: SparkSession,
+    audits: Judgements,
+    *,
+    directory: str,
+    run: RunName,
+    policy: Policy,
+    contents_compared: int | None = None,
 ) -> Results:
     """Judge and write one run below `directory`, with history, and return its results.
 
     `audits` has the columns of AUDITS, every cluster once; it is evaluated once. Or it is what
-    writes the table of judged clusters to an address itself and gives its rows. Raises
-    ResultsDiffer, and OSError where the directory cannot be written.
+    writes the table of judged clusters to an address itself and gives its rows. The summary repeats
+    in how many clusters contents were compared; None: nobody looked. Raises ResultsDiffer, and
+    OSError where the directory cannot be written.
     """
     storage, root = storage_of(directory, session)
     root = f"{root}/{AUDITS_BELOW}"
@@ -126,7 +133,13 @@ def write_results(
     try:
         known = None if previous is None else _tables_at(session, storage, root, previous)
         written = _write_tables(tables, audits, run=run, known=known)
-        made = summarise(tables, run=run, previous=previous, policy=policy)
+        made = summarise(
+            tables,
+            run=run,
+            previous=previous,
+            policy=policy,
+            contents_compared=contents_compared,
+        )
         _require_all(written, made, directory=directory)
         if kept is None:
             _publish(storage, made, draft=draft, place=place)

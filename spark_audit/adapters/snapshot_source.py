@@ -26,7 +26,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from spark_audit.adapters.carried import packed, unpacked
-from spark_audit.adapters.source_options import Credentials, SourceOptions
+from spark_audit.adapters.option_texts import Credentials
+from spark_audit.adapters.source_options import SourceOptions
 from spark_audit.schema import SNAPSHOTS
 from topology.adapters.collect import CollectLimits, OpenReader, Reader, live_readers
 from topology.adapters.collect_fleet import (

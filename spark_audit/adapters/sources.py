@@ -1,5 +1,8 @@
 """Makes the data sources of this project known to a Spark session."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from pyspark.sql import SparkSession
 
 from spark_audit.adapters.binlog_source import MysqlBinlogSource
@@ -11,7 +14,28 @@ _FILTERS = "spark.sql.python.filterPushdown.enabled"
 
 
 def register_sources(session: SparkSession) -> None:
-    """Register `mysql_snapshot` and `mysql_binlog` on a session. Safe to call again."""
-    session.dataSource.register(MysqlSnapshotSource)
-    session.dataSource.register(MysqlBinlogSource)
+    """Register `mysql_snapshot` and `mysql_binlog` on a session. Safe to call again.
+
+    Each session has sources of its own: what `newSession()` gives knows none until it is told.
+    """
+    with _active(session):
+        session.dataSource.register(MysqlSnapshotSource)
+        session.dataSource.register(MysqlBinlogSource)
     session.conf.set(_FILTERS, "true")
+
+
+@contextmanager
+def _active(session: SparkSession) -> Iterator[None]:
+    """Make a session the active one for a while.
+
+    Spark looks in the active session whether a name is taken, and not in the one that is asked:
+    a new session could never have what another has (DATA_SOURCE_ALREADY_EXISTS). Making a frame is
+    the only public way to make a session the active one.
+    """
+    before = SparkSession.getActiveSession()
+    session.createDataFrame([], "nothing int")
+    try:
+        yield
+    finally:
+        if before is not None:
+            before.createDataFrame([], "nothing int")

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from gtid.kernels.words import Numbers
-from spark_audit.batch import judge_batch
+from spark_audit.batch import NOT_COMPARED, Contents, judge_batch
 from spark_audit.clean import COLUMNS
 from spark_audit.schema import AUDITS
 from topology.adapters.parquet import UnreadableSnapshots
@@ -87,7 +87,7 @@ def pieces_of(files: Sequence[Path]) -> tuple[Piece, ...] | None:
     return None if mixed else tuple(pieces)
 
 
-def judge_piece(piece: Piece, *, policy: Policy) -> pa.Table:
+def judge_piece(piece: Piece, *, policy: Policy, contents: Contents = NOT_COMPARED) -> pa.Table:
     """Read and judge one piece: rows of AUDIT_SCHEMA. Raises UnreadableSnapshots."""
     rows = _rows(piece, COLUMNS)
 
@@ -98,7 +98,7 @@ def judge_piece(piece: Piece, *, policy: Policy) -> pa.Table:
         return read.take(chosen)
 
     other: dict[tuple[str, ...], pa.Table] = {}
-    return judge_batch(rows, policy=policy, fetch=fetch)
+    return judge_batch(rows, policy=policy, contents=contents, fetch=fetch)
 
 
 def _rows(piece: Piece, names: Sequence[str]) -> pa.Table:
@@ -107,7 +107,11 @@ def _rows(piece: Piece, names: Sequence[str]) -> pa.Table:
 
 
 def audits_of_pieces(
-    session: SparkSession, pieces: Sequence[Piece], *, policy: Policy
+    session: SparkSession,
+    pieces: Sequence[Piece],
+    *,
+    policy: Policy,
+    contents: Contents = NOT_COMPARED,
 ) -> DataFrame:
     """Judge the pieces on the executors, which read the files themselves: one row of AUDITS each.
 
@@ -119,7 +123,8 @@ def audits_of_pieces(
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for piece in tasks[number]:
-                    yield from judge_piece(piece, policy=policy).to_batches()
+                    judged = judge_piece(piece, policy=policy, contents=contents)
+                    yield from judged.to_batches()
 
     numbers = session.range(0, len(tasks), 1, numPartitions=max(1, len(tasks)))
     return numbers.mapInArrow(judge, schema=AUDITS).select(*AUDITS.names)

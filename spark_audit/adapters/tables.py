@@ -70,7 +70,12 @@ class RunTables:
 
 
 def summarise(
-    tables: RunTables, *, run: RunName, previous: RunName | None, policy: Policy
+    tables: RunTables,
+    *,
+    run: RunName,
+    previous: RunName | None,
+    policy: Policy,
+    contents_compared: int | None,
 ) -> FleetSummary:
     """Count what was written."""
     counts = steps.counts_of(
@@ -94,6 +99,7 @@ def summarise(
         run=run.text,
         previous=None if previous is None else previous.text,
         policy=policy_digest(policy),
+        contents_compared=contents_compared,
         audited_at=_latest_read(by_table["clusters"]),
         clusters=tuple((verdict, clusters.get(verdict, 0)) for verdict in Verdict),
         server_count=sum(row["servers"] for row in by_table["clusters"]),

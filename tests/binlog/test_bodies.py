@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from binlog.decode import events_in_payload
+from binlog.decode import PAYLOAD_BYTES_MAX, events_in_payload
 from binlog.errors import CorruptBinlog
 from binlog.event_types import EventType
 from binlog.events import (
@@ -168,6 +168,22 @@ def test_a_payload_is_opened_with_what_is_given() -> None:
     assert events_in_payload(outer, description=None, decompress=None) is None
     unknown = payload_event(b"x", compression=9)
     assert events_in_payload(unknown, description=None, decompress=decompress) is None
+
+
+@pytest.mark.parametrize("size", [b"", b"\3\x09\xfe" + struct.pack("<Q", 2**40)])
+def test_what_a_payload_says_of_its_size_is_no_leave_to_take_more(size: bytes) -> None:
+    log = Log(checksum=False)
+    log.add(EventType.TRANSACTION_PAYLOAD, b"\2\1\0" + size + b"\1\1\2\0ab")
+    asked: list[int] = []
+
+    def decompress(_data: bytes, bytes_max: int) -> bytes:
+        asked.append(bytes_max)
+        return b""
+
+    found = events_in_payload(decode(bytes(log))[-1], description=None, decompress=decompress)
+    assert found is not None
+    assert list(found) == []
+    assert asked == [PAYLOAD_BYTES_MAX]
 
 
 def refuse(_data: bytes, _bytes_max: int) -> bytes:

@@ -7,7 +7,6 @@ import pytest
 
 from binlog.adapters.memory import MemoryLogs
 from binlog.content import reuse
-from binlog.content.compare import Version
 from binlog.content.reuse import (
     FIRST_COMPARED,
     INTERVALS_MAX,
@@ -19,7 +18,7 @@ from binlog.content.reuse import (
 )
 from binlog.errors import BinlogError, DumpRefused
 from binlog.scan import EventGroup
-from gtid import Gtid, GtidSet, Tsid
+from gtid import GtidSet, Tsid
 from tests.binlog.builders import UUID_A, Log
 
 STARTED = Start("binlog.000007", 1_700_000_000)
@@ -57,10 +56,6 @@ class Told:
 
     def unheld(self, wanted: GtidSet) -> GtidSet:
         return wanted & self.purged
-
-    def versions_of(self, wanted: GtidSet) -> Mapping[Gtid, Version]:
-        versions = map(Version.of, self.groups_of(wanted))
-        return {each.transaction.gtid: each for each in versions if each.transaction.gtid}
 
     def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
         if self.refusal is not None:
@@ -136,7 +131,9 @@ def test_what_is_purged_is_said_and_the_rest_compared() -> None:
     left = Told("a", same(1, 2, 3), own=a("1-3"))
     right = Told("b", same(2, 3), purged=a("1"))
     found = compare_after_starts(left, right)
-    assert found.unread == (Unread("b", f"no longer in the logs: {UUID_A}:1"),)
+    assert found.unread == (
+        Unread("b", f"purged, or never in these logs: {UUID_A}:1", is_lasting=True),
+    )
     assert found.gtids == a("2-3")
 
 
@@ -159,4 +156,6 @@ def test_given_transactions_are_compared_as_far_as_both_hold_them() -> None:
     found = compare_given(left, right, wanted=a("1-9"))
     assert [each.gtid.gno for each in found.comparisons] == [2]
     assert found.gtids == a("1-2")
-    assert found.unread == (Unread("b", f"no longer in the logs: {UUID_A}:3"),)
+    assert found.unread == (
+        Unread("b", f"purged, or never in these logs: {UUID_A}:3", is_lasting=True),
+    )

@@ -14,6 +14,7 @@ import pytest
 from binlog.adapters.files import FileLogs
 from binlog.adapters.row_decoder import RowDecoder
 from binlog.events import TableMap
+from binlog.rows.geometry_text import geometry_text
 from binlog.rows.json_values import JsonDocument, json_text
 from binlog.rows.tables import Origin, RowTable
 from binlog.rows.values import Image, RowChanges, Value, rows_of_group
@@ -167,6 +168,32 @@ def test_a_definition_of_another_time_is_not_used(logged: Logged) -> None:
     [reason] = {table.mismatch for table, _ in logged.images(swapped)}
     assert reason is not None
     assert "logged is type" in reason
+
+
+GEOMETRIES = (
+    "POINT(1.5 -2)",
+    "LINESTRING(0 0, 1 1, 2.25 1e100)",
+    "POLYGON((0 0, 10 0, 10 10, 0 0), (1 1, 2 1, 2 2, 1 1))",
+    "MULTIPOINT((1 1), (2 2))",
+    "MULTILINESTRING((0 0, 1 1), (2 2, 3 3))",
+    "MULTIPOLYGON(((0 0, 10 0, 10 10, 0 0)), ((0 0, 1 0, 1 1, 0 0)))",
+    "GEOMETRYCOLLECTION(POINT(1 1), LINESTRING(0 0, 1e-15 123456789012345678))",
+    "GEOMETRYCOLLECTION(GEOMETRYCOLLECTION(POINT(0.1 0)), GEOMETRYCOLLECTION())",
+)
+
+
+def test_geometries_are_shown_as_the_server_shows_them(mysql97: Server, mysql56: Server) -> None:
+    for written in GEOMETRIES:
+        made = f"ST_GeomFromText('{written}')"
+        [(bytes_, text)] = mysql97.query(f"SELECT {made}, ST_AsText({made})")
+        assert geometry_text(bytes_) == text
+    for srid in (3857, 4326):
+        made = f"ST_GeomFromText('POINT(1 2)', {srid})"
+        [(bytes_, text)] = mysql97.query(f"SELECT {made}, ST_AsText({made}, 'axis-order=long-lat')")
+        assert geometry_text(bytes_) == f"SRID={srid};{text}"
+    for written in ("POINT(1 -2)", "POLYGON((0 0,10 0,10 10,0 0))"):
+        [(bytes_,)] = mysql56.query(f"SELECT GeomFromText('{written}')")
+        assert geometry_text(bytes_) == written
 
 
 def _document(dice: random.Random, depth: int) -> Any:

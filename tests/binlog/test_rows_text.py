@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from decimal import Decimal
 
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binlog.adapters.row_decoder import RowDecoder
-from binlog.rows.images import BIT, ENUM, FLOAT, JSON, SET, STRING, VARCHAR, VECTOR
+from binlog.rows.geometry_text import geometry_text
+from binlog.rows.images import BIT, ENUM, FLOAT, GEOMETRY, JSON, SET, STRING, VARCHAR, VECTOR
 from binlog.rows.json_values import (
     DiffKind,
     JsonDiff,
@@ -26,6 +28,7 @@ from binlog.rows.value_text import value_text
 from binlog.rows.values import ABSENT, Value
 
 COLUMN = RowColumn(VARCHAR, 10)
+POINT = struct.pack("<IBI2d", 0, 1, 1, 1.5, -2)
 CASES: tuple[tuple[RowColumn, Value, str], ...] = (
     (COLUMN, None, "NULL"),
     (COLUMN, ABSENT, "(not logged)"),
@@ -36,6 +39,14 @@ CASES: tuple[tuple[RowColumn, Value, str], ...] = (
     (RowColumn(VARCHAR, 10, charset="hp8"), b"\xff", "0xFF"),
     (RowColumn(STRING, 0, charset="binary"), b"ab", "ab"),
     (RowColumn(STRING, 0, charset="binary"), b"a\0", "0x6100"),
+    (RowColumn(VARCHAR, 10, charset="hp8"), b"abc", "abc"),
+    (RowColumn(VARCHAR, 10, charset="swe7"), b"a`", "0x6160"),  # é in that set
+    (RowColumn(VARCHAR, 10, charset="sjis"), b"\x81\x5f", "\\"),
+    (RowColumn(VARCHAR, 10, charset="greek"), b"\xa4", "0xA4"),
+    (RowColumn(GEOMETRY, 4), POINT, "POINT(1.5 -2)"),
+    (RowColumn(GEOMETRY, 4), b"\xe6\x10\0\0" + POINT[4:], "SRID=4326;POINT(1.5 -2)"),
+    (RowColumn(GEOMETRY, 4), POINT[:-1], f"0x{POINT[:-1].hex().upper()}"),
+    (RowColumn(VECTOR, 4), struct.pack("<2f", 1, math.inf), "0x0000803F0000807F"),
     (RowColumn(TINY, 0), -1, "-1 or 255"),
     (RowColumn(TINY, 0, is_unsigned=False), -1, "-1"),
     (RowColumn(LONGLONG, 0), -1, "-1 or 18446744073709551615"),
@@ -125,3 +136,28 @@ OLD_TEMPORAL = (
 @pytest.mark.parametrize(("type_code", "raw", "text"), OLD_TEMPORAL)
 def test_temporal_values_of_before_5_6_4(type_code: int, raw: bytes, text: str) -> None:
     assert RowDecoder()(RowColumn(type_code, 0), raw, is_partial=False) == text
+
+
+def _collection(*members: bytes) -> bytes:
+    return struct.pack("<BII", 1, 7, len(members)) + b"".join(members)
+
+
+def test_a_geometry_that_is_none_has_no_text() -> None:
+    whole = bytes(4) + _collection(_collection(), POINT[4:])
+    assert geometry_text(whole) == "GEOMETRYCOLLECTION(GEOMETRYCOLLECTION EMPTY,POINT(1.5 -2))"
+    for end in range(len(whole)):
+        assert geometry_text(whole[:end]) is None
+    assert geometry_text(whole + b"x") is None
+    assert geometry_text(POINT[:4] + b"\0" + POINT[5:]) is None  # the other byte order
+    assert geometry_text(struct.pack("<IBI2d", 0, 1, 1, math.nan, 0)) is None
+    assert geometry_text(struct.pack("<IBII", 0, 1, 2, 1 << 31)) is None  # a count beyond the bytes
+    deep = POINT[4:]
+    for _ in range(200):
+        deep = _collection(deep)
+    assert geometry_text(bytes(4) + deep) is None
+
+
+@given(st.binary(max_size=60), st.integers(1, 7))
+def test_any_bytes_have_a_text_or_none(data: bytes, kind: int) -> None:
+    text = geometry_text(struct.pack("<IBI", 0, 1, kind) + data)
+    assert text is None or text.isprintable()

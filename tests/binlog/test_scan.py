@@ -304,5 +304,7 @@ def test_a_decompressor_is_bounded_and_names_what_is_wrong() -> None:
     assert decompress(frame, 100_000) == b"x" * 100_000
     with pytest.raises(ValueError, match="more than the 1,000 bytes"):
         decompress(frame, 1000)
+    with pytest.raises(ValueError, match="more than the 99,999 bytes"):
+        decompress(frame, 99_999)
     with pytest.raises(ValueError, match=r"(?i)frame|unknown|descriptor"):
         decompress(b"no frame at all", 1000)

@@ -5,7 +5,6 @@ The same log is then followed into a store that is killed between any two change
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,8 @@ from uuid import UUID
 import pymysql
 import pytest
 
-from binlog.adapters.schema_follow import Follower, file_events, starting_place
+from binlog.adapters.schema_events import file_events
+from binlog.adapters.schema_follow import Follower, starting_place
 from binlog.adapters.schema_store import Followed, SchemaStore
 from binlog.events import Event, FormatDescription, TableMap
 from binlog.schema.check import misfit
@@ -27,6 +27,7 @@ from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
 from tests.binlog.schema_material import STATEMENTS
+from tests.binlog.stores import content
 
 SERVER = UUID("aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaff")
 
@@ -176,21 +177,6 @@ class MortalStore(SchemaStore):
             raise Killed
         self.saves_left -= 1
         super().save(server, entries, catalogue, followed)
-
-
-def content(path: Path) -> list[Any]:
-    with sqlite3.connect(path) as database:
-        tables = ("servers", "databases", "temporary_tables")
-        rows = [
-            database.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in tables
-        ]
-        rows.append(
-            database.execute(
-                "SELECT schema_name, table_name, number, position, document FROM entries ORDER BY id"
-            ).fetchall()
-        )
-    database.close()
-    return rows
 
 
 def test_a_follower_killed_between_any_two_changes_goes_on_to_the_same_store(

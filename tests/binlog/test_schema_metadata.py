@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from binlog.adapters.schema_follow import file_events
+from binlog.adapters.schema_events import file_events
 from binlog.events import Event, TableMap
 from binlog.schema.check import misfit
 from binlog.schema.history import Place, Source, State, TableKey

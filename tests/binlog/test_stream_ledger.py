@@ -23,11 +23,13 @@ from binlog.adapters.stream_session import (
 )
 from binlog.adapters.stream_windows import Windows
 from binlog.errors import BinlogMisuse, CorruptBinlog, DumpRefused, LimitExceeded
+from binlog.event_types import EventType
 from binlog.ledger.columns import LEDGER_SCHEMA, rows_of_transactions
 from binlog.ledger.sets import gtids_of
 from gtid import GtidSet
-from tests.binlog.builders import Log
+from tests.binlog.builders import Log, rows_body
 from tests.binlog.dumps import Connection, Dribble, answer, rotate_to
+from tests.binlog.ledger_shapes import ROW
 from tests.binlog.material import FOREIGN, Written, connect_arguments
 
 Row = dict[str, Any]
@@ -73,13 +75,19 @@ def test_the_size_of_the_window_does_not_show(
     assert len(given) > len(written.files)
 
 
-def test_digests_are_those_of_the_files(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("asked", [("digests",), ("details",), ("digests", "details")])
+def test_content_is_that_of_the_files(
+    written: Written, asked: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(stream_ledger, "Windows", partial(Windows, window_bytes=3000))
-    expected = [
-        row for path in written.files for row in ledger_of_file(path, digests=True).rows.to_pylist()
-    ]
-    assert any(row["digest"] for row in expected)
-    assert rows_of(batches(written, AllBut(GtidSet()), digests=True)) == expected
+    options: dict[str, Any] = dict.fromkeys(asked, True)
+    files = [ledger_of_file(path, **options).rows for path in written.files]
+    expected = [row for rows in files for row in rows.to_pylist()]
+    for column in files[0].schema.names[len(LEDGER_SCHEMA) :]:
+        assert any(row[column] for row in expected)
+    given = batches(written, AllBut(GtidSet()), **options)
+    assert rows_of(given) == expected
+    assert {batch.rows.schema.names[-1] for batch in given} == {files[0].schema.names[-1]}
 
 
 def test_from_each_place(written: Written) -> None:
@@ -175,11 +183,11 @@ def test_a_transaction_larger_than_it_may_be(
 
 
 class _Answering:
-    """Sessions that are real until the dump: the first one's is made by hand, no other has any."""
+    """Sessions that are real until the dump: the first ones' are made by hand, no other has any."""
 
-    def __init__(self, written: Written, data: bytes) -> None:
+    def __init__(self, written: Written, *answers: bytes) -> None:
         self._written = written
-        self._data = data
+        self._answers = iter(answers)
 
     def __call__(self) -> Any:
         connection: Any = pymysql.connect(**connect_arguments(self._written.server))
@@ -190,13 +198,28 @@ class _Answering:
                 execute(command, sql)
                 return
             connection._sock.close()
-            made = Connection(Dribble(self._data, bytes_at_once=1000))
-            self._data = answer([])
+            data = next(self._answers, answer([]))
+            made = Connection(Dribble(data, bytes_at_once=1000))
             connection._sock, connection._rfile = made._sock, made._rfile
             connection._next_seq_id = made._next_seq_id
 
         connection._execute_command = by_hand
         return connection
+
+
+@pytest.mark.parametrize("empty", [0, 1, 2])
+def test_a_dump_by_place_that_brings_nothing_is_asked_for_once_more(
+    written97: Written, empty: int
+) -> None:
+    """It may have been killed before it began: then, too, it ends as if the log did."""
+    log = Log()
+    first = log.gtid(1)
+    log.query("CREATE TABLE t (a INT)")
+    data = bytes(log)
+    some = answer([rotate_to("f"), data[4:first], *_split(data[first:])])
+    connect = _Answering(written97, *[answer([])] * empty, some)
+    given = ledger_of_server(connect, FromPlace("f", 4), timeout_seconds_max=5)
+    assert len(rows_of(given)) == (1 if empty < 2 else 0)
 
 
 def test_what_was_sound_is_given_before_the_error(written97: Written) -> None:
@@ -234,6 +257,26 @@ def test_a_wrong_checksum_is_seen_when_asked_for(written97: Written) -> None:
     connect = _Answering(written97, answer(sent))
     with pytest.raises(CorruptBinlog, match="checksum"):
         list(ledger_of_server(connect, FromPlace("f", 4), timeout_seconds_max=5, verify=True))
+
+
+def test_what_is_not_sound_is_named_by_its_byte_in_the_file(written97: Written) -> None:
+    """Not in the window, from which the transaction before it was left out."""
+    log = Log(checksum=False)
+    log.gtid(1)
+    log.query("CREATE TABLE t (a INT)")
+    second = log.gtid(2)
+    log.query("BEGIN")
+    at = log.add(EventType.WRITE_ROWS, rows_body(ROW, columns=1))
+    log.xid()
+    data = bytes(log)
+    sent = [rotate_to("f"), *_split(data[4:second])[:1], *_split(data[second:])]
+    given = ledger_of_server(
+        _Answering(written97, answer(sent)), FromPlace("f", 4), timeout_seconds_max=5, details=True
+    )
+    [row] = next(given).rows.to_pylist()
+    assert (row["start"], row["is_complete"]) == (second, False)
+    with pytest.raises(CorruptBinlog, match=f"f: at byte {at}: rows of table id 70"):
+        next(given)
 
 
 def _split(events: bytes) -> list[bytes]:

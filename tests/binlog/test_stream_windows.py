@@ -142,6 +142,13 @@ def test_it_stops_when_told_to() -> None:
     assert not len(windows.events)
 
 
+def test_it_stops_in_the_middle_of_the_servers_words() -> None:
+    """An error has begun to come, and its end does not."""
+    answers = iter([False])
+    windows = windows_over(b"\x0d\0\0\1\xff\xd4", stopped=lambda: next(answers, True))
+    assert windows.fill() is Pause.STOPPED
+
+
 @pytest.mark.parametrize(
     ("data", "error", "text"),
     [

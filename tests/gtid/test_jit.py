@@ -88,6 +88,18 @@ def test_what_one_process_compiled_the_next_finds(tmp_path: Path) -> None:
     assert (changed["said"], changed["hits"]) == ([60, 30.0], 0)
 
 
+def test_a_kernel_is_compiled_anew_when_one_that_it_imports_changes(tmp_path: Path) -> None:
+    variables = {"GTID_AUDIT_CACHE": str(tmp_path / "cache")}
+    text = PROBE.replace("import kernel", "import kernel\nfrom other import plus")
+    probe = probe_in(tmp_path / "probe", text.replace("number + number", "plus(number)"))
+    other = PROBE.replace("twice", "plus")
+    for added, said in (("number", [6, 3.0]), ("10", [13, 11.5])):
+        (probe / "other.py").write_text(other.replace("+ number", f"+ {added}"))
+        for hits in (0, 2):
+            ran = in_a_process(probe, ROOT, variables=variables)
+            assert (ran["said"], ran["hits"]) == (said, hits)
+
+
 def test_a_package_that_cannot_be_written_to_is_no_obstacle(tmp_path: Path) -> None:
     installed = probe_in(tmp_path / "installed")
     shutil.copytree(ROOT / "gtid", installed / "gtid", ignore=shutil.ignore_patterns("__pycache__"))

@@ -280,7 +280,6 @@ def test_wrong_usage_is_said(logs: Path, capsys: Said) -> None:
         assert said in capsys.readouterr().err
     assert run(("binlog", "scan")) == 64
     assert run(("binlog", "scan", str(logs), "mysql://root@127.0.0.1:1/")) == 64
-    assert run(("binlog", "scan", "mysql://root@127.0.0.1:1/", "--details")) == 64
 
 
 def test_rows_of_two_files_of_one_name_are_refused(logs: Path, capsys: Said) -> None:
@@ -446,6 +445,16 @@ def test_a_server_and_its_files_give_the_same_rows(busy: Server, capsys: Said) -
     digests = [json.loads(line)["digest"] for line in with_digests.out.splitlines()]
     assert all(len(digest) == 16 for digest in digests)
     assert len(set(digests)) == 24
+    assert run(("binlog", "scan", busy.dsn, "--format", "jsonl", "--details")) == 0
+    with_details = capsys.readouterr()
+    assert run(("binlog", "scan", files, "--format", "jsonl", "--details")) == 0
+    assert with_details == capsys.readouterr()
+    lines = [json.loads(line) for line in with_details.out.splitlines()]
+    assert [line["ddl"] for line in lines[:2]] == [
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (a INT PRIMARY KEY, b TEXT) ENGINE=InnoDB",
+    ]
+    assert [line["tables"][0]["rows_deleted"] for line in lines[2:]] == [0] * 21 + [20]
 
 
 def test_a_server_is_summed_up(busy: Server, capsys: Said) -> None:

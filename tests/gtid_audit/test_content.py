@@ -1,12 +1,12 @@
 """When contents are compared, and what is said where they cannot be."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from gtid_audit.content import read_contents
-from gtid_audit.content_due import is_content_due
+from gtid_audit.content_due import RECENT, looked_back
 from gtid_audit.content_text import CLUSTERS_SHOWN_MAX, content_line, content_lines
 from tests.gtid_audit.build import half_read, healthy
 from topology.contents import ContentReading, StartLookedAt, UnreadContent
@@ -23,43 +23,83 @@ def started(snapshot: ClusterSnapshot, *seconds_ago: int) -> ClusterSnapshot:
     return replace(snapshot, last=tuple(last))
 
 
+EVERY = {"a": None, "b": None}
+
+
 @pytest.mark.parametrize(
-    ("uptimes", "chosen", "due"),
+    ("uptimes", "chosen", "looked_at"),
     [
-        ((86_400, 86_400), None, False),
-        ((86_399, 86_400), None, True),
-        ((10, 10), None, True),
-        ((10, 10), False, False),
-        ((86_400, 86_400), True, True),
+        ((86_400, 86_400), None, ""),
+        ((86_399, 86_400), None, "a"),
+        ((10, 10), None, "ab"),
+        ((10, 10), False, ""),
+        ((86_400, 86_400), True, "ab"),
     ],
 )
 def test_contents_are_compared_after_a_start_or_when_asked_for(
-    uptimes: tuple[int, int], chosen: bool | None, due: bool
+    uptimes: tuple[int, int], chosen: bool | None, looked_at: str
 ) -> None:
-    assert is_content_due(started(healthy(), *uptimes), chosen) is due
+    found = looked_back(started(healthy(), *uptimes), chosen)
+    assert "".join(found) == looked_at
+    assert set(found.values()) <= {None if chosen else RECENT}
+
+
+@pytest.mark.parametrize(
+    ("looked_hours_ago", "up_hours", "back_hours"),
+    [
+        (100, 99, 100),  # started since: however long ago that was
+        (100, 101, None),
+        (1, 23, 24),  # seen after its start, and still in sight
+        (1, 25, None),
+    ],
+)
+def test_a_server_that_started_since_the_last_look_is_looked_at(
+    looked_hours_ago: int, up_hours: int, back_hours: int | None
+) -> None:
+    snapshot = started(healthy(), up_hours * 3600, 1_000 * 3600)
+    a = snapshot.last[0]
+    assert a.server_uuid is not None
+    seen = {a.server_uuid: a.read_ended - timedelta(hours=looked_hours_ago)}
+    found = looked_back(snapshot, None, seen)
+    if back_hours is None:
+        assert found == {}
+    else:
+        assert list(found) == ["a"]
+        assert found["a"] is not None
+        assert timedelta() <= found["a"] - timedelta(hours=back_hours) <= timedelta(seconds=2)
+
+
+def test_how_long_a_server_is_up_decides_and_not_its_clock() -> None:
+    unread = replace(healthy().last[0], uptime_seconds=None)
+    snapshot = replace(healthy(), last=(unread, *healthy().last[1:]))
+    assert "a" not in looked_back(snapshot, None)
 
 
 def test_a_server_without_logs_or_a_way_to_it_is_said() -> None:
     snapshot = healthy()
-    no_logs = read_contents(snapshot, (), every_start=True)
-    assert no_logs is not None
+    no_logs = read_contents(snapshot, (), back=EVERY)
+    assert no_logs.reading is not None
     reason = "it has no binary logs (log_bin is off)"
-    assert no_logs.unread == (UnreadContent("a", reason), UnreadContent("b", reason))
+    assert no_logs.reading.unread == (UnreadContent("a", reason), UnreadContent("b", reason))
+    assert not no_logs.look_again
+    assert no_logs.reading.pairs == (("a", "b"),)
     logged = tuple(
         replace(server, binary_logs=(BinaryLog("binlog.000001", 200),)) for server in snapshot.last
     )
-    no_way = read_contents(replace(snapshot, last=logged), (), every_start=True)
-    assert no_way is not None
-    assert [each.reason for each in no_way.unread] == ["no way to it is known"] * 2
-    assert no_way.compared_count == 0
+    no_way = read_contents(replace(snapshot, last=logged), (), back=EVERY)
+    assert no_way.reading is not None
+    assert [each.reason for each in no_way.reading.unread] == ["no way to it is known"] * 2
+    assert no_way.reading.compared_count == 0
 
 
 def test_a_server_that_was_not_read_has_its_say_elsewhere() -> None:
-    assert read_contents(half_read(), (), every_start=True) is None
+    found = read_contents(half_read(), (), back=EVERY)
+    assert (found.reading, found.look_again) == (None, frozenset({"a", "b"}))
 
 
-def test_only_recent_starts_are_looked_at_unless_asked() -> None:
-    assert read_contents(started(healthy(), 90_000, 90_000), (), every_start=False) is None
+def test_pairs_without_a_start_to_look_at_are_left_alone() -> None:
+    found = read_contents(healthy(), (), back={})
+    assert (found.reading, found.look_again) == (None, frozenset())
 
 
 def test_what_was_compared_is_said_in_a_line() -> None:
@@ -73,6 +113,20 @@ def test_what_was_compared_is_said_in_a_line() -> None:
         + " 2 more; 1,200 GTIDs held by both, all the same."
     )
     many = {f"cluster{number:02}": some for number in range(CLUSTERS_SHOWN_MAX + 2)}
-    lines = list(content_lines(many))
+    lines = list(content_lines(many, is_stored=False))
     assert len(lines) == CLUSTERS_SHOWN_MAX + 1
     assert lines[-1] == "Contents compared in 12 clusters, 14,400 GTIDs in all."
+    pairs = replace(some, starts=(start,), pairs=(("a", "b"), ("a", "c"), ("b", "c")))
+    assert "UTC), between a and b; a and c; 1 more pairs; 1,200 GTIDs" in content_line(pairs)
+
+
+def test_where_nothing_was_compared_the_reason_is_said() -> None:
+    said = [
+        *content_lines({}, is_stored=False),
+        *content_lines(None, is_stored=False),
+        *content_lines(None, is_stored=True),
+    ]
+    assert len(said) == len(set(said)) == 3
+    assert all(each.startswith("Content not compared: ") for each in said)
+    assert "24 hours" in said[0]
+    assert "--no-content" in said[1]

@@ -56,9 +56,11 @@ def test_only_reuse_is_found_and_it_is_found_with_both_contents(
     for options in ((), ("--content",)):
         status, healthy = audited(pair97, *options)
         assert (status, healthy["findings"], healthy["unknown"]) == (0, [], [])
-        assert healthy["content"]["differing_count"] == 0
-        assert healthy["content"]["compared_count"] >= 2
-        assert {start["server"] for start in healthy["content"]["starts"]} == {
+        [compared] = healthy["contents"]
+        assert compared["cluster"] == "pair"
+        assert compared["differing_count"] == 0
+        assert compared["compared_count"] >= 2
+        assert {start["server"] for start in compared["starts"]} == {
             f"{server.host}:{server.port}" for server in (a, b)
         }
 
@@ -70,7 +72,7 @@ def test_only_reuse_is_found_and_it_is_found_with_both_contents(
 
     status, blind = audited(pair97, "--no-content")
     assert (status, blind["findings"]) == (0, [])
-    assert "content" not in blind
+    assert blind["contents"] is None
     for options in ((), ("--content",)):
         status, found = audited(pair97, *options)
         [finding] = found["findings"]

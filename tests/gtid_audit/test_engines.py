@@ -3,23 +3,26 @@ from pathlib import Path
 
 import pytest
 
-from gtid_audit import engines
+from gtid_audit import content_fleet, engines
 from gtid_audit.cli import run
+from gtid_audit.content_due import Looked
 from gtid_audit.exits import UsageProblem
 from gtid_audit.report import Engine
+from tests.contents import alike, differing, unread
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import A
 from topology import audit as judging
 from topology.adapters.collect import CollectLimits
 from topology.adapters.collect_fleet import CollectionFailed
 from topology.adapters.inventory.fleet import Fleet
+from topology.audit import CONTENT
 from topology.findings import Verdict
 from topology.policy import Policy
 
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:
-    engines.store(tmp_path / "history", (half_read("c"), healthy("a"), holed("b")))
+    engines.store(tmp_path / "history", (half_read("c"), healthy("a"), holed("b")), None)
     return tmp_path / "history"
 
 
@@ -114,6 +117,58 @@ def test_spark_judges_a_live_fleet(tmp_path: Path, *, keeps: bool) -> None:
     assert len(list((tmp_path / "kept").glob("audits/day=*/run=*/_SUCCESS"))) == keeps
 
 
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let contents differ in a cluster whose readings are clean, and be unread in another."""
+    found = {"a": differing(7, 12), "b": unread(), "c": alike()}
+    monkeypatch.setattr(
+        content_fleet, "_look", lambda snapshot, *_more: Looked(found[snapshot.cluster])
+    )
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark", "collected", "compared")
+def test_spark_judges_contents_as_the_local_engine_does_now_and_from_what_is_stored(
+    tmp_path: Path,
+) -> None:
+    with engines.answer_of_fleet(LIVE, engine=Engine.SPARK, out=tmp_path) as answer:
+        on_spark = "".join(answer.document())
+    here = "".join(engines.audit_fleet(LIVE).document())
+    assert on_spark == here.replace('"engine": "local"', '"engine": "spark"')
+    found = json.loads(here)
+    assert [one["code"] for one in found["findings"] if one["cluster"] == "a"] == ["E4"]
+    assert [one["fact"] for one in found["unknown"] if one["cluster"] == "b"] == [CONTENT]
+    assert [one["cluster"] for one in found["contents"]] == ["a", "b", "c"]
+    for engine, out in ((Engine.LOCAL, None), (Engine.SPARK, tmp_path)):
+        with engines.answer_of_stored(tmp_path, engine=engine, policy=Policy(), out=out) as answer:
+            again = "".join(answer.document())
+        assert again == here.replace('"engine": "local"', f'"engine": "{engine.value}"')
+    (summary,) = tmp_path.glob("audits/day=*/run=*/_summary.json")
+    assert json.loads(summary.read_text())["contents_compared"] == 3
+
+
+@pytest.mark.usefixtures("collected", "compared")
+def test_contents_are_not_compared_where_nobody_is_to_look(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    audited = engines.audit_fleet(LIVE, store_in=tmp_path, content=False)
+    assert json.loads("".join(audited.document()))["contents"] is None
+    assert run(("audit", "--snapshots", str(tmp_path))) == 2
+    assert "Content not compared: nobody looked" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.usefixtures("collected")
+def test_a_defect_in_comparing_is_unknown_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_given: object, **_more: object) -> None:
+        raise ZeroDivisionError("odd")
+
+    monkeypatch.setattr("gtid_audit.content.read_contents", fail)
+    audited = engines.audit_fleet(LIVE, content=True)
+    unknown = [one for one in audited.report.unknown if one.fact == CONTENT]
+    assert {one.cluster for one in unknown} == {"a", "b", "c"}
+    assert {one.reason for one in unknown} == {"defect of the auditor: ZeroDivisionError: odd"}
+
+
 @pytest.mark.usefixtures("collected")
 def test_the_pictures_snapshots_are_in_order() -> None:
     audited = engines.audit_fleet(LIVE)
@@ -146,4 +201,4 @@ def test_a_defect_in_judging_is_unknown_and_named(monkeypatch: pytest.MonkeyPatc
 def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageProblem, match="file"):
-        engines.store(tmp_path / "file" / "x", (healthy(),))
+        engines.store(tmp_path / "file" / "x", (healthy(),), None)

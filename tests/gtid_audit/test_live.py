@@ -156,7 +156,7 @@ def test_each_missing_privilege_is_named(pair97: Pair, tmp_path: Path) -> None:
     looked = audit()
     assert looked.returncode == 3
     assert unread(looked) == {content}
-    quiet = run_cli("pair", *dsns, "--no-content", environment=environment)
+    quiet = run_cli("pair", *dsns, "--timeout", "30", "--no-content", environment=environment)
     assert quiet.returncode == 0
     faults.position_bypass(pair97)
     denied_plan = run_cli("repair", "plan", "--pair", *dsns, environment=environment)

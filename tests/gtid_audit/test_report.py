@@ -24,7 +24,9 @@ def shown(
 
 def test_the_document_has_the_keys_of_the_contract_in_their_order() -> None:
     document = report_of(Engine.LOCAL, map(audit_cluster, (holed("y"), healthy("x")))).to_document()
-    assert list(document) == ["audited_at", "engine", "verdict", "clusters", "findings", "unknown"]
+    head, lists = ["audited_at", "engine", "verdict"], ["clusters", "findings", "unknown"]
+    assert list(document) == [*head, *lists, "contents"]
+    assert document["contents"] is None
     assert document["audited_at"] == "2026-01-02T12:00:01.040000Z"
     assert document["verdict"] == "CRITICAL"
     assert [each["cluster"] for each in document["clusters"]] == ["x", "y"]

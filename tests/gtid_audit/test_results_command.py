@@ -44,7 +44,7 @@ def stored(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("history")
     for number in range(3):
         fleet = (holed("holed"), healthy("well"), half_read("half-read"))
-        engines.store(directory, [nights_later(each, number) for each in fleet])
+        engines.store(directory, [nights_later(each, number) for each in fleet], None)
         assert run(("audit", "--snapshots", str(directory), "--out", str(directory), "--json")) == 2
     return directory
 
@@ -59,7 +59,8 @@ def test_the_document_has_the_history_that_was_kept(
         documents.append(capsys.readouterr().out)
     assert documents[1] == documents[2], "the run is there already, and is kept"
     alone, kept = (json.loads(document) for document in documents[:2])
-    assert list(kept) == ["audited_at", "engine", "verdict", "clusters", "findings", "unknown"]
+    lists = ["clusters", "findings", "unknown", "contents"]
+    assert list(kept) == ["audited_at", "engine", "verdict", *lists]
     hole = next(each for each in kept["findings"] if each["code"] == "H1")
     assert hole["first_seen"][:10] == "2026-01-02"
     assert hole["last_seen"][:10] == "2026-01-04"

@@ -110,6 +110,18 @@ def test_minimal_images_can_be_redone_and_name_what_undo_lacks(server: Server) -
     assert "binlog_row_image=MINIMAL" in delete
 
 
+def test_a_key_that_is_generated_finds_the_row_of_a_minimal_image(modern: Server) -> None:
+    table = "CREATE TABLE g (a INT, b INT, twice INT AS (a * 2) STORED, PRIMARY KEY (twice))"
+    rows = "INSERT INTO g (a, b) VALUES (1, 1), (2, 2)"
+    changed = ["UPDATE g SET b = 5 WHERE a = 1", "UPDATE g SET a = 7, b = 6 WHERE a = 2"]
+    played = play(modern, [table, rows], changed)
+    played.redo()
+    played.undo()
+    execute(modern, f"DROP TABLE {SCHEMA}.g")
+    changed = ["SET binlog_row_image = 'MINIMAL'", *changed, "DELETE FROM g WHERE a = 1"]
+    play(modern, [table, rows], changed).redo()
+
+
 def test_images_without_blobs_can_be_undone_where_the_blob_is_untouched(server: Server) -> None:
     changed = ["SET binlog_row_image = 'NOBLOB'", "UPDATE t SET a = 'new', n = n + 1 WHERE id < 3"]
     played = play(server, [T, ROWS], changed)

@@ -37,7 +37,12 @@ def run_of(number: int) -> RunName:
 
 
 def a_finding(cluster: str, *, at: datetime, code: str = "H1", gtids: str = "51-53") -> Finding:
-    severity = {"H": Severity.CRITICAL, "C": Severity.WARNING, "T": Severity.INFO}[code[0]]
+    severity = {
+        "H": Severity.CRITICAL,
+        "E": Severity.CRITICAL,
+        "C": Severity.WARNING,
+        "T": Severity.INFO,
+    }[code[0]]
     return Finding(
         code=code,
         name="bypassed by file position",
@@ -92,6 +97,7 @@ def a_summary(verdict: Verdict) -> FleetSummary:
         run=run_of(0).text,
         previous=None,
         policy="0123456789abcdef",
+        contents_compared=None,
         audited_at=None,
         clusters=verdict_counts(**{verdict.value: 1}),
         server_count=2,

@@ -285,6 +285,8 @@ def test_what_cannot_be_read_is_said_before_anything_is(tmp_path: Path) -> None:
         assert "is not a file system that every machine has mounted" in refused(path=address)
     assert refused() == "expected either paths of logs, or the option server, and not both"
     assert "and not both" in refused(path="x", server="mysql://root@db1/")
+    for paths in ("/archive/a,/archive/b", '{"a": 1}'):
+        assert refused(paths=paths) == "option paths: is Spark's own; give a list to load(…)"
     said = refused(
         path="x", detials="true", db_password="hunter2", since="yesterday", table="t",
         gtids="1-2", columns="gno,gno", transactions_max="0", verify="perhaps",

@@ -271,6 +271,26 @@ def test_digests_and_tables_come_from_a_server_too(server: Server, dsn: str) -> 
     assert [(each["table"], each["rows_written"]) for each in row["tables"]] == [("t", 1)]
 
 
+def test_digests_are_the_same_with_tables_and_without(server: Server, dsn: str) -> None:
+    write(server, 3)
+    server.execute("CREATE TABLE d.more (a INT)", "INSERT INTO d.more VALUES (1), (2)")
+    wanted = executed_by(server) - GtidSet.parse(server.value("@@GLOBAL.gtid_purged"))
+    columns = chosen(digests=True, details=False, names=("gno", "digest"))
+    read = [
+        [
+            row
+            for batch in rows_from(
+                ServerPartition(dsn, wanted), BinlogOptions.of({"server": dsn, **asked}), columns
+            )
+            for row in batch.to_pylist()
+        ]
+        for asked in ({"digests": "true"}, {"digests": "true", "details": "true"})
+    ]
+    assert read[0] == read[1]
+    assert len(read[0]) == wanted.gtid_count
+    assert len({row["digest"] for row in read[0] if row["digest"] is not None}) > 3
+
+
 def test_a_transaction_that_does_not_come_is_an_error(dsn: str) -> None:
     options = BinlogOptions.of({"server": dsn, "credentials": "executor"})
     with pytest.raises(TransactionsLacking, match=rf"did not send {A}:1-3, and did not say why"):

@@ -64,6 +64,7 @@ STORY = {
     "unread-then-well": {0: "H1", 1: "?", 2: "", 3: "H1"},
     "left-for-a-night": {0: "H1", 1: "H1", 3: "H1"},
     "gone": {0: "H1"},
+    "compared-once": {0: "E4 H1", 1: "", 2: "E4 H1"},
     "well": {0: "", 1: "", 2: "", 3: "", CARRIED_DAYS_MAX: "", CARRIED_DAYS_MAX + 1: ""},
 }
 NIGHTS = sorted({number for told in STORY.values() for number in told})
@@ -124,6 +125,15 @@ def test_a_cluster_that_was_read_and_is_well_ends_what_was_carried(
     assert of("unread-then-well", since(history[1], "carried")) == {"H1": nights(0, 0)}
     assert of("unread-then-well", since(history[2], "carried")) == {}
     assert of("unread-then-well", since(history[3])) == {"H1": nights(3, 3)}
+
+
+def test_what_is_looked_for_once_is_not_disproved_by_a_run_that_does_not_look(
+    history: dict[int, Results],
+) -> None:
+    assert of("compared-once", since(history[1], "carried")) == {"E4": nights(0, 0)}
+    told = {"E4": nights(0, 2), "H1": nights(2, 2)}
+    assert of("compared-once", since(history[2])) == told
+    assert of("compared-once", since(history[2], "carried")) == {}
 
 
 def test_a_cluster_that_left_is_carried_for_so_long_and_then_forgotten(

@@ -14,6 +14,7 @@ from pyspark import cloudpickle
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from spark_audit.adapters import snapshot_source
+from spark_audit.adapters.option_texts import Credentials
 from spark_audit.adapters.snapshot_source import (
     PARTITIONS_DEFAULT,
     MysqlSnapshotSource,
@@ -22,7 +23,7 @@ from spark_audit.adapters.snapshot_source import (
     batch_of,
     dealt,
 )
-from spark_audit.adapters.source_options import Credentials, SourceOptions
+from spark_audit.adapters.source_options import SourceOptions
 from spark_audit.judge import judge_records
 from spark_audit.schema import SNAPSHOTS
 from tests.snapshots import A, a_cluster, a_server
@@ -99,11 +100,11 @@ def test_all_problems_of_options_at_once_and_no_value() -> None:
     assert said[1:] == [
         "option fleat: unknown; did you mean fleet?",
         "option path: unknown; known are fleet, cluster, partitions, connections, credentials",
-        "option fleet: is missing; it is the path of a fleet file",
         "option cluster: is empty",
         "option connections: expected a number from 1 to 10,000",
         "option credentials: expected driver or executor",
         "option partitions: expected a number from 1 to 10,000",
+        "option fleet: is missing; it is the path of a fleet file",
     ]
     assert PASSWORD not in str(refusal.value)
 

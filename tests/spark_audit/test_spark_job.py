@@ -17,6 +17,7 @@ from spark_audit.adapters import judged_files
 from spark_audit.adapters.job import audit_stored, audits_of_run, latest_snapshots
 from spark_audit.adapters.local import audit_snapshots_locally
 from spark_audit.adapters.stored import Piece
+from spark_audit.batch import Contents
 from spark_audit.schema import AUDITS, SNAPSHOTS
 from spark_audit.transforms import audits_of
 from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
@@ -161,10 +162,15 @@ def test_an_executor_that_does_not_see_the_results_directory_says_so(
     judge = judged_files._judge_on_executors
 
     def judge_elsewhere(
-        session: SparkSession, pieces: Sequence[Piece], attempts: Path, *, policy: Policy
+        session: SparkSession,
+        pieces: Sequence[Piece],
+        attempts: Path,
+        *,
+        policy: Policy,
+        contents: Contents,
     ) -> list[tuple[str, int]]:
         attempts.rmdir()  # as if it were a disk of the driver's machine only
-        return judge(session, pieces, attempts, policy=policy)
+        return judge(session, pieces, attempts, policy=policy, contents=contents)
 
     monkeypatch.setattr(judged_files, "_judge_on_executors", judge_elsewhere)
     with pytest.raises(judged_files.UnwritableTable, match=r"_attempts: .*No such file"):

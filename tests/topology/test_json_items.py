@@ -35,6 +35,6 @@ def test_a_document_is_what_the_standard_library_writes(
 ) -> None:
     head = {f"h{name}": value for name, value in head.items()}
     pieces = [items_text(records[at : at + size]) for at in range(0, len(records), size)]
-    text = "".join(document_pieces(head, {"found": pieces, "nothing": []}))
-    whole = {**head, "found": records, "nothing": []}
+    text = "".join(document_pieces(head, {"found": pieces, "nothing": [], "unasked": None}))
+    whole = {**head, "found": records, "nothing": [], "unasked": None}
     assert text == json.dumps(whole, ensure_ascii=False, indent=2) + "\n"

@@ -185,6 +185,7 @@ def _scenario(told: str, expected: str, line: int) -> Scenario:
 
 _DIFFERENCES = {
     "different": Difference.CONTENT,
+    "drift": Difference.DRIFT,
     "empty": Difference.EMPTY,
     "commit": Difference.COMMIT,
 }

@@ -8,17 +8,19 @@
    snapshots give the same run. `day=`/`run=` are what Spark takes for partitions.
 3. A run is written under a hidden name (`_writing-…`), made durable, and renamed; a writer that
    dies leaves nothing that looks like a run. `_SUCCESS` comes last: without it a run is not read.
-4. Nothing here judges. A file or row that cannot be read is an error with its name.
+4. Small texts may lie beside the rows, under names that readers of tables pass over (`_…`).
+5. Nothing here judges. A file or row that cannot be read is an error with its name.
 """
 
 import filecmp
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 from uuid import uuid4
 
@@ -70,8 +72,13 @@ class UnreadableSnapshots(Exception):
 # -- writing --------------------------------------------------------------------------------------
 
 
-def write_snapshots(directory: Path, snapshots: Iterable[ClusterSnapshot]) -> Path:
-    """Write one run of these clusters and return its directory.
+def write_snapshots(
+    directory: Path,
+    snapshots: Iterable[ClusterSnapshot],
+    *,
+    beside: Mapping[str, str] = MappingProxyType({}),
+) -> Path:
+    """Write one run of these clusters and return its directory. `beside` has texts by file name.
 
     `snapshots` is consumed as it comes; a thousand clusters are in memory at once. Writing a run
     that is already there, byte for byte, changes nothing.
@@ -86,12 +93,15 @@ def write_snapshots(directory: Path, snapshots: Iterable[ClusterSnapshot]) -> Pa
     hidden.mkdir()
     try:
         ended = _write_part(hidden / PART, snapshots)
+        for name, text in beside.items():
+            (hidden / name).write_text(text, encoding="utf-8")
         (hidden / COMPLETE).touch()
-        _make_durable(hidden / PART, hidden / COMPLETE, hidden)
+        names = sorted(each.name for each in hidden.iterdir())
+        _make_durable(*(hidden / name for name in names), hidden)
         day = directory / f"day={ended:%Y-%m-%d}"
         day.mkdir(exist_ok=True)
         run = day / f"run={ended:%Y%m%dT%H%M%S.%fZ}"
-        if _is_same_run(hidden, run):
+        if _is_same_run(hidden, run, names):
             return run
         if run.exists():
             raise FileExistsError(f"{run}: another run, or an incomplete one, is already there")
@@ -146,9 +156,9 @@ def _write_group(writer: pq.ParquetWriter, tables: list[pa.Table]) -> None:
     tables.clear()
 
 
-def _is_same_run(one: Path, other: Path) -> bool:
+def _is_same_run(one: Path, other: Path, names: Sequence[str]) -> bool:
     return (other / COMPLETE).exists() and not any(
-        filecmp.cmpfiles(one, other, [PART, COMPLETE], shallow=False)[1:]
+        filecmp.cmpfiles(one, other, names, shallow=False)[1:]
     )
 
 

@@ -25,11 +25,14 @@ VERSIONS_QUOTED_MAX: Final = 8
 
 _SEVERITY: Final = {
     Difference.CONTENT: Severity.CRITICAL,
+    # One transaction, no number given twice: the rows had drifted apart before it.
+    Difference.DRIFT: Severity.WARNING,
     # Somebody declared the transaction done without its content, or a filter took it away.
     Difference.EMPTY: Severity.WARNING,
     # Redone under its GTID, or its number reused for the same work: the rows agree.
     Difference.COMMIT: Severity.INFO,
 }
+_ROWS_DIFFER: Final = frozenset({Difference.CONTENT, Difference.DRIFT})
 
 
 def same_gtid_different_content(contents: ContentReading, *, cluster: str) -> Iterator[Finding]:
@@ -59,7 +62,7 @@ def same_gtid_different_content(contents: ContentReading, *, cluster: str) -> It
             last_seen=contents.read_at,
             evidence=tuple(_proof(told, contents.read_at)),
             explanation=_explanation(told, len(differences) - len(told), cut=contents.is_cut),
-            strategies=entry.strategies if gravest is Difference.CONTENT else (),
+            strategies=entry.strategies if gravest in _ROWS_DIFFER else (),
         )
 
 
@@ -95,6 +98,17 @@ def _explanation(told: list[ContentDifference], others: int, *, cut: bool) -> st
             " skips it. The server whose UUID they carry lost the first ones in a crash and gave"
             " their numbers again, unless somebody set gtid_next by hand. The rows differ until"
             " they are mended."
+        )
+        if not any(each.is_proved for each in told):
+            text += (
+                " Without the moments of both commits it may also be that one transaction met rows"
+                " on the replica which had drifted apart before: compare them."
+            )
+    elif told[0].difference is Difference.DRIFT:
+        text = (
+            f"{count} committed once found other rows on {replica} than on {source}: the data had"
+            " drifted apart before (replica_exec_mode=IDEMPOTENT, writes with sql_log_bin=0, or a"
+            " key that is equal where other columns are not). No number was given twice."
         )
     elif told[0].difference is Difference.EMPTY:
         empty, full = _empty_and_full(told[0])

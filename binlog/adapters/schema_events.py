@@ -1,0 +1,116 @@
+"""Every event of logs, of files or a live server, from a place on.
+
+Compressed payloads stand opened, their events in their places. Of all events the few that matter to
+definitions are found, far faster, by schema_defining.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import chain, takewhile
+from pathlib import Path
+from typing import Final
+
+from binlog.adapters.compression import find_decompressor
+from binlog.adapters.files import CHUNK_BYTES, read_events, read_file_head
+from binlog.adapters.stream_packets import dump_events
+from binlog.adapters.stream_session import Bounds, Connect, FromPlace
+from binlog.decode import FIRST_POSITION, events_in_payload
+from binlog.errors import BinlogError
+from binlog.events import (
+    Event,
+    FormatDescription,
+    PreviousGtids,
+    Rotate,
+    TransactionPayload,
+)
+from binlog.scan import scan_events
+from binlog.schema.history import Place
+
+_STREAM_BYTES_MAX: Final = 1 << 62
+_HEAD = (FormatDescription, PreviousGtids, Rotate)
+
+
+class PayloadUnread(BinlogError):
+    """A compressed transaction cannot be opened here, and may hold anything."""
+
+
+def file_events(paths: Sequence[Path], start: Place) -> Iterator[Event]:
+    """Give the events of files from a place in the first of them on."""
+    return open_payloads(
+        chain.from_iterable(_events_of(path, position_in(path, start)) for path in paths)
+    )
+
+
+def server_events(
+    connect: Connect, start: Place, *, timeout_seconds_max: float
+) -> Generator[Event, None, None]:
+    """Give the events of a live server from a place to the end of its log."""
+    bounds, wish = bounds_and_wish(start, timeout_seconds_max)
+    with closing(dump_events(connect, wish, bounds, renews=True)) as events:
+        yield from open_payloads(each for each in events if not _is_artificial(each))
+
+
+def position_in(path: Path, start: Place) -> int:
+    """Say where to begin in a file: at the place, or, in any but its own file, at the beginning."""
+    return start.position if path.name == start.file else 0
+
+
+def bounds_and_wish(start: Place, timeout_seconds_max: float) -> tuple[Bounds, FromPlace]:
+    """Say what to ask a server for, and how long each of its silences may be."""
+    bounds = Bounds.start(timeout_seconds_max=timeout_seconds_max, bytes_max=_STREAM_BYTES_MAX)
+    return bounds, FromPlace(start.file, max(start.position, FIRST_POSITION))
+
+
+def _is_artificial(event: Event) -> bool:
+    """Tell a dump's own events, which are in no file. A description sent again is needed."""
+    return event.start == event.end and not isinstance(event.body, FormatDescription)
+
+
+def open_payloads(events: Iterable[Event]) -> Iterator[Event]:
+    """Give what is inside compressed payloads in their places. Raises PayloadUnread."""
+    description = None
+    decompress = find_decompressor()
+    for event in events:
+        if isinstance(event.body, FormatDescription):
+            description = event.body
+        if not isinstance(event.body, TransactionPayload):
+            yield event
+            continue
+        inner = events_in_payload(event, description=description, decompress=decompress)
+        if inner is None:
+            raise PayloadUnread(
+                f"{event.file}:{event.start}: a compressed transaction, and zstandard is missing"
+            )
+        yield from (
+            replace(each, file=event.file, start=event.start, end=event.end) for each in inner
+        )
+
+
+def _events_of(path: Path, position: int) -> Iterator[Event]:
+    if position <= FIRST_POSITION:
+        yield from read_events(path)
+        return
+    yield from descriptions_of(path)
+    yield from _rest_of(path, position, read_file_head(path).description)
+
+
+def descriptions_of(path: Path) -> Iterator[Event]:
+    """Give what holds in a file's middle, and stands at its head; a relay log has two of them."""
+    head = takewhile(lambda event: isinstance(event.body, _HEAD), read_events(path))
+    yield from [event for event in head if isinstance(event.body, FormatDescription)]
+
+
+def _rest_of(path: Path, position: int, description: FormatDescription) -> Iterator[Event]:
+    return scan_events(
+        _chunks(path, position), file=path.name, position=position, description=description
+    )
+
+
+def _chunks(path: Path, position: int) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        file.seek(position)
+        while chunk := file.read(CHUNK_BYTES):
+            yield chunk

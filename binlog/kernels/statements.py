@@ -1,0 +1,88 @@
+"""The first words of a statement, and what they make of its group: binlog.transactions's rules."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from binlog.kernels.memory import byte_at
+from gtid.jit import inlined, kernel
+from gtid.kernels.words import load_byte, load_four
+
+WORD_BEGIN, WORD_END, WORD_XA_BEGIN, WORD_XA_INNER, WORD_XA_END, WORD_PLAIN = range(6)
+
+_BEGI, _N = np.uint64(0x49474542), np.uint64(ord("N"))
+_BEGIN = np.frombuffer(b"begin", np.uint8)
+_COMMIT = np.frombuffer(b"commit", np.uint8)
+_ROLLBACK = np.frombuffer(b"rollback", np.uint8)
+_XA = np.frombuffer(b"xa", np.uint8)
+_XA_START = np.frombuffer(b"start", np.uint8)
+_XA_END = np.frombuffer(b"end", np.uint8)
+
+
+@kernel
+def word_of_statement(at: int, end: int, post: int) -> int:
+    """Return the word that a QUERY's statement begins with; -1 if its body is not sound."""
+    if end - at < post or post < 13:
+        return -1
+    sql = at + post + byte_at(at + 8) + (byte_at(at + 11) | byte_at(at + 12) << 8) + 1
+    if sql > end or load_byte(sql - 1) != 0:
+        return -1
+    return _word(sql, end)
+
+
+@kernel
+def _word(at: int, end: int) -> int:
+    if end - at == 5 and load_four(at) == _BEGI and load_byte(at + 4) == _N:
+        return WORD_BEGIN  # as servers write it
+    if _alone(at, end, _BEGIN):
+        return WORD_BEGIN
+    if _alone(at, end, _COMMIT) or _alone(at, end, _ROLLBACK):
+        return WORD_END
+    at = _behind(at, end, _XA)
+    if at in (0, end) or not _is_space(at):
+        return WORD_PLAIN
+    while at < end and _is_space(at):
+        at += 1
+    if _bounded(at, end, _XA_START) or _bounded(at, end, _BEGIN):
+        return WORD_XA_BEGIN
+    if _bounded(at, end, _XA_END):
+        return WORD_XA_INNER
+    if _bounded(at, end, _COMMIT) or _bounded(at, end, _ROLLBACK):
+        return WORD_XA_END
+    return WORD_PLAIN
+
+
+@kernel
+def _behind(at: int, end: int, word: NDArray[np.uint8]) -> int:
+    """Give the place behind a word, in either case, that the bytes begin with; 0 if they do not."""
+    if end - at < len(word):
+        return 0
+    for index in range(len(word)):
+        if load_byte(at + index) | np.uint64(0x20) != word[index]:
+            return 0
+    return at + len(word)
+
+
+@kernel
+def _alone(at: int, end: int, word: NDArray[np.uint8]) -> bool:
+    """Tell whether a word is all there is, but for white space behind it."""
+    at = _behind(at, end, word)
+    while 0 < at < end and _is_space(at):
+        at += 1
+    return at == end
+
+
+@kernel
+def _bounded(at: int, end: int, word: NDArray[np.uint8]) -> bool:
+    """Tell whether the bytes begin with a word that ends there."""
+    at = _behind(at, end, word)
+    if at in (0, end):
+        return at == end
+    byte = byte_at(at)
+    return not (48 <= byte <= 57 or byte == 95 or 65 <= byte <= 90 or 97 <= byte <= 122)
+
+
+@inlined
+def _is_space(at: int) -> bool:
+    return load_byte(at) == 32 or 9 <= load_byte(at) <= 13

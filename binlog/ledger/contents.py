@@ -1,0 +1,122 @@
+"""Columns that tell what transactions did, beside the rows that tell where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binlog.decode import Decompress
+from binlog.errors import BinlogError
+from binlog.events import FormatDescription
+from binlog.ledger.columns import DETAIL_FIELDS, DIGEST_FIELD, KINDS, rows_of_transactions
+from binlog.ledger.details import details_of
+from binlog.ledger.digests import digests_of
+from binlog.ledger.slices import Bytes, Offsets
+from binlog.transactions import TransactionKind
+
+_DDL: Final = KINDS.index(TransactionKind.DDL.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The bytes that rows were made of, which stand at `position` of a file.
+
+    `eras` are the descriptions and the offsets from which on they hold, in ascending order.
+    """
+
+    data: Bytes
+    file: str
+    position: int
+    eras: tuple[tuple[int, FormatDescription], ...]
+    decompress: Decompress | None
+
+    def parts(
+        self, rows: pa.Table
+    ) -> Iterator[tuple[pa.Table, Offsets, Offsets, FormatDescription]]:
+        """Give the rows that begin under each description, and where they begin and end here."""
+        starts = rows["start"].to_numpy() - self.position
+        ends = rows["end"].to_numpy() - self.position
+        edges = [*np.searchsorted(starts, [at for at, _ in self.eras]).tolist(), len(starts)]
+        for (_, description), first, end in zip(self.eras, edges, edges[1:], strict=False):
+            part = slice(first, end)
+            yield rows.slice(first, end - first), starts[part], ends[part], description
+
+
+def with_digests(rows: pa.Table, contents: Contents) -> pa.Table:
+    """Add the digests of whole transactions."""
+    columns: list[pa.Array] = []
+    for part, starts, ends, description in contents.parts(rows):
+        whole = np.flatnonzero(part["is_complete"].to_numpy())
+        found = digests_of(
+            contents.data,
+            starts[whole],
+            ends[whole],
+            description=description,
+            decompress=contents.decompress,
+        )
+        values = np.zeros(len(starts), np.uint64)
+        lacking = np.ones(len(starts), np.bool_)
+        values[whole], lacking[whole] = found.values, ~found.known
+        columns.append(pa.array(values, mask=lacking))
+    return rows.append_column(DIGEST_FIELD, pa.chunked_array(columns, DIGEST_FIELD.type))
+
+
+@dataclass(frozen=True, slots=True)
+class Detailed:
+    """Rows with their details, up to where content is not sound."""
+
+    rows: pa.Table
+    # The offset of the first byte not read, and what is wrong.
+    damage: tuple[int, BinlogError] | None = None
+
+
+def with_details(rows: pa.Table, contents: Contents) -> Detailed:
+    """Add what transactions changed, and the text of DDL.
+
+    Where content is not sound the rows end, as where a checksum is wrong: with the transaction as
+    far as it could be read.
+    """
+    tables: list[pa.Array] = []
+    ddl: list[pa.Array] = []
+    damage, read = None, 0
+    for part, starts, ends, description in contents.parts(rows):
+        found = details_of(
+            contents.data,
+            starts,
+            ends,
+            _are_ddl(part),
+            file=contents.file,
+            position=contents.position,
+            description=description,
+            decompress=contents.decompress,
+        )
+        tables.append(found.tables)
+        ddl.append(found.ddl)
+        damage, read = found.damage, read + len(found.tables)
+        if damage is not None:
+            break
+    made = rows.slice(0, read)
+    for each, chunks in zip(DETAIL_FIELDS, (tables, ddl), strict=True):
+        made = made.append_column(each, pa.chunked_array(chunks, each.type))
+    if damage is None:
+        return Detailed(made)
+    cut = rows_of_transactions(damage.read, details=True)
+    end = cut["end"][0].as_py() if len(cut) else rows["start"][read].as_py()
+    return Detailed(_put_behind(made, cut), (end - contents.position, damage.error))
+
+
+def _put_behind(rows: pa.Table, more: pa.Table) -> pa.Table:
+    """Add rows that lack a column of the others, for which they have null."""
+    return pa.concat_tables([rows, more], promote_options="default").select(rows.schema.names)
+
+
+def _are_ddl(rows: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    kinds = rows["kind"]
+    indices = pa.chunked_array([chunk.indices for chunk in kinds.chunks], pa.int32())
+    found: np.ndarray[tuple[int], np.dtype[np.bool_]] = pc.equal(indices, _DDL).to_numpy()
+    return found

@@ -1,0 +1,247 @@
+"""What many transactions in memory changed, table by table, and the text of DDL.
+
+1. Bytes are read by address: whoever calls keeps them where they are, and unchanged.
+2. By the kernel, which is given what compressed payloads hold, too; what that leaves is read by the
+   decoder. The answers are the decoder's: those of `rows_of_transactions`.
+3. Content that is not sound is damage like any other: it ends the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from binlog.decode import Decompress
+from binlog.errors import BinlogError
+from binlog.event_types import EventType
+from binlog.events import FormatDescription
+from binlog.kernels.details import (
+    ASK,
+    BEGIN,
+    CHANGE_FIELDS,
+    CHANGES_END,
+    COUNTED,
+    END,
+    PAYLOAD,
+    PLACE_FIELDS,
+    count_changes,
+)
+from binlog.ledger.columns import DETAIL_FIELDS, ddl_of, tables_of
+from binlog.ledger.payloads import opened
+from binlog.ledger.slices import Bytes, Offsets, events_of
+from binlog.transactions import TableChange, Transaction, TransactionFolder, statement_text
+
+_TABLES, _DDL = DETAIL_FIELDS
+_NAMES_AT: Final = 8  # in a TABLE_MAP's body, behind its id and flags
+# More than the tables of one transaction, so that doubling always makes room for the next one.
+_SPARE_CHANGES: Final = 1024
+
+Name = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Where content is not sound: in which transaction, and what of it the decoder has read."""
+
+    row: int
+    read: tuple[Transaction, ...]  # none, or one without its end
+    error: BinlogError
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Columns as DETAIL_FIELDS has them, of the transactions before the damage, if there is any."""
+
+    tables: pa.Array
+    ddl: pa.Array
+    damage: Damage | None
+
+
+def details_of(
+    data: Bytes,
+    starts: Offsets,
+    ends: Offsets,
+    are_ddl: NDArray[np.bool_],
+    *,
+    file: str,
+    position: int,
+    description: FormatDescription,
+    decompress: Decompress | None,
+) -> Details:
+    """Tell what transactions did, given by the offsets in `data` where they begin and end.
+
+    The bytes stand at `position` of the file. `description` holds where each of them begins.
+    """
+    assert len(starts) == len(ends) == len(are_ddl)
+    assert not len(starts) or (starts.min() >= 0 and ends.max() <= len(data))
+    asked = _Asked(data, starts, ends, are_ddl)
+    counted = _Counted.by_kernel(asked, description, description.checksum.trailer_bytes)
+    others: dict[int, _Told] = {}
+    for row in np.flatnonzero(counted.answers != COUNTED).tolist():
+        part, told = data[starts[row] : ends[row]], None
+        if counted.answers[row] == PAYLOAD and not are_ddl[row]:
+            packed = data[slice(*counted.places[row, [BEGIN, END]].tolist())]
+            told = _of_payload(packed, description, decompress)
+        folder = TransactionFolder(description=description, decompress=decompress)
+        try:
+            told = told or _decoded(part, folder, description, file, position + int(starts[row]))
+        except BinlogError as error:
+            return counted.columns(row, others, Damage(row, folder.finish(), error))
+        others[row] = told
+    return counted.columns(len(starts), others, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is said of one transaction."""
+
+    tables: tuple[TableChange, ...] | None
+    ddl: str | None = None
+
+
+def _decoded(
+    part: Bytes, folder: TransactionFolder, description: FormatDescription, file: str, position: int
+) -> _Told:
+    """Have the decoder read a transaction. Raises BinlogError."""
+    for event in events_of(part, description, file=file, position=position):
+        if closed := folder.fold(event):
+            return _Told(tables_of(closed[0]), ddl_of(closed[0]))
+    [unfinished] = folder.finish()
+    return _Told(tables_of(unfinished), ddl_of(unfinished))
+
+
+def _of_payload(
+    packed: Bytes, description: FormatDescription, decompress: Decompress | None
+) -> _Told | None:
+    """Look at what is in a compressed payload; None if the decoder must."""
+    inside = opened(packed, description, decompress)
+    if inside is None:
+        return None
+    ends = np.full(1, len(inside), np.int64)
+    asked = _Asked(inside, np.zeros(1, np.int64), ends, np.zeros(1, np.bool_))
+    found = _Counted.by_kernel(asked, description, 0)
+    if found.answers[0] != COUNTED:
+        return None
+    changes = zip(found.numbers.tolist(), found.rows.tolist(), strict=True)
+    return _Told(tuple(TableChange(*found.names[number], *rows) for number, rows in changes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Transactions, by where they begin and end in `data`."""
+
+    data: Bytes
+    starts: Offsets
+    ends: Offsets
+    are_ddl: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What the kernel has found.
+
+    A change has the number of its transaction (`owners`, in ascending order), of its table in
+    `names`, and how many rows were written, updated and deleted.
+    """
+
+    asked: _Asked
+    answers: Bytes
+    places: Offsets
+    owners: Offsets
+    numbers: Offsets
+    rows: Offsets
+    names: tuple[Name, ...]
+
+    @classmethod
+    def by_kernel(cls, asked: _Asked, description: FormatDescription, trailer: int) -> _Counted:
+        """Look at transactions; what cannot be named in UTF-8 is left to the decoder, too."""
+        data, starts, ends = asked.data, asked.starts, asked.ends
+        lengths = description.post_header_bytes
+        kinds = (EventType.QUERY, EventType.EXECUTE_LOAD_QUERY)
+        posts = np.array([lengths[kind - 1] for kind in kinds], np.int64)
+        changes = np.empty((len(starts) + _SPARE_CHANGES, CHANGE_FIELDS), np.int64)
+        places = np.empty((len(starts), PLACE_FIELDS), np.int64)
+        answers = np.empty(len(starts), np.uint8)
+        first, address = 0, data.ctypes.data
+        while first < len(starts):
+            if first:
+                changes = np.concatenate((changes, np.empty_like(changes)))
+            first = count_changes(
+                address,
+                starts,
+                ends,
+                asked.are_ddl,
+                trailer,
+                posts,
+                first,
+                changes,
+                places,
+                answers,
+            )
+        owners = np.repeat(np.arange(len(starts)), np.diff(places[:, CHANGES_END], prepend=0))
+        changes = changes[: len(owners)]
+        encoded = pa.array(changes[:, 0]).dictionary_encode()
+        numbers = encoded.indices.to_numpy()
+        named = [_name_at(data, at) for at in encoded.dictionary.to_pylist()]
+        if None in named:
+            is_unnamed = np.array([name is None for name in named])
+            answers[owners[is_unnamed[numbers]]] = ASK
+            kept = answers[owners] == COUNTED
+            owners, changes, numbers = owners[kept], changes[kept], numbers[kept]
+        names = tuple(name or ("", "") for name in named)
+        return cls(asked, answers, places, owners, numbers, changes[:, 1:], names)
+
+    def columns(self, count: int, others: Mapping[int, _Told], damage: Damage | None) -> Details:
+        """Make the columns of the first `count` transactions; `others` are not the kernel's."""
+        return Details(self._tables(count, others), self._ddl(count, others), damage)
+
+    def _tables(self, count: int, others: Mapping[int, _Told]) -> pa.Array:
+        mine = np.searchsorted(self.owners, count)
+        owners, numbers, rows = self.owners[:mine], self.numbers[:mine], self.rows[:mine]
+        names = list(self.names)
+        more = [(row, each) for row, told in others.items() for each in told.tables or ()]
+        if more:
+            numbers = np.concatenate((numbers, np.arange(len(more)) + len(names)))
+            names += [(each.schema, each.table) for _, each in more]
+            written = [(e.rows_written, e.rows_updated, e.rows_deleted) for _, e in more]
+            rows = np.concatenate((rows, np.array(written, np.int64)))
+            owners = np.concatenate((owners, np.array([row for row, _ in more], np.int64)))
+            order = np.argsort(owners, kind="stable")
+            owners, numbers, rows = owners[order], numbers[order], rows[order]
+        words = (pa.array([name[part] for name in names], pa.string()) for part in range(2))
+        values: list[Any] = [each.take(pa.array(numbers)) for each in words]
+        values += [pa.array(rows[:, kind]) for kind in range(3)]
+        changes = pa.StructArray.from_arrays(values, fields=list(_TABLES.type.value_type))
+        ends = np.cumsum(np.bincount(owners, minlength=count), dtype=np.int32)
+        offsets = pa.array(np.concatenate((np.zeros(1, np.int32), ends)))
+        unknown = np.zeros(count, np.bool_)
+        unknown[[row for row, told in others.items() if told.tables is None]] = True
+        return pa.ListArray.from_arrays(offsets, changes, _TABLES.type, mask=pa.array(unknown))
+
+    def _ddl(self, count: int, others: Mapping[int, _Told]) -> pa.Array:
+        texts: list[str | None] = [None] * count
+        is_mine = self.asked.are_ddl[:count] & (self.answers[:count] == COUNTED)
+        for row in np.flatnonzero(is_mine).tolist():
+            begin, end = self.places[row, [BEGIN, END]].tolist()
+            if begin >= 0:
+                texts[row] = statement_text(self.asked.data[begin:end].data)[0]
+        for row, told in others.items():
+            texts[row] = told.ddl
+        return pa.array(texts, _DDL.type)
+
+
+def _name_at(data: Bytes, at: int) -> Name | None:
+    """Read the names in the body of a TABLE_MAP; None if they are not UTF-8."""
+    schema = at + _NAMES_AT + 1
+    table = schema + int(data[schema - 1]) + 2
+    parts = (data[schema : table - 2], data[table : table + int(data[table - 1])])
+    try:
+        first, second = (part.tobytes().decode() for part in parts)
+    except UnicodeDecodeError:
+        return None
+    return first, second

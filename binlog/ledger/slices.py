@@ -1,0 +1,37 @@
+"""Transactions in memory, event by event: what the kernels leave to the decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from binlog.decode import FIRST_POSITION
+from binlog.events import Event, FormatDescription
+from binlog.scan import scan_events
+
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+
+_CHUNK_BYTES: Final = 1 << 20
+
+
+def events_of(
+    data: Bytes,
+    description: FormatDescription,
+    *,
+    file: str = "",
+    position: int = FIRST_POSITION,
+) -> Iterator[Event]:
+    """Give the events of bytes that begin with one, for which `description` holds.
+
+    Where they stand in which file is for the words about what is wrong. Raises BinlogError.
+    """
+    return scan_events(_chunks(data), file=file, position=position, description=description)
+
+
+def _chunks(data: Bytes) -> Iterator[bytes]:
+    for at in range(0, len(data), _CHUNK_BYTES):
+        yield data[at : at + _CHUNK_BYTES].tobytes()

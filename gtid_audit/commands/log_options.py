@@ -1,0 +1,17 @@
+"""Arguments that several commands about logs have, written once."""
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+WantedSet: TypeAlias = Annotated[
+    str, typer.Argument(metavar="SET", help="Text, @file, or - for standard input.")
+]
+LogSources: TypeAlias = Annotated[
+    list[str],
+    typer.Argument(metavar="SOURCE...", help="Files, a directory, a glob; or a server's DSN."),
+]
+TrackedServer: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--server", metavar="UUID", help="Of which server, if the store holds several."),
+]

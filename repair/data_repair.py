@@ -1,0 +1,69 @@
+"""The strategy for rows that differ under one GTID (E4): the source's version, if somebody says so.
+
+No GTID statement helps: the sets are equal. Which version is right is not to be seen from any log,
+so both are shown, and nothing is planned until a person has chosen. Steps write on the replica
+alone.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from repair.actions import MakeRowsAlike
+from repair.case import Case, Outcome, Proposal, Refusal
+from repair.row_literals import CannotRender
+from repair.row_sql import needs_lenience, redo_row
+from repair.row_versions import RowVersions
+
+CHOICE = "--strategy E4=data_repair"
+
+
+def data_repair(case: Case) -> Outcome:
+    """Make the replica's rows like the source's, table by table."""
+    read, finding = case.rows, case.finding
+    if case.replica is None or case.source is None:
+        return Refusal("one of the two servers could not be read")
+    if read is None:
+        return Refusal("the rows they touched were not read")
+    if not read.rows and read.unread:
+        return Refusal(f"the rows they touched could not be read: {'; '.join(read.unread)}")
+    if not case.is_chosen:
+        return Refusal(
+            f"{len(read.rows)} of the rows they touched differ now; somebody must decide which"
+            f" version is right. {CHOICE} writes {finding.source}'s on {finding.replica}. To keep"
+            f" {finding.replica}'s, write it on {finding.source} and its other replicas by hand,"
+            " with sql_log_bin=0: logged, it would stop the replica, which has it already"
+        )
+    problems = [problem for row in read.rows if (problem := _problem(row)) is not None]
+    if problems:
+        return Refusal("; ".join(problems))
+    changed = [row for row in read.rows if redo_row(row.table, row.change) is not None]
+    return Proposal(
+        tuple(_actions(case.replica.name, case.source.name, changed)), tuple(_warnings(case))
+    )
+
+
+def _actions(replica: str, source: str, changed: list[RowVersions]) -> Iterator[MakeRowsAlike]:
+    ordered = sorted(changed, key=lambda row: (row.table.schema, row.table.table, row.order))
+    for _, rows in groupby(ordered, key=lambda row: (row.table.schema, row.table.table)):
+        yield MakeRowsAlike(replica, source, tuple(rows))
+
+
+def _problem(row: RowVersions) -> str | None:
+    """Say why a row cannot be written, if it cannot."""
+    if needs_lenience(row.table, row.change):
+        return f"{row.table.name}, {row.where}: an ENUM holds the error value ''"
+    try:
+        redo_row(row.table, row.change)
+    except CannotRender as refusal:
+        return f"{row.table.name}, {row.where}: {refusal}"
+    return None
+
+
+def _warnings(case: Case) -> Iterator[str]:
+    assert case.rows is not None, "the caller has looked"
+    yield (
+        f"only the rows that these transactions touched are made alike; what {case.finding.replica}"
+        " made of them since is not: compare the tables afterwards"
+    )
+    for reason in case.rows.unread:
+        yield f"not read, and not repaired: {reason}"

@@ -1,0 +1,105 @@
+"""The script that makes rows of one table on a replica like the source's.
+
+1. It is not logged (sql_log_bin=0): no GTID comes of it, and no other server is changed.
+2. Every row must be as the plan saw it, or already as it should be; otherwise nothing is changed.
+   Each is looked at again by the statement that changes it.
+3. Run again, or stopped anywhere, it does what is left to do.
+"""
+
+from collections.abc import Iterator
+
+from repair.actions import MakeRowsAlike
+from repair.procedure import Procedure, Setting
+from repair.replay import ROW_SESSION
+from repair.row_sql import redo_row, row_condition, table_name
+from repair.row_versions import RowVersions
+from repair.script import unless_done
+from repair.steps import Guard
+from topology.quoting import quote_string
+
+_ROWS_PER_SECOND = 50
+_UNLOGGED = "SET SESSION sql_log_bin = 0, foreign_key_checks = 0, sql_safe_updates = 0;"
+
+
+def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
+    """Write the source's version of each row, as one transaction."""
+    server, table = action.server, action.rows[0].table
+    count = len(action.rows)
+    rows = f"{count} row{'s' if count > 1 else ''}"
+    return Procedure(
+        title=f"make {rows} of {table.name} on {server} like those on {action.source}",
+        session=(*ROW_SESSION, _UNLOGGED),
+        preconditions=(
+            Guard(
+                "@@SESSION.sql_log_bin = 0",
+                f"{server}: this session would log what it does, and give it GTIDs; use an account"
+                " that may set sql_log_bin; nothing was changed",
+            ),
+            _no_triggers(action),
+            *(_as_seen(server, row) for row in action.rows),
+        ),
+        statements=tuple(_statements(action.rows)),
+        verifications=tuple(_reached(server, row) for row in action.rows),
+        check=f"CHECKSUM TABLE {table_name(table)};  -- the same on both, while nobody writes",
+        undo="the replica's version of each row is in plan.json and in the runbook",
+        estimated_seconds=1 + count // _ROWS_PER_SECOND,
+        estimate_assumes=f"{_ROWS_PER_SECOND} rows a second, found by their keys",
+        if_stopped="either all rows of this table are changed or none (each for itself in a table"
+        " without transactions); run the script again",
+        risk=f"what {server} held in these rows is gone there",
+        warnings=(
+            (
+                f"replicas of {server} are not changed by it: they may hold {server}'s version"
+                " still; compare them"
+            ),
+            (
+                f"the rows were read before: if somebody has written them on {action.source} since,"
+                " plan again; super_read_only must be off while the script runs"
+            ),
+        ),
+    )
+
+
+def _statements(rows: tuple[RowVersions, ...]) -> Iterator[str]:
+    yield "BEGIN;"
+    for row in rows:
+        statement = redo_row(row.table, row.change)
+        assert statement is not None, "the strategy leaves out rows without a change"
+        yield f"SET @done = {_is(row, is_goal=True)};"
+        yield from unless_done(statement.removesuffix(";"))
+    yield "COMMIT;"
+
+
+def _is(row: RowVersions, *, is_goal: bool) -> str:
+    """Write the condition that the row is as it should be, or as the plan saw it."""
+    image = row.source if is_goal else row.replica
+    found = row.where if image is None else row_condition(row.table, image)
+    exists = f"EXISTS (SELECT 1 FROM {table_name(row.table)} WHERE {found})"  # noqa: S608 - quoted
+    return f"NOT {exists}" if image is None else exists
+
+
+def _as_seen(server: str, row: RowVersions) -> Guard:
+    return Guard(
+        f"{_is(row, is_goal=False)} OR {_is(row, is_goal=True)}",
+        f"{server}: the row {row.where} of {row.table.name} is not as the plan saw it; nothing was"
+        " changed; plan again",
+    )
+
+
+def _reached(server: str, row: RowVersions) -> Guard:
+    return Guard(
+        _is(row, is_goal=True),
+        f"{server}: the row {row.where} of {row.table.name} is not as it should be; plan again",
+    )
+
+
+def _no_triggers(action: MakeRowsAlike) -> Guard:
+    table = action.rows[0].table
+    of_table = (
+        f"event_object_schema = {quote_string(table.schema)}"
+        f" AND event_object_table = {quote_string(table.table)}"
+    )
+    return Guard(
+        f"NOT EXISTS (SELECT 1 FROM information_schema.triggers WHERE {of_table})",  # noqa: S608
+        f"{action.server}: {table.name} has triggers, which would fire; nothing was changed",
+    )

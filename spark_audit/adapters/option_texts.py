@@ -1,0 +1,76 @@
+"""Texts given with `.option(…)` to a data source of ours, read and checked: what all share.
+
+1. All problems are told at once, and no message repeats a value: options stand in plans, in Spark's
+   web pages and in event logs.
+2. No option takes a password, for the same reason; whoever tries is told where it belongs.
+3. Which options there are is the table of each source.
+"""
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from enum import Enum
+from typing import Any, Final, TypeAlias
+
+# Reads the text of one option. Raises ValueError, which says what was expected.
+Readers: TypeAlias = Mapping[str, Callable[[str], Any]]
+
+_PASSWORD_WORDS: Final = ("pass", "pwd", "secret")
+
+
+class Credentials(Enum):
+    """Who looks up user and password: the driver, which ships them, or each executor for itself."""
+
+    DRIVER = "driver"
+    EXECUTOR = "executor"
+
+
+def by_lower_name(options: Mapping[str, str]) -> dict[str, str]:
+    """Return options by their names in lower case: Spark takes them in any."""
+    return {name.lower(): value for name, value in options.items()}
+
+
+def read_options(
+    given: Mapping[str, str], readers: Readers, *, account_is_in: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Read options by their table; give the values, each as its reader gives it, and problems."""
+    problems = [
+        _unknown(name, readers, account_is_in) for name in sorted(given.keys() - readers.keys())
+    ]
+    values: dict[str, Any] = {}
+    for name in sorted(given.keys() & readers.keys()):
+        try:
+            values[name] = readers[name](given[name])
+        except ValueError as expected:
+            problems.append(f"option {name}: {expected}")
+    return values, problems
+
+
+def number_to(limit: int) -> Callable[[str], int]:
+    """Make the reader of a number from 1 to a limit."""
+
+    def read(text: str) -> int:
+        fits = text.isascii() and text.isdigit() and len(text) <= len(str(limit))
+        if not fits or not 1 <= int(text) <= limit:
+            raise ValueError(f"expected a number from 1 to {limit:,}")
+        return int(text)
+
+    return read
+
+
+def credentials_in(text: str) -> Credentials:
+    """Read who looks up the account."""
+    try:
+        return Credentials(text.lower())
+    except ValueError:
+        raise ValueError("expected driver or executor") from None
+
+
+def _unknown(name: str, readers: Readers, account_is_in: str) -> str:
+    if any(word in name for word in _PASSWORD_WORDS):
+        return (
+            f"option {name}: a password is no option, for options can be read in plans and in"
+            f" Spark's web pages; {account_is_in}"
+        )
+    near = get_close_matches(name, readers, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(readers)}"
+    return f"option {name}: unknown; {hint}"

@@ -1,0 +1,78 @@
+"""A live server's logs as they are compared: what is asked for, and when the asking ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import UUID
+
+import pytest
+
+from binlog.adapters import compare_server
+from binlog.adapters.compare_server import ServerCompared, ServerState
+from binlog.adapters.memory import MemoryLogs
+from binlog.scan import EventGroup
+from compose.native.server import Server
+from gtid import GNO_END, GtidSet
+from tests.binlog.builders import UUID_A, Log
+from tests.binlog.material import connect_arguments
+from tests.binlog.test_stream_cuts import large  # a fixture: 60 transactions of 1 MB
+
+__all__ = ["large"]
+
+
+def a(ranges: str) -> GtidSet:
+    return GtidSet.parse(f"{UUID_A}:{ranges}")
+
+
+def given(compared: ServerCompared, wanted: GtidSet) -> GtidSet:
+    groups = compared.groups_of(wanted)
+    return GtidSet.of(group.transaction.gtid for group in groups if group.transaction.gtid)
+
+
+class Told:
+    """A server with transactions 1 to 2000; it complains when it is asked for the last of them."""
+
+    asked: GtidSet
+
+    def __init__(self, connect: object, *, timeout_seconds_max: float) -> None:
+        assert (connect, timeout_seconds_max) == ({}, 7)
+
+    def events_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
+        type(self).asked = wanted
+        log = Log()
+        for gtid in wanted.gtids():
+            log.gtid(gtid.gno)
+            log.query("CREATE TABLE t (a INT)")
+        given = list(MemoryLogs({"log": bytes(log)}).events_of(wanted))
+        yield from given[:-1]
+        pytest.fail("what was wanted was there already")
+
+
+@pytest.mark.parametrize(
+    ("executed", "purged", "wanted", "asked"),
+    [
+        ("1-2000", "0", "1-4", "1-4:6:9:21:69:261:1029"),
+        ("1-2000", "1-2:9-80", "1-4", "3-4:6:261:1029"),
+        ("1-2000", "0", "3:1990-1994", "3:1990-1994:1996:1999"),
+        (f"1-9:{GNO_END - 9}-{GNO_END - 1}", "0", f"{GNO_END - 5}", f"{GNO_END - 5}:{GNO_END - 3}"),
+    ],
+)
+def test_some_from_behind_are_asked_for_and_none_of_them_given(
+    executed: str, purged: str, wanted: str, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They make the server send what it has; nobody waits until it has skipped its whole log."""
+    monkeypatch.setattr(compare_server, "ServerLogs", Told)
+    gone = GtidSet() if purged == "0" else a(purged)
+    state = ServerState("a", UUID_A, a(executed), gone, ("binlog.000001",))
+    compared = ServerCompared(state, {}, timeout_seconds_max=7)
+    assert given(compared, a(wanted)) == a(wanted) - gone
+    assert Told.asked == a(asked)
+
+
+def test_of_a_large_log_the_first_are_there_and_no_more(large: Server) -> None:
+    executed = GtidSet.parse(large.value("@@GLOBAL.gtid_executed"))
+    uuid = UUID(large.value("@@GLOBAL.server_uuid"))
+    state = ServerState("a", uuid, executed, GtidSet(), ("binlog.000001",))
+    compared = ServerCompared(state, connect_arguments(large), timeout_seconds_max=10)
+    for wanted in (executed.first(3), executed - executed.first(58), executed):
+        assert given(compared, wanted) == wanted

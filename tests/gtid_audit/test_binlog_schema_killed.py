@@ -1,0 +1,119 @@
+"""`binlog schema follow` as a process that is killed, again and again, and goes on each time."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from compose.native import shapes
+from compose.native.installation import Installation
+from compose.native.server import Server
+from gtid_audit.cli import run
+from tests.binlog.stores import content
+from tests.gtid_audit.build import GTID_AUDIT
+
+TABLES, RENAMES = 20, 24
+# A process is ended so long after its start, or when it has saved so many times.
+EARLY_SECONDS = (0.0, 0.8)
+SAVES = (1, 2, 1)
+PATIENCE_SECONDS = 60.0
+NOWHERE = ("", 0)
+
+
+@pytest.fixture(scope="module")
+def server(installation97: Installation) -> Iterator[Server]:
+    with shapes.single(installation97) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def told(server: Server) -> Server:
+    """A server whose logs change definitions thousands of times, with rows and files between."""
+    server.execute(
+        "CREATE DATABASE d", *(f"CREATE TABLE d.a{n} (x mediumtext)" for n in range(TABLES))
+    )
+    names = "ab"
+    statements = []
+    for number in range(RENAMES):
+        old, new = names[number % 2], names[1 - number % 2]
+        pairs = ", ".join(f"d.{old}{n} TO d.{new}{n}" for n in range(TABLES))
+        statements += [f"RENAME TABLE {pairs}", f"INSERT INTO d.{new}0 VALUES ('short')"]
+        if number % 10 == 0:  # enough that it is read by kernels, but for the last of it
+            rows = f"INSERT INTO d.{new}1 VALUES (REPEAT('x', 200000))"
+            statements += [rows, "FLUSH BINARY LOGS"]
+    server.execute(*statements)
+    return server
+
+
+def follow(server: Server, store: Path) -> subprocess.Popen[str]:
+    command = [GTID_AUDIT, "binlog", "schema", "follow", server.dsn, "--store", str(store)]
+    return subprocess.Popen(
+        [*command, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def place(store: Path) -> tuple[str, int]:
+    """Where the store stands, as anybody may ask while it is written; nowhere if it is not there."""
+    if not store.exists():
+        return NOWHERE
+    with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as database:
+        try:
+            row = database.execute("SELECT file, position FROM servers").fetchone()
+        except sqlite3.OperationalError:  # killed before the tables were made
+            return NOWHERE
+    return (row[0], row[1]) if row else NOWHERE
+
+
+def await_saves(process: subprocess.Popen[str], store: Path, count: int) -> None:
+    """Wait until the store has stood at so many other places, or the process has ended."""
+    at, end = place(store), time.monotonic() + PATIENCE_SECONDS
+    while count and process.poll() is None:
+        assert time.monotonic() < end, "the follower does nothing"
+        now = place(store)
+        count -= now != at
+        at = now
+        time.sleep(0.003)
+
+
+def killed(server: Server, store: Path, *, seconds: float = 0, saves: int = 0) -> None:
+    """Start a follower and end it where it is: it must not have ended by itself."""
+    with follow(server, store) as process:
+        time.sleep(seconds)
+        await_saves(process, store, saves)
+        process.send_signal(signal.SIGKILL)
+        _, complaint = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == -signal.SIGKILL, complaint
+
+
+def test_a_follower_that_is_killed_goes_on_to_the_same_store(told: Server, tmp_path: Path) -> None:
+    whole, mortal = tmp_path / "whole.sqlite", tmp_path / "mortal.sqlite"
+    with follow(told, whole) as process:
+        said, complaint = process.communicate(timeout=PATIENCE_SECONDS)
+        assert process.returncode == 0, complaint
+    expected = json.loads(said)
+    assert expected["entries"] == TABLES + RENAMES * TABLES * 2
+
+    places = []
+    for seconds in EARLY_SECONDS:
+        killed(told, mortal, seconds=seconds)
+    for saves in SAVES:
+        killed(told, mortal, saves=saves)
+        places.append(place(mortal))
+    # Each went on where the one before it was ended, and none was at the end.
+    assert NOWHERE not in places
+    assert places == sorted(set(places))
+    assert f"{places[-1][0]}:{places[-1][1]}" != expected["followed_to"]
+
+    # No lock is left of any of them, and what they left is the whole.
+    assert run(["binlog", "schema", "follow", told.dsn, "--store", str(mortal)]) == 0
+    assert content(mortal) == content(whole)
+    with closing(sqlite3.connect(mortal)) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -1,0 +1,83 @@
+"""Behind which starts of real servers an audit looks: all that are recent, and what is purged."""
+
+import json
+from contextlib import closing
+from typing import Any
+from uuid import UUID
+
+from pymysql.connections import Connection
+
+from binlog.adapters.compare_server import ServerCompared, ServerState, Since
+from binlog.content.reuse import Start, Unread
+from compose import faults
+from compose.native.server import Server
+from compose.native.shapes import Pair
+from gtid import GtidSet
+from tests.gtid_audit.build import run_cli
+from topology.adapters.mysql import connect
+from topology.target import ServerTarget
+
+
+def audited(pair: Pair) -> dict[str, Any]:
+    done = run_cli("pair", pair.a.dsn, pair.b.dsn, "--json")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_reuse_behind_an_earlier_start_of_the_day_is_found(pair97: Pair) -> None:
+    fault = faults.reused_numbers(pair97)
+    pair97.a.restart()
+    pair97.a.execute("CREATE DATABASE after_the_second_start")
+    pair97.settle()
+    [finding] = audited(pair97)["findings"]
+    assert (finding["code"], finding["severity"]) == ("E4", "critical")
+    assert GtidSet.parse(finding["gtid_set"]) == GtidSet.parse(fault.reused)
+
+
+def _compared(server: Server, *, since: int, full: frozenset[str] = frozenset()) -> ServerCompared:
+    def way() -> "Connection[Any]":
+        target = ServerTarget(server.name, server.host, server.port, "root")
+        return connect(target, timeout_seconds_max=10)
+
+    with closing(way()) as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW GLOBAL STATUS LIKE 'Uptime'")
+        [uptime] = cursor.fetchall()
+    state = ServerState(
+        name=server.name,
+        server_uuid=UUID(server.value("@@GLOBAL.server_uuid")),
+        executed=GtidSet.parse(server.value("@@GLOBAL.gtid_executed")),
+        purged=GtidSet(),
+        log_names=tuple(str(row[0]) for row in server.query("SHOW BINARY LOGS")),
+        full_logs=full,
+        up_since_seconds=int(server.value("UNIX_TIMESTAMP()")) - int(uptime["Value"]),
+    )
+    return ServerCompared(state, way, 10, Since(since))
+
+
+def test_logs_begun_because_the_one_before_was_full_are_not_asked(pair97: Pair) -> None:
+    a = pair97.a
+    begun = int(a.value("UNIX_TIMESTAMP()"))
+    a.restart()
+    a.execute(*["FLUSH BINARY LOGS"] * 12)
+    names = [str(row[0]) for row in a.query("SHOW BINARY LOGS")]
+    every = _compared(a, since=begun - 3600)
+    starts = list(every.starts())
+    assert all(isinstance(each, Start) for each in starts)
+    assert every.heads_read == len(names)
+    latest = starts[0]
+    assert isinstance(latest, Start)
+    at = names.index(latest.file)
+    some = _compared(a, since=begun - 3600, full=frozenset(names[at:]))
+    assert list(some.starts()) == starts
+    assert some.heads_read <= at + 1 + len(names).bit_length()
+    recent = _compared(a, since=begun, full=frozenset(names[at:]))
+    assert latest in recent.starts()
+    a.execute(f"PURGE BINARY LOGS TO '{names[at + 1]}'")
+    gone = _compared(a, since=begun - 3600)
+    reason = "the log that began at its latest start is purged"
+    assert list(gone.starts()) == [Unread("a", reason, is_lasting=True)]
+    a.restart()
+    [start, unread] = _compared(a, since=begun - 3600).starts()
+    assert isinstance(start, Start)
+    reason = "the log that began at an earlier start is purged"
+    assert unread == Unread("a", reason, is_lasting=True)

@@ -1,0 +1,159 @@
+"""Rows that differ under one GTID: what is shown, what must be chosen, and what cannot be written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from binlog.rows.images import ENUM, JSON
+from binlog.rows.json_values import JsonDocument, JsonOpaque
+from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
+from binlog.rows.values import Image
+from gtid import GtidSet
+from repair import Plan, plan_repair
+from repair.actions import MakeRowsAlike
+from repair.render import render_files
+from repair.row_versions import RowsRead, RowVersions
+from tests.repair.build import UUIDS, channel, gtids, model, server, snapshot_of
+from topology.audit import audit_cluster
+from topology.contents import ContentDifference, ContentReading, Difference, TransactionVersion
+from topology.snapshot import ClusterSnapshot
+
+PAIR = model(
+    server("a", "a:1-9", channel("b")),
+    server("b", "a:1-9", channel("a")),
+)
+NUMBER = RowColumn(LONG, 0, "id", is_unsigned=False)
+CHOSEN = {"E4": "data_repair"}
+
+
+def table(name: str = "t", column: RowColumn | None = None) -> RowTable:
+    columns = (NUMBER, column or RowColumn(LONG, 0, "n", is_unsigned=False))
+    return RowTable("d", name, columns, (0,), Origin.DEFINITION)
+
+
+def row(source: Image | None, replica: Image | None, of: RowTable | None = None) -> RowVersions:
+    held = source or replica or (0,)
+    ours, theirs = (None if image is None else str(image[1]) for image in (source, replica))
+    return RowVersions(
+        of or table(), f"`id` = {held[0]!r}", source, replica, (("n", ours, theirs),)
+    )
+
+
+def planned(read: RowsRead | None, choices: dict[str, str] | None = None) -> Plan:
+    return plan_of(snapshot_of(PAIR), read, choices)
+
+
+def plan_of(
+    snapshot: ClusterSnapshot, read: RowsRead | None, choices: dict[str, str] | None = None
+) -> Plan:
+    moment = snapshot.last[0].read_ended
+    version = TransactionVersion("a", "binlog.000001:4", moment, moment, "something")
+    [gtid] = gtids("a:7").gtids()
+    difference = ContentDifference(
+        gtid, Difference.CONTENT, True, "they differ", version, replace(version, server="b")
+    )
+    audit = audit_cluster(snapshot, None, ContentReading(moment, 1, (), (difference,), ()))
+    [finding] = [each for each in audit.findings if each.code == "E4"]
+    rows = {} if read is None else {finding.id: read}
+    return plan_repair(snapshot, audit, choices=choices, rows=rows)
+
+
+def why(plan: Plan) -> str:
+    [left] = [each for each in plan.not_planned if each.code == "E4"]
+    return left.why
+
+
+def test_nothing_is_planned_unless_it_is_chosen_and_both_versions_are_shown() -> None:
+    plan = planned(RowsRead((row((1, 5), (1, 6)), row(None, (2, 7))), equal_count=3))
+    assert plan.steps == ()
+    assert "2 of the rows they touched differ now" in why(plan)
+    assert "--strategy E4=data_repair" in why(plan)
+    assert [(each.source_row, each.replica_row) for each in plan.rows] == [
+        ({"n": "5"}, {"n": "6"}),
+        (None, {"n": "7"}),
+    ]
+    runbook = render_files(plan)["RUNBOOK.md"]
+    assert "d.t, `id` = 1 (finding" in runbook
+    assert "on a there is no such row; on b n: 7" in runbook
+
+
+def test_tables_are_steps_and_what_goes_makes_room_for_what_comes() -> None:
+    other = table("s")
+    rows = (row((4, 4), None), row((1, 5), (1, 6)), row(None, (2, 7)), row((9, 9), None, other))
+    plan = planned(RowsRead(rows), CHOSEN)
+    effects = [step.effect for step in plan.steps]
+    assert all(isinstance(each, MakeRowsAlike) for each in effects)
+    assert [step.server for step in plan.steps] == ["b", "b"]
+    first, second = plan.steps
+    assert (first.title, second.title) == (
+        "make 1 row of d.s on b like those on a",
+        "make 3 rows of d.t on b like those on a",
+    )
+    script = "\n".join(second.statements)
+    assert script.index("DELETE") < script.index("UPDATE") < script.index("INSERT")
+    assert "GTID" not in script.upper()
+    assert plan.not_planned == ()
+
+
+@pytest.mark.parametrize(
+    ("read", "reason"),
+    [
+        (None, "were not read"),
+        (RowsRead(unread=("d.t: it has no key",)), "d.t: it has no key"),
+        (
+            RowsRead((row((1, 0), (1, 1), table(column=RowColumn(ENUM, 0, "n"))),)),
+            "an ENUM holds the error value",
+        ),
+        (
+            RowsRead(
+                (
+                    row(
+                        (1, JsonDocument(JsonOpaque(16, b"x"))),
+                        None,
+                        table(column=RowColumn(JSON, 4, "n")),
+                    ),
+                )
+            ),
+            "which no literal makes",
+        ),
+    ],
+)
+def test_what_cannot_be_written_is_said(read: RowsRead | None, reason: str) -> None:
+    plan = planned(read, CHOSEN)
+    assert plan.steps == ()
+    assert reason in why(plan)
+
+
+def test_rows_that_agree_need_no_step_and_what_was_not_read_is_told() -> None:
+    plan = planned(RowsRead(equal_count=3), CHOSEN)
+    assert (plan.steps, plan.not_planned) == ((), ())
+    [answered] = plan.answered
+    assert (answered.code, answered.strategy, answered.steps) == ("E4", "data_repair", ())
+    plan = planned(RowsRead((row((1, 5), None),), unread=("d.u: it has no key",)), CHOSEN)
+    assert any("d.u: it has no key" in each for each in plan.warnings)
+
+
+def test_a_row_that_differs_in_generated_columns_only_is_left_alone() -> None:
+    generated = replace(NUMBER, name="g", is_generated=True)
+    plan = planned(RowsRead((row((1, 5), (1, 6), table(column=generated)),)), CHOSEN)
+    assert plan.steps == ()
+
+
+def test_steps_for_other_findings_do_not_heal_it() -> None:
+    errant = model(
+        server("a", "a:1-9", channel("b")),
+        server("b", "a:1-9 b:1", channel("a"), channel("a", name="other", runs=False)),
+    )
+    plan = plan_of(snapshot_of(errant), RowsRead((row((1, 5), (1, 6)),)))
+    assert plan.steps != ()
+    assert "E4" in {each.code for each in plan.not_planned}
+    assert GtidSet.parse(f"{UUIDS['a']}:7") == gtids("a:7")
+
+
+def test_rows_are_found_by_a_key() -> None:
+    with pytest.raises(ValueError, match="cannot be found again"):
+        row((1, 5), None, replace(table(), key=()))
+    with pytest.raises(ValueError, match="nowhere"):
+        row(None, None)

@@ -1,0 +1,147 @@
+"""Rows that differ under one GTID, after a crash and numbers given again: shown, chosen, mended."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compose import faults
+from compose.native.server import Server
+from compose.native.shapes import Pair, wait_for
+from gtid_audit.cli import run
+from tests.repair.live import executed
+
+# Where text and bytes, signs, fractions, zeros and numbers behind names could go wrong.
+COLUMNS = (
+    "id INT PRIMARY KEY, name VARCHAR(30) CHARACTER SET latin1, note TEXT, raw VARBINARY(20),"
+    " price DECIMAL(10,2), ratio FLOAT, many BIGINT UNSIGNED, flags BIT(10),"
+    " kind ENUM('a','b'), marks SET('x','y'), born DATE, seen TIMESTAMP(3) NULL, made DATETIME,"
+    " spent TIME, y YEAR"
+)
+ROW = (
+    "'Ünder \\'quoted\\' \\\\', 'line\\nbreak ü', x'00ff5c27', -1.50, 1.1, 18446744073709551615,"
+    " b'1000000001', 'b', 'x,y', '2020-02-29', '2021-03-04 05:06:07.890', '1999-12-31 23:59:59',"
+    " '-12:34:56', 2024"
+)
+JSON_COLUMN = ", doc JSON"
+JSON_VALUE = ', \'{"b": [1, -2.5, "x"], "aa": null}\''
+
+
+def crashed(pair: Pair, *, with_json: bool) -> None:
+    """The source gives the lost numbers to an update, a deletion and an insertion."""
+    a, b = pair.a, pair.b
+    columns = COLUMNS + (JSON_COLUMN if with_json else "")
+    row = ROW + (JSON_VALUE if with_json else "")
+    a.execute(
+        "CREATE DATABASE wide CHARACTER SET utf8mb4",
+        f"CREATE TABLE wide.w ({columns})",
+        "SET NAMES utf8mb4",
+        *(f"INSERT INTO wide.w VALUES ({number}, {row})" for number in (1, 2, 3)),
+    )
+    faults.lost_tail_crash(pair)
+    a.execute(
+        "SET NAMES utf8mb4",
+        "UPDATE wide.w SET name = 'é', ratio = 0.1, note = NULL, seen = NULL WHERE id = 1",
+        "DELETE FROM wide.w WHERE id = 2",
+        f"INSERT INTO wide.w VALUES (4, {row})",
+        "CREATE DATABASE later",
+    )
+    b.execute(b.dialect.start_replica)
+    wait_for(b, executed(a))
+
+
+def planned(
+    pair: Pair, capsys: pytest.CaptureFixture[str], *options: str
+) -> tuple[int, dict[str, Any]]:
+    capsys.readouterr()
+    status = run(["repair", "plan", "--pair", pair.a.dsn, pair.b.dsn, "--json", *options])
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return status, found
+
+
+def sums(server: Server) -> list[Any]:
+    return server.query("CHECKSUM TABLE wide.w, lost.t")
+
+
+def scripts(plan: dict[str, Any]) -> list[str]:
+    return [Path(file).read_text() for file in plan["files"] if file.endswith(".sql")]
+
+
+def _both_versions_are_shown_and_nothing_is_chosen(
+    pair: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, plan = planned(pair, capsys)
+    [left] = plan["not_planned"]
+    assert (status, plan["steps"], left["code"]) == (1, [], "E4")
+    assert "somebody must decide which version is right" in left["why"]
+    rows = {(each["table"], each["where"]): each for each in plan["rows"]}
+    changed = rows["wide.w", "`id` = 1"]
+    assert changed["source_row"]["name"] == "é"
+    assert changed["replica_row"]["name"] == "Ünder 'quoted' \\"
+    assert set(changed["source_row"]) == {"name", "ratio", "note", "seen"}
+    assert rows["wide.w", "`id` = 2"]["source_row"] is None
+    assert rows["wide.w", "`id` = 4"]["replica_row"] is None
+    assert len(rows) == 6
+    assert run(["repair", "plan", "--pair", pair.a.dsn, pair.b.dsn]) == 1
+    assert "Rows that differ" in capsys.readouterr().out
+
+
+def _a_row_that_has_changed_since_stops_the_script(pair: Pair, script: str) -> None:
+    b, before = pair.b, sums(pair.b)
+    change = "UPDATE wide.w SET price = price + {} WHERE id = 1"
+    b.execute("SET SESSION sql_log_bin = 0", change.format(1))
+    between = sums(b)
+    done = b.client(script)
+    assert done.returncode != 0
+    assert "is not as the plan saw it" in done.stderr
+    assert sums(b) == between
+    forced = b.client(script, "--force")
+    assert "NOT done" in forced.stdout
+    assert sums(b) == between
+    b.execute("SET SESSION sql_log_bin = 0", change.format(-1))
+    assert sums(b) == before
+
+
+def mended(pair: Pair, capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    a, b = pair.a, pair.b
+    _both_versions_are_shown_and_nothing_is_chosen(pair, capsys)
+    choice = ("--strategy", "E4=data_repair")
+    status, plan = planned(pair, capsys, *choice, "--out", str(folder))
+    assert (status, [step["action"] for step in plan["steps"]]) == (0, ["MakeRowsAlike"] * 2)
+    assert {step["server"] for step in plan["steps"]} == {f"{b.host}:{b.port}"}
+    runbook = (folder / "RUNBOOK.md").read_text()
+    assert "## Rows that differ" in runbook
+    assert "there is no such row" in runbook
+    other, wide = scripts(plan)
+    assert "wide" in wide
+    assert "wide" not in other
+    gtids = [executed(server) for server in (a, b)]
+    _a_row_that_has_changed_since_stops_the_script(pair, wide)
+    lines = wide.splitlines(keepends=True)
+    change = next(at for at, line in enumerate(lines) if line == "BEGIN;\n")
+    for cut in range(change, len(lines), 7):  # a client that dies there
+        b.client("".join(lines[:cut]))
+    for script in (wide, other, wide, other):
+        done = b.client(script)
+        assert done.returncode == 0, done.stderr
+        assert "is done" in done.stdout
+    assert sums(a) == sums(b)
+    assert [executed(server) for server in (a, b)] == gtids
+    status, again = planned(pair, capsys, *choice)
+    assert (status, again["steps"], again["rows"], again["not_planned"]) == (0, [], [], [])
+    assert a.client(wide).returncode != 0  # another server
+
+
+def test_rows_are_made_alike_on_9_7(
+    pair97: Pair, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    crashed(pair97, with_json=True)
+    mended(pair97, capsys, tmp_path / "plan")
+
+
+def test_rows_are_made_alike_on_5_6(
+    pair56: Pair, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    crashed(pair56, with_json=False)
+    mended(pair56, capsys, tmp_path / "plan")

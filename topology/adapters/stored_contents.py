@@ -1,0 +1,44 @@
+"""What was compared of the contents of transactions, beside the readings of a stored run.
+
+    directory/day=2026-01-02/run=20260102T030405.000006Z/_contents.json
+
+1. Whoever reads servers compares their contents, and keeps what was found with what was read: so
+   that the run is judged the same again when the servers are gone.
+2. A run without the file is one in which nobody looked; readers of tables pass over the name.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from topology.adapters.parquet import UnreadableSnapshots
+from topology.content_records import contents_from_text, contents_to_text
+from topology.contents import ContentReading
+from topology.record_codec import MalformedRecord
+
+CONTENTS: Final = "_contents.json"
+
+
+def kept_beside(contents: Mapping[str, ContentReading] | None) -> dict[str, str]:
+    """Return the files that keep what was compared, by name: none if nobody looked."""
+    return {} if contents is None else {CONTENTS: contents_to_text(contents)}
+
+
+def contents_of_run(run: Path) -> dict[str, ContentReading] | None:
+    """Return what was compared, by cluster; None if nobody looked. Raises UnreadableSnapshots."""
+    file = run / CONTENTS
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableSnapshots(f"{file}: {error}") from error
+    return contents_in(text, place=str(file))
+
+
+def contents_in(text: str, *, place: str) -> dict[str, ContentReading]:
+    """Read the text of such a file. Raises UnreadableSnapshots."""
+    try:
+        return contents_from_text(text)
+    except MalformedRecord as error:
+        raise UnreadableSnapshots(f"{place}: {error}") from error

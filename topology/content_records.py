@@ -1,0 +1,111 @@
+"""What was compared of the contents of transactions, as plain records and back.
+
+1. As topology/records.py does for readings: a table per dataclass, and reading is strict.
+2. One document holds the clusters of a run. It says of each what was compared, and is written too
+   where no contents were: a run without it is one in which nobody looked.
+3. This file knows no file and no server.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gtid import Gtid
+from topology.contents import (
+    ContentDifference,
+    ContentReading,
+    Difference,
+    StartLookedAt,
+    TransactionVersion,
+    UnreadContent,
+)
+from topology.record_codec import (
+    FLAG,
+    NUMBER,
+    TEXT,
+    TIME,
+    MalformedRecord,
+    Plain,
+    Record,
+    Shape,
+    many,
+    optional,
+    text_pair,
+    through_text,
+    word,
+)
+
+LAYOUT: Final = 1
+
+_GTID = through_text(write=str, parse=Gtid.parse, expected="a canonical GTID")
+
+_VERSION = Shape(
+    TransactionVersion,
+    {
+        "server": TEXT,
+        "place": TEXT,
+        "committed_at": optional(TIME),
+        "logged_at": TIME,
+        "content": TEXT,
+        "is_empty": FLAG,
+    },
+)
+
+_DIFFERENCE = Shape(
+    ContentDifference,
+    {
+        "gtid": _GTID,
+        "difference": word(Difference),
+        "is_proved": FLAG,
+        "reason": TEXT,
+        "source": _VERSION.codec,
+        "replica": _VERSION.codec,
+    },
+)
+
+_UNREAD = Shape(UnreadContent, {"server": TEXT, "reason": TEXT})
+
+_START = Shape(StartLookedAt, {"server": TEXT, "started_at": TIME, "file": TEXT})
+
+_READING = Shape(
+    ContentReading,
+    {
+        "read_at": TIME,
+        "compared_count": NUMBER,
+        "starts": many(_START.codec),
+        "differences": many(_DIFFERENCE.codec),
+        "unread": many(_UNREAD.codec),
+        "is_cut": FLAG,
+        "pairs": many(text_pair("one", "other")),
+    },
+)
+
+# Held against the dataclasses by a test.
+SHAPES: Final[tuple[Shape[Any], ...]] = (_VERSION, _DIFFERENCE, _UNREAD, _START, _READING)
+
+
+def contents_to_text(contents: Mapping[str, ContentReading]) -> str:
+    """Write what was compared, by cluster: the same bytes for the same contents."""
+    clusters: Record = {name: _READING.write(contents[name]) for name in sorted(contents)}
+    document: Record = {"layout": LAYOUT, "clusters": clusters}
+    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+
+
+def contents_from_text(text: str) -> dict[str, ContentReading]:
+    """Read what `contents_to_text` writes. Raises MalformedRecord."""
+    try:
+        found: Plain = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise MalformedRecord("", f"not JSON: {error}") from error
+    if not isinstance(found, dict) or found.get("layout") != LAYOUT:
+        raise MalformedRecord("layout", f"expected contents of layout {LAYOUT}")
+    clusters = found.get("clusters")
+    if not isinstance(clusters, dict):
+        raise MalformedRecord("clusters", "expected a record")
+    contents = {}
+    for name, plain in clusters.items():
+        try:
+            contents[name] = _READING.read(plain)
+        except MalformedRecord as error:
+            raise error.within(name) from error
+    return contents

@@ -47,7 +47,7 @@ def ledger_of_file(
     """
     name = _shown(path)
     with path.open("rb") as file:
-        log = _Log(file.fileno(), name, verify=verify, digests=digests, details=details)
+        log = _Log(file.fileno(), path, verify=verify, digests=digests, details=details)
         head, stopped = log.head()
         threads = threads_max or min(len(os.sched_getaffinity(0)), _THREADS_MAX)
         window = log.window() if head is None else log.in_parts(head, threads)
@@ -58,11 +58,13 @@ class _Log:
     """An open file, as it is now, and what is asked of it."""
 
     def __init__(
-        self, descriptor: int, name: str, *, verify: bool, digests: bool, details: bool
+        self, descriptor: int, path: Path, *, verify: bool, digests: bool, details: bool
     ) -> None:
         self._descriptor = descriptor
-        self._name = name
-        self._size = os.fstat(descriptor).st_size
+        self._path = path
+        self._name = _shown(path)
+        self._status = os.fstat(descriptor)
+        self._size = self._status.st_size
         self._verify = verify
         self._digests = digests
         self._details = details
@@ -87,19 +89,34 @@ class _Log:
             return self.window()
         with ThreadPoolExecutor(len(starts)) as pool:
             ends = (*starts[1:], self._size)
-            asked = [
-                pool.submit(self.window, start, end, description if start else None)
-                for start, end in zip(starts, ends, strict=True)
-            ]
-            window = joined([each.result() for each in asked], starts, description)
+            known = (None, *(description for _ in starts[1:]))
+            parts = list(pool.map(self._part, starts, ends, known))
+            window = joined(parts, starts, description)
         if window.error is not None or window.end == self._size:
             return window
         return behind(window, self.window(window.end, self._size, window.description))
 
+    def _part(self, start: int, end: int, description: FormatDescription | None) -> WindowLedger:
+        """Read a part of it in a thread, which opens the file for itself if it still finds it.
+
+        Threads that read by one descriptor wait for each other, to count who is using it.
+        """
+        try:
+            file = self._path.open("rb")
+        except OSError:
+            return self.window(start, end, description)
+        with file:
+            is_same = os.path.samestat(os.fstat(file.fileno()), self._status)
+            return self.window(start, end, description, file.fileno() if is_same else None)
+
     def window(
-        self, start: int = 0, end: int | None = None, description: FormatDescription | None = None
+        self,
+        start: int = 0,
+        end: int | None = None,
+        description: FormatDescription | None = None,
+        descriptor: int | None = None,
     ) -> WindowLedger:
-        """Read a part of it."""
+        """Read some of it."""
         end = self._size if end is None else end
         return ledger_of_window(
             self._mapped(start, end),
@@ -112,7 +129,7 @@ class _Log:
             details=self._details,
             decompress=find_decompressor(),
             peek=find_peek(),
-            mapped_from=self._descriptor,
+            mapped_from=self._descriptor if descriptor is None else descriptor,
         )
 
     def _mapped(self, start: int, end: int) -> NDArray[np.uint8]:

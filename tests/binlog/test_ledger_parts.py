@@ -6,6 +6,7 @@ import os
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -99,6 +100,23 @@ def test_a_wrong_guess_changes_nothing(log: Path, wrong: list[int]) -> None:
     for _ in range(150):
         wrong[:] = sorted(random_.sample(range(1, size), 3))
         assert said(ledger_of_file(log, threads_max=4)) == whole
+
+
+@pytest.mark.usefixtures("_tiny_parts")
+@pytest.mark.parametrize("another", [None, b"something else"])
+def test_a_log_that_is_renamed_meanwhile_is_read_on(
+    log: Path, another: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = said(ledger_of_file(log, threads_max=1))
+
+    def guessed(*data: Any, **asked: Any) -> Sequence[int]:
+        log.rename(log.with_name("elsewhere"))
+        if another is not None:
+            log.write_bytes(another)
+        return starts_of_parts(*data, **asked)
+
+    monkeypatch.setattr(ledger_files, "starts_of_parts", guessed)
+    assert said(ledger_of_file(log, threads_max=3)) == whole
 
 
 def test_damage_ends_the_ledger_in_whichever_part_it_is(log: Path, wrong: list[int]) -> None:

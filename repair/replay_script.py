@@ -16,6 +16,7 @@ from enum import Enum
 from gtid import Gtid
 from repair.replay import ROW_SESSION, Replayed, TouchedTable, comment
 from repair.steps import Guard
+from repair.table_questions import has_no_triggers, none_in, sees_triggers
 from topology.quoting import quote_string
 
 _SESSION = (
@@ -119,20 +120,20 @@ def _joined(replayed: Sequence[Replayed]) -> list[TouchedTable]:
     ]
 
 
-def _none(table: str, condition: str) -> str:
-    return f"NOT EXISTS (SELECT 1 FROM information_schema.{table} WHERE {condition})"  # noqa: S608 - quoted
-
-
 def _guards(table: TouchedTable) -> Iterator[Guard]:
     schema, name = quote_string(table.schema), quote_string(table.table)
     shown = f"{table.schema}.{table.table}"
     yield Guard(
-        _none("triggers", f"event_object_schema = {schema} AND event_object_table = {name}"),
+        sees_triggers(table.schema, table.table),
+        f"this account may not see the triggers of {shown}: grant it TRIGGER there (not by a role)",
+    )
+    yield Guard(
+        has_no_triggers(table.schema, table.table),
         f"{shown} has triggers, which would fire again",
     )
     if table.asks_for_generated:
         yield Guard(
-            _none(
+            none_in(
                 "columns",
                 f"table_schema = {schema} AND table_name = {name}"
                 " AND extra REGEXP '(VIRTUAL|STORED) GENERATED'",
@@ -145,7 +146,7 @@ def _guards(table: TouchedTable) -> Iterator[Guard]:
     ):
         if asks:
             yield Guard(
-                _none(
+                none_in(
                     "referential_constraints",
                     f"unique_constraint_schema = {schema} AND referenced_table_name = {name}"
                     f" AND {rule} IN ('CASCADE', 'SET NULL', 'SET DEFAULT')",

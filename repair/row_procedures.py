@@ -15,7 +15,7 @@ from repair.row_sql import redo_row, row_condition, table_name
 from repair.row_versions import RowVersions
 from repair.script import unless_done
 from repair.steps import Guard
-from topology.quoting import quote_string
+from repair.table_questions import has_no_triggers, sees_triggers
 
 _ROWS_PER_SECOND = 50
 _UNLOGGED = "SET SESSION sql_log_bin = 0, foreign_key_checks = 0, sql_safe_updates = 0;"
@@ -35,7 +35,15 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
                 f"{server}: this session would log what it does, and give it GTIDs; use an account"
                 " that may set sql_log_bin; nothing was changed",
             ),
-            _no_triggers(action),
+            Guard(
+                sees_triggers(table.schema, table.table),
+                f"{server}: this account may not see the triggers of {table.name}, which would"
+                " fire; grant it TRIGGER there (not by a role); nothing was changed",
+            ),
+            Guard(
+                has_no_triggers(table.schema, table.table),
+                f"{server}: {table.name} has triggers, which would fire; nothing was changed",
+            ),
             *(_as_seen(server, row) for row in action.rows),
         ),
         statements=tuple(_statements(action.rows)),
@@ -90,16 +98,4 @@ def _reached(server: str, row: RowVersions) -> Guard:
     return Guard(
         _is(row, is_goal=True),
         f"{server}: the row {row.where} of {row.table.name} is not as it should be; plan again",
-    )
-
-
-def _no_triggers(action: MakeRowsAlike) -> Guard:
-    table = action.rows[0].table
-    of_table = (
-        f"event_object_schema = {quote_string(table.schema)}"
-        f" AND event_object_table = {quote_string(table.table)}"
-    )
-    return Guard(
-        f"NOT EXISTS (SELECT 1 FROM information_schema.triggers WHERE {of_table})",  # noqa: S608
-        f"{action.server}: {table.name} has triggers, which would fire; nothing was changed",
     )

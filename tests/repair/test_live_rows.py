@@ -103,6 +103,24 @@ def _a_row_that_has_changed_since_stops_the_script(pair: Pair, script: str) -> N
     assert sums(b) == before
 
 
+def _triggers_stop_the_script_and_so_does_not_to_see_them(pair: Pair, script: str) -> None:
+    b, before = pair.b, sums(pair.b)
+    b.execute(
+        "SET SESSION sql_log_bin = 0",
+        "CREATE TRIGGER wide.fires BEFORE UPDATE ON wide.w FOR EACH ROW SET NEW.price = 0",
+        "CREATE USER blind@'%'",
+        "GRANT SELECT, INSERT, UPDATE, DELETE, SUPER ON *.* TO blind@'%'",
+    )
+    done = b.client(script)
+    assert done.returncode != 0
+    assert "wide.w has triggers" in done.stderr
+    blind = b.client(script, "--user=blind")
+    assert blind.returncode != 0
+    assert "may not see the triggers of wide.w" in blind.stderr
+    assert sums(b) == before
+    b.execute("SET SESSION sql_log_bin = 0", "DROP TRIGGER wide.fires", "DROP USER blind@'%'")
+
+
 def mended(pair: Pair, capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     a, b = pair.a, pair.b
     _both_versions_are_shown_and_nothing_is_chosen(pair, capsys)
@@ -118,6 +136,7 @@ def mended(pair: Pair, capsys: pytest.CaptureFixture[str], folder: Path) -> None
     assert "wide" not in other
     gtids = [executed(server) for server in (a, b)]
     _a_row_that_has_changed_since_stops_the_script(pair, wide)
+    _triggers_stop_the_script_and_so_does_not_to_see_them(pair, wide)
     lines = wide.splitlines(keepends=True)
     change = next(at for at, line in enumerate(lines) if line == "BEGIN;\n")
     for cut in range(change, len(lines), 7):  # a client that dies there

@@ -1,0 +1,48 @@
+"""What a script asks a server about a table before it writes rows: conditions for guards.
+
+A server shows an account only what it may see: without the privilege TRIGGER a table seems to have
+no triggers, and they fire all the same (Reference Manual, "The INFORMATION_SCHEMA TRIGGERS Table").
+"""
+
+from typing import Final
+
+from topology.quoting import quote_string
+
+_HOST: Final = "SUBSTRING_INDEX(CURRENT_USER(), '@', -1)"
+_USER: Final = f"LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - CHAR_LENGTH({_HOST}) - 1)"
+# This account as the tables of privileges write it: 'user'@'host'.
+_THIS_ACCOUNT: Final = f"CONCAT('''', {_USER}, '''@''', {_HOST}, '''')"
+_MAY_SEE: Final = f"grantee = {_THIS_ACCOUNT} AND privilege_type = 'TRIGGER'"
+
+
+def none_in(view: str, condition: str) -> str:
+    """Write that a view of the information schema has no such row."""
+    return f"NOT {_some_in(view, condition)}"
+
+
+def has_no_triggers(schema: str, table: str) -> str:
+    """Write that nothing fires when rows of this table are written; see `sees_triggers`."""
+    return none_in(
+        "triggers",
+        f"event_object_schema = {quote_string(schema)}"
+        f" AND event_object_table = {quote_string(table)}",
+    )
+
+
+def sees_triggers(schema: str, table: str) -> str:
+    """Write that this account would be shown the triggers of a table.
+
+    What it has by a role is not in these views: then the answer is no, and nothing is written.
+    """
+    of_schema = f"{quote_string(schema)} LIKE table_schema"
+    of_table = f"table_schema = {quote_string(schema)} AND table_name = {quote_string(table)}"
+    granted = (
+        _some_in("user_privileges", _MAY_SEE),
+        _some_in("schema_privileges", f"{_MAY_SEE} AND {of_schema}"),
+        _some_in("table_privileges", f"{_MAY_SEE} AND {of_table}"),
+    )
+    return f"({' OR '.join(granted)})"
+
+
+def _some_in(view: str, condition: str) -> str:
+    return f"EXISTS (SELECT 1 FROM information_schema.{view} WHERE {condition})"  # noqa: S608 - quoted

@@ -128,7 +128,7 @@ def read_affected_rows(
     found = AffectedRows()
     for connection in (left, right):
         _ask(connection, _SESSION)
-    definitions = _Definitions((left, right))
+    definitions = _Definitions((left, right), found)
     seen: dict[tuple[str, str], None] = {}
     for table, image in _images(groups, definitions, found):
         where = _where(table, image, found)
@@ -153,10 +153,14 @@ def read_affected_rows(
 
 
 class _Definitions:
-    """What SHOW CREATE TABLE says on the first server that has the table."""
+    """What SHOW CREATE TABLE says on the first server that has the table.
 
-    def __init__(self, connections: Iterable[Connection[Any]]) -> None:
+    If it says nothing of use on any server, the reason of the last is put to what was found.
+    """
+
+    def __init__(self, connections: Iterable[Connection[Any]], found: AffectedRows) -> None:
         self._connections = tuple(connections)
+        self._found = found
         self._known: dict[tuple[str, str], TableDefinition | None] = {}
 
     def __call__(self, schema: str, table: str) -> TableDefinition | None:
@@ -166,12 +170,18 @@ class _Definitions:
 
     def _asked(self, schema: str, table: str) -> TableDefinition | None:
         name = f"{quote_identifier(schema)}.{quote_identifier(table)}"
+        reason = ""
         for connection in self._connections:
             try:
                 [row] = _ask(connection, f"SHOW CREATE TABLE {name}")
                 return definition_from_create(str(row["Create Table"]), schema=schema)
-            except (pymysql.MySQLError, CannotFollow):
-                continue  # a table that no server can describe has no key, which is said
+            except KeyError:
+                reason = "it is a view"
+            except pymysql.MySQLError as error:
+                reason = server_words(error)
+            except CannotFollow as error:
+                reason = str(error)
+        self._found.unread[f"{schema}.{table}: its definition was not read: {reason}"] = None
         return None
 
 

@@ -58,6 +58,16 @@ def test_rows_that_had_drifted_apart_are_told_from_a_number_given_twice(
     assert "No number was given twice" in finding["explanation"]
     [difference] = found["differences"]
     assert difference["difference"] == "one commit, applied to other rows"
+
+    unlogged = "SET SESSION sql_log_bin = 0"
+    a.execute(unlogged, "RENAME TABLE d.t TO d.elsewhere")
+    b.execute(unlogged, "RENAME TABLE d.t TO d.elsewhere", "CREATE VIEW d.t AS SELECT 1 AS id")
+    [of_view, of_rows] = compared(capsys, pair97)["rows"]["unread"]
+    assert of_view == "d.t: its definition was not read: it is a view"
+    assert of_rows == "d.t: its rows cannot be found: its key is not known"
+    b.execute(unlogged, "DROP VIEW d.t")
+    [of_table, _] = compared(capsys, pair97)["rows"]["unread"]
+    assert "d.t: its definition was not read: error 1146: " in of_table
     assert [each["content"] for each in difference["versions"]] == [
         "d.t: deleted (2, 'two')",
         "d.t: deleted (2, 'written here')",

@@ -79,9 +79,7 @@ def _duel(path: Path, work: _Work, mysqlbinlog: Sequence[str], options: Options)
     firsts = []
 
     def ours() -> float:
-        turn = [
-            seconds_of(lambda: _read(path, work.shape, verify=False)) for _ in range(_IN_A_ROW)
-        ]
+        turn = [seconds_of(lambda: _read(path, work.shape, verify=False)) for _ in range(_IN_A_ROW)]
         firsts.append(turn[0])
         return statistics.median(turn)
 

@@ -12,10 +12,12 @@ HEADER_BYTES = 19
 # max_log_event_size in binlog_event.h: no server writes a larger event.
 EVENT_BYTES_MAX = 1024 * 1024 * 1024
 
-# Flags: LOG_EVENT_BINLOG_IN_USE_F in binlog_event.h; LOG_EVENT_ARTIFICIAL_F and
-# LOG_EVENT_IGNORABLE_F in sql/log_event.h. An artificial event is in the stream but in no file.
+# Flags: LOG_EVENT_BINLOG_IN_USE_F in binlog_event.h; LOG_EVENT_ARTIFICIAL_F, LOG_EVENT_RELAY_LOG_F
+# and LOG_EVENT_IGNORABLE_F in sql/log_event.h. An artificial event is in the stream but in no file;
+# what a receiver itself writes into its log has the relay log's.
 FLAG_IN_USE = 0x1
 FLAG_ARTIFICIAL = 0x20
+FLAG_RELAY_LOG = 0x40
 FLAG_IGNORABLE = 0x80
 
 _HEADER = struct.Struct("<IBIIIH")
@@ -45,6 +47,11 @@ class EventHeader:
     def is_in_use(self) -> bool:
         """Only in a format description: the file had not been closed when this was read."""
         return bool(self.flags & FLAG_IN_USE)
+
+    @property
+    def is_of_relay_log(self) -> bool:
+        """Written by a receiver. Of the first description in a file: this is a relay log."""
+        return bool(self.flags & FLAG_RELAY_LOG)
 
 
 def parse_header(data: bytes | bytearray | memoryview, offset: int = 0) -> EventHeader:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 # Below, decoding everything takes less time than preparing for the other way.
 _LARGE_BYTES: Final = 4 * 1024 * 1024
-_FLAG_RELAY_LOG: Final = 0x40  # LOG_EVENT_RELAY_LOG_F, sql/log_event.h
 
 # Gives the bytes of the file from one position to another, in chunks of any size.
 ReadBetween = Callable[[int, int], Iterator[bytes]]
@@ -72,7 +71,7 @@ def _has_ledgers() -> bool:
 
 def _is_relay_log(read_between: ReadBetween) -> bool:
     head = b"".join(read_between(FIRST_POSITION, FIRST_POSITION + HEADER_BYTES))
-    return len(head) == HEADER_BYTES and bool(parse_header(head).flags & _FLAG_RELAY_LOG)
+    return len(head) == HEADER_BYTES and parse_header(head).is_of_relay_log
 
 
 def _find(path: Path, wanted: GtidSet) -> _Found:

@@ -1,7 +1,8 @@
 """From event to event, to those that may say something new of a table.
 
-1. Statements may, but BEGIN, COMMIT and those that only change rows; and a TABLE_MAP may that says
-   something else than the one before it of that table. All others are passed over by their length.
+1. Statements may, but BEGIN, COMMIT, ROLLBACK and those that only change rows; and a TABLE_MAP may
+   that says something else than the one before it of that table. All others are passed over by
+   their length.
 2. The walk stops at each event that may, for what comes of it decides about those behind it. Of
    what it passed over it remembers the last end of a group, and the head of the group it is in.
 3. Where something is not as these rules have it the walk stops too, UNSURE: the decoder has the
@@ -18,6 +19,14 @@ from numpy.typing import NDArray
 
 from binlog.kernels import roles
 from binlog.kernels.memory import byte_at, four_at
+from binlog.kernels.statements import (
+    WORD_BEGIN,
+    WORD_END,
+    WORD_PLAIN,
+    behind_word,
+    text_of_statement,
+    word_of_statement,
+)
 from gtid.jit import inlined, kernel
 from gtid.kernels.words import Bytes, Numbers, load_byte, load_eight
 
@@ -50,19 +59,16 @@ _PASSED[[roles.PLAIN, roles.OPENING, roles.ROWS, roles.VIEW, roles.BETWEEN]] = T
 _ENDS = np.zeros(roles.REFUSED + 1, np.bool_)
 _ENDS[[roles.XID, roles.PREPARE, roles.LOST]] = True
 
-_BEGIN = np.frombuffer(b"BEGIN", np.uint8)
-_COMMIT = np.frombuffer(b"COMMIT", np.uint8)
 # In a group they change rows, whatever comes behind them.
 _INSERT = np.frombuffer(b"insert", np.uint8)
 _UPDATE = np.frombuffer(b"update", np.uint8)
 _DELETE = np.frombuffer(b"delete", np.uint8)
 _REPLACE = np.frombuffer(b"replace", np.uint8)
 _SAVEPOINT = np.frombuffer(b"savepoint", np.uint8)
-_NEW, _BEGINS, _COMMITS, _CHANGES_ROWS, _MALFORMED = range(5)
 
 _MIXER: Final = np.uint64(0x9E3779B97F4A7C15)
 _HALF: Final = np.uint64(29)
-_CASE: Final = np.uint64(0x20)
+_SPACE: Final = np.uint64(0x20)
 
 
 @kernel
@@ -89,13 +95,20 @@ def next_defining(
         elif _ENDS[role]:
             _end_group(state, at)
         elif role == roles.QUERY:
+            word = np.int64(WORD_PLAIN)
             is_load = byte_at(event + _TYPE_AT) == roles.LOAD_QUERY
-            said = _NEW if is_load else _said(body, end, state[QUERY_POST])
-            if said == _BEGINS:
+            if not is_load:
+                word = word_of_statement(body, end, state[QUERY_POST])
+            if word == WORD_BEGIN:
                 state[BEGIN_AT], state[IS_OPEN] = at, 1
-            elif said == _COMMITS:
+            elif word == WORD_END:
                 _end_group(state, at)
-            elif said != _CHANGES_ROWS or not state[IS_OPEN]:
+            elif (
+                is_load
+                or word != WORD_PLAIN
+                or not state[IS_OPEN]
+                or not _changes_rows(text_of_statement(body, end, state[QUERY_POST]), end)
+            ):
                 answer = STATEMENT
                 break
         elif role == roles.MAP:
@@ -124,31 +137,13 @@ def _end_group(state: Numbers, at: int) -> None:
 
 
 @kernel
-def _said(at: int, end: int, post: int) -> int:
-    """Tell what kind of statement a QUERY's body holds (statement_events.h)."""
-    if post < 13 or end - at < post:
-        return _MALFORMED
-    sql = at + post + byte_at(at + 8) + (byte_at(at + 11) | byte_at(at + 12) << 8) + 1
-    if sql > end:
-        return _MALFORMED
-    if end - sql == len(_BEGIN) and _starts(sql, end, _BEGIN, np.uint64(0)):
-        return _BEGINS
-    if end - sql == len(_COMMIT) and _starts(sql, end, _COMMIT, np.uint64(0)):
-        return _COMMITS
+def _changes_rows(sql: int, end: int) -> bool:
+    """Tell whether a statement begins with a word that changes rows and nothing else."""
     for word in (_INSERT, _UPDATE, _DELETE, _REPLACE, _SAVEPOINT):
-        behind = sql + len(word)
-        if behind < end and load_byte(behind) == 0x20 and _starts(sql, end, word, _CASE):
-            return _CHANGES_ROWS
-    return _NEW
-
-
-@kernel
-def _starts(at: int, end: int, word: NDArray[np.uint8], case: int) -> bool:
-    """Tell whether the bytes begin with a word; `case` is the bit that is put to each of them."""
-    same = 0
-    while same < len(word) and at + same < end and load_byte(at + same) | case == word[same]:
-        same += 1
-    return same == len(word)
+        behind = behind_word(sql, end, word)
+        if 0 < behind < end and load_byte(behind) == _SPACE:
+            return True
+    return False
 
 
 @kernel

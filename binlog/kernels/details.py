@@ -24,6 +24,7 @@ from binlog.kernels.images import (
     behind_row,
     open_rows,
 )
+from binlog.kernels.statements import text_of_statement
 from gtid.jit import kernel
 from gtid.kernels.hashing import integer
 from gtid.kernels.words import Bytes, Flags, Numbers, load_byte
@@ -43,7 +44,6 @@ _SOUGHT, _NOT_SOUGHT = -2, -1
 _HEADER: Final = 19
 _ARTIFICIAL, _IGNORABLE = 0x20, 0x80
 _LOAD_QUERY: Final = 18
-_QUERY_POST_MIN: Final = 13
 
 # What an event is here. The bodies of those that are passed over are not looked at.
 _SKIP, _QUERY, _TABLE, _WRITE, _UPDATE, _DELETE, _PACKED, _STRANGE, _RARE = range(9)
@@ -133,7 +133,7 @@ def _read_events(
             return PAYLOAD if is_alone and at + size == end else ASK, 0
         if role == _QUERY:
             if place[BEGIN] == _SOUGHT:
-                sql = _statement(body, stop, query_posts[1 if code == _LOAD_QUERY else 0])
+                sql = text_of_statement(body, stop, query_posts[1 if code == _LOAD_QUERY else 0])
                 place[BEGIN], place[END] = sql - address, stop - address
                 sound = sql > 0
         elif role == _TABLE:
@@ -152,15 +152,6 @@ def _read_events(
             return ASK, 0
         at += size
     return COUNTED, count
-
-
-@kernel
-def _statement(at: int, stop: int, post: int) -> int:
-    """Find the text of a statement that goes on to the end of the body; 0 if it is not sound."""
-    if post < _QUERY_POST_MIN or stop - at < post:
-        return 0
-    sql = at + post + integer(at + 8, 1) + integer(at + 11, 2) + 1
-    return sql if sql <= stop and load_byte(sql - 1) == 0 else 0
 
 
 @kernel

@@ -23,6 +23,7 @@ from binlog.kernels.images import (
     column_metadata,
     open_rows,
 )
+from binlog.kernels.statements import text_of_statement
 from gtid.jit import kernel
 from gtid.kernels.hashing import SEED, finish, integer, mix, mix_bytes
 from gtid.kernels.words import Bytes, Numbers, Words, load_byte, load_eight
@@ -160,14 +161,11 @@ def _end_run(work: Words) -> None:
 @kernel
 def _add_query(at: int, stop: int, post: int, work: Words) -> bool:
     """Put a statement into the digest; False if it does not hold what it should."""
-    if post < 13 or stop - at < post:
+    sql = text_of_statement(at, stop, post)
+    if sql == 0:
         return False
-    schema_bytes, error_code = integer(at + 8, 1), integer(at + 9, 2)
-    variables = at + post
-    schema = variables + integer(at + 11, 2)
-    sql = schema + schema_bytes + 1
-    if sql > stop or load_byte(sql - 1) != _ZERO:
-        return False
+    error_code = integer(at + 9, 2)
+    variables, schema = at + post, sql - 1 - integer(at + 8, 1)
     if _is(sql, stop, _BEGIN) or _is(sql, stop, _COMMIT) or _is(sql, stop, _ROLLBACK):
         return True
     sql_mode, charset, is_sound = _settings(variables, schema)

@@ -21,14 +21,22 @@ _XA_END = np.frombuffer(b"end", np.uint8)
 
 
 @kernel
+def text_of_statement(at: int, end: int, post: int) -> int:
+    """Find where in a QUERY's body the statement begins; 0 if the body is not sound.
+
+    `post` is the length of the body's fixed part, which the file's description tells.
+    """
+    if end - at < post or post < 13:
+        return 0
+    sql = at + post + byte_at(at + 8) + (byte_at(at + 11) | byte_at(at + 12) << 8) + 1
+    return sql if sql <= end and load_byte(sql - 1) == 0 else 0
+
+
+@kernel
 def word_of_statement(at: int, end: int, post: int) -> int:
     """Return the word that a QUERY's statement begins with; -1 if its body is not sound."""
-    if end - at < post or post < 13:
-        return -1
-    sql = at + post + byte_at(at + 8) + (byte_at(at + 11) | byte_at(at + 12) << 8) + 1
-    if sql > end or load_byte(sql - 1) != 0:
-        return -1
-    return _word(sql, end)
+    sql = text_of_statement(at, end, post)
+    return _word(sql, end) if sql else -1
 
 
 @kernel
@@ -39,7 +47,7 @@ def _word(at: int, end: int) -> int:
         return WORD_BEGIN
     if _alone(at, end, _COMMIT) or _alone(at, end, _ROLLBACK):
         return WORD_END
-    at = _behind(at, end, _XA)
+    at = behind_word(at, end, _XA)
     if at in (0, end) or not _is_space(at):
         return WORD_PLAIN
     while at < end and _is_space(at):
@@ -54,7 +62,7 @@ def _word(at: int, end: int) -> int:
 
 
 @kernel
-def _behind(at: int, end: int, word: NDArray[np.uint8]) -> int:
+def behind_word(at: int, end: int, word: NDArray[np.uint8]) -> int:
     """Give the place behind a word, in either case, that the bytes begin with; 0 if they do not."""
     if end - at < len(word):
         return 0
@@ -67,7 +75,7 @@ def _behind(at: int, end: int, word: NDArray[np.uint8]) -> int:
 @kernel
 def _alone(at: int, end: int, word: NDArray[np.uint8]) -> bool:
     """Tell whether a word is all there is, but for white space behind it."""
-    at = _behind(at, end, word)
+    at = behind_word(at, end, word)
     while 0 < at < end and _is_space(at):
         at += 1
     return at == end
@@ -76,7 +84,7 @@ def _alone(at: int, end: int, word: NDArray[np.uint8]) -> bool:
 @kernel
 def _bounded(at: int, end: int, word: NDArray[np.uint8]) -> bool:
     """Tell whether the bytes begin with a word that ends there."""
-    at = _behind(at, end, word)
+    at = behind_word(at, end, word)
     if at in (0, end):
         return at == end
     byte = byte_at(at)

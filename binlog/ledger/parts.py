@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from binlog.decode import FIRST_POSITION
 from binlog.events import FormatDescription
+from binlog.header import HEADER_BYTES, parse_header
 from binlog.kernels import verifying
 from binlog.ledger.window import WindowLedger
 
@@ -27,8 +28,6 @@ from binlog.ledger.window import WindowLedger
 PART_BYTES_MIN: Final = 16 << 20
 # How far from where a part should start a place for it is looked for.
 _SEEK_BYTES_MAX: Final = 64 << 20
-_FLAGS_AT: Final = FIRST_POSITION + 17  # of the description that the file begins with
-_RELAY_LOG: Final = 0x40  # LOG_EVENT_RELAY_LOG_F, sql/log_event.h
 
 
 def starts_of_parts(
@@ -40,7 +39,7 @@ def starts_of_parts(
     """
     parts = min(parts_max, len(data) // PART_BYTES_MIN)
     starts = [0]
-    if parts > 1 and data[_FLAGS_AT] & _RELAY_LOG:
+    if parts > 1 and _begins_relay_log(data):
         return (0,)
     for part in range(1, parts):
         wanted = max(first, starts[-1] + 1, part * len(data) // parts)
@@ -55,6 +54,11 @@ def starts_of_parts(
             break
         starts.append(int(found))
     return tuple(starts)
+
+
+def _begins_relay_log(data: NDArray[np.uint8]) -> bool:
+    header = data[FIRST_POSITION : FIRST_POSITION + HEADER_BYTES].tobytes()
+    return parse_header(header).is_of_relay_log
 
 
 def joined(

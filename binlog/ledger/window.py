@@ -30,8 +30,6 @@ from binlog.transactions import Transaction, TransactionFolder
 _CHUNK_BYTES: Final = 1 << 20
 _POSITION_MASK: Final = 0xFFFFFFFF
 
-_RELAY_LOG: Final = 0x40  # LOG_EVENT_RELAY_LOG_F, sql/log_event.h: in what a receiver writes itself
-
 
 @dataclass(frozen=True, slots=True)
 class WindowLedger:
@@ -315,7 +313,7 @@ class _Window:
         start = event.start - self.asked.position
         if isinstance(event.body, FormatDescription):
             if self.description is None:
-                self._is_chained &= not event.header.flags & _RELAY_LOG
+                self._is_chained &= not event.header.is_of_relay_log
             chained = event.header.end_log_pos == event.end & _POSITION_MASK
             if self.asked.verify and self._is_chained and not chained:
                 raise self._chain_broken(start)

@@ -6,7 +6,7 @@ import json
 import signal
 import sqlite3
 import subprocess
-import time
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,11 +19,11 @@ from compose.native.server import Server
 from gtid_audit.cli import run
 from tests.binlog.stores import content
 from tests.gtid_audit.build import GTID_AUDIT
+from tests.gtid_audit.mortal import AFTER, WITHIN
 
 TABLES, RENAMES = 20, 24
-# A process is ended so long after its start, or when it has saved so many times.
-EARLY_SECONDS = (0.0, 0.8)
-SAVES = (1, 2, 1)
+# Where processes are ended, one after the other: of some ten saves that the whole takes.
+MOMENTS = ((AFTER, 1), (WITHIN, 3), (AFTER, 2))
 PATIENCE_SECONDS = 60.0
 NOWHERE = ("", 0)
 
@@ -72,25 +72,18 @@ def place(store: Path) -> tuple[str, int]:
     return (row[0], row[1]) if row else NOWHERE
 
 
-def await_saves(process: subprocess.Popen[str], store: Path, count: int) -> None:
-    """Wait until the store has stood at so many other places, or the process has ended."""
-    at, end = place(store), time.monotonic() + PATIENCE_SECONDS
-    while count and process.poll() is None:
-        assert time.monotonic() < end, "the follower does nothing"
-        now = place(store)
-        count -= now != at
-        at = now
-        time.sleep(0.003)
-
-
-def killed(server: Server, store: Path, *, seconds: float = 0, saves: int = 0) -> None:
-    """Start a follower and end it where it is: it must not have ended by itself."""
-    with follow(server, store) as process:
-        time.sleep(seconds)
-        await_saves(process, store, saves)
-        process.send_signal(signal.SIGKILL)
-        _, complaint = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == -signal.SIGKILL, complaint
+def killed(server: Server, store: Path, moment: str, number: int) -> tuple[str, int]:
+    """Have a follower die at a moment of its work; give the place where the store stands then."""
+    command = [sys.executable, "-m", "tests.gtid_audit.mortal", moment, str(number)]
+    done = subprocess.run(
+        [*command, "binlog", "schema", "follow", server.dsn, "--store", str(store)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_SECONDS,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    return place(store)
 
 
 def test_a_follower_that_is_killed_goes_on_to_the_same_store(told: Server, tmp_path: Path) -> None:
@@ -101,15 +94,16 @@ def test_a_follower_that_is_killed_goes_on_to_the_same_store(told: Server, tmp_p
     expected = json.loads(said)
     assert expected["entries"] == TABLES + RENAMES * TABLES * 2
 
+    with follow(told, mortal) as process:  # before it has done anything
+        process.send_signal(signal.SIGKILL)
+    assert killed(told, mortal, WITHIN, 1) == NOWHERE
     places = []
-    for seconds in EARLY_SECONDS:
-        killed(told, mortal, seconds=seconds)
-    for saves in SAVES:
-        killed(told, mortal, saves=saves)
-        places.append(place(mortal))
+    for moment, number in MOMENTS:
+        places.append(killed(told, mortal, moment, number))
     # Each went on where the one before it was ended, and none was at the end.
     assert NOWHERE not in places
     assert places == sorted(set(places))
+    assert killed(told, mortal, WITHIN, 1) == places[-1]
     assert f"{places[-1][0]}:{places[-1][1]}" != expected["followed_to"]
 
     # No lock is left of any of them, and what they left is the whole.

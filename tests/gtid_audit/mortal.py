@@ -1,8 +1,8 @@
-"""The program in a process that kills itself at one moment of its work, as nobody could time it.
+"""The program in a process that signals itself at one moment of its work, as nobody could time it.
 
-    python -m tests.gtid_audit.mortal within|after NUMBER ARGUMENT...
+    python -m tests.gtid_audit.mortal SIGNAL within|after NUMBER ARGUMENT...
 
-It ends within the transaction of the schema store that has this number, all of which is written and
+That is within the transaction of the schema store that has this number, all of which is written and
 nothing of it committed, or right after it.
 """
 
@@ -18,13 +18,19 @@ from gtid_audit.cli import main
 WITHIN, AFTER = "within", "after"
 
 
-def arm(moment: str, number: int) -> None:
-    """Have this process end at that moment."""
+def command(signal_: signal.Signals, moment: str, number: int, *arguments: str) -> list[str]:
+    """Return what starts such a process."""
+    given = (signal_.name, moment, str(number))
+    return [sys.executable, "-m", "tests.gtid_audit.mortal", *given, *arguments]
+
+
+def arm(signal_: signal.Signals, moment: str, number: int) -> None:
+    """Have this process signal itself at that moment."""
     transaction, begun = SchemaStore._transaction, 0
 
     def end_if(now: str) -> None:
         if begun == number and now == moment:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal_)
 
     @contextmanager
     def mortal(self: SchemaStore) -> Iterator[None]:
@@ -39,6 +45,6 @@ def arm(moment: str, number: int) -> None:
 
 
 if __name__ == "__main__":
-    arm(sys.argv[1], int(sys.argv[2]))
-    del sys.argv[1:3]
+    arm(signal.Signals[sys.argv[1]], sys.argv[2], int(sys.argv[3]))
+    del sys.argv[1:4]
     main()

@@ -6,7 +6,6 @@ import json
 import signal
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,7 +18,7 @@ from compose.native.server import Server
 from gtid_audit.cli import run
 from tests.binlog.stores import content
 from tests.gtid_audit.build import GTID_AUDIT
-from tests.gtid_audit.mortal import AFTER, WITHIN
+from tests.gtid_audit.mortal import AFTER, WITHIN, command
 
 TABLES, RENAMES = 20, 24
 # Where processes are ended, one after the other: of some ten saves that the whole takes.
@@ -74,9 +73,9 @@ def place(store: Path) -> tuple[str, int]:
 
 def killed(server: Server, store: Path, moment: str, number: int) -> tuple[str, int]:
     """Have a follower die at a moment of its work; give the place where the store stands then."""
-    command = [sys.executable, "-m", "tests.gtid_audit.mortal", moment, str(number)]
+    arguments = ("binlog", "schema", "follow", server.dsn, "--store", str(store))
     done = subprocess.run(
-        [*command, "binlog", "schema", "follow", server.dsn, "--store", str(store)],
+        command(signal.SIGKILL, moment, number, *arguments),
         capture_output=True,
         text=True,
         check=False,

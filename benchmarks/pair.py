@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.generate.filled_pair import bytes_of_logs, filled_pair
+from benchmarks.generate.filled_pair import LARGE, SMALL, Fill, bytes_of_logs, filled_pair
 from benchmarks.measuring import Line, Options, Section, duel, judged, seconds_of
 from benchmarks.peers import modern
 from compose.native import load, shapes
@@ -17,7 +17,13 @@ from compose.native import load, shapes
 GOAL_SECONDS = 0.5
 CONTENT_GOAL_SECONDS = 1.0
 LOG_BYTES = 10_000_000_000
-FILES_OF = {"1 GiB": 1 << 30, "100 MiB": 100 << 20}
+_GIB = 1 << 30
+# (how the logs are told, how long a file is, what the last one is full of)
+LOGS = (
+    ("in files of 1 GiB", _GIB, LARGE),
+    ("in files of 100 MiB", 100 << 20, LARGE),
+    (f"in files of 1 GiB, the last of transactions of {SMALL.transaction_bytes} B", _GIB, SMALL),
+)
 OWN_AFTER_START = 8  # the first four are compared
 _WORST_PLACE = (
     "Contents: one server was killed in the middle of writes and started again, and has written"
@@ -35,8 +41,8 @@ def audit_of_a_pair(options: Options) -> Section:
             busy = _measured(pair, options, " under full write load on both servers")
     contents = [
         line
-        for name, file_bytes in FILES_OF.items()
-        for line in _with_contents(options, name, file_bytes)
+        for name, file_bytes, last in LOGS
+        for line in _with_contents(options, name, file_bytes, last)
     ]
     return Section(
         "one pair of live servers",
@@ -67,8 +73,8 @@ def _measured(pair: shapes.Pair, options: Options, how: str = "") -> Line:
     )
 
 
-def _with_contents(options: Options, name: str, file_bytes: int) -> Iterator[Line]:
-    with filled_pair(log_bytes=LOG_BYTES, file_bytes=file_bytes) as pair:
+def _with_contents(options: Options, name: str, file_bytes: int, last: Fill) -> Iterator[Line]:
+    with filled_pair(log_bytes=LOG_BYTES, file_bytes=file_bytes, last=last) as pair:
         _crash_while_writing(pair)
         pair.a.execute(*["INSERT INTO bench.t (a) VALUES (1)"] * OWN_AFTER_START)
         pair.settle()
@@ -80,7 +86,7 @@ def _with_contents(options: Options, name: str, file_bytes: int) -> Iterator[Lin
                 runs=options.runs,
             )
             yield Line(
-                f"the same with {gigabytes:.1f} GB of logs on each, in files of {name}:"
+                f"the same with {gigabytes:.1f} GB of logs on each, {name}:"
                 f" contents compared {how}",
                 f"{result.our_seconds:.3f} s",
                 f"with --no-content: {result.peer_seconds:.3f} s",

@@ -26,7 +26,6 @@ from binlog.adapters.stream import Connect, ServerLogs
 from binlog.errors import BinlogError, DumpBroken, StatementRefused
 from binlog.locating.index import Search, Span, search_heads
 from binlog.locating.places import PLACES_MAX, Absence, FilePlaces, Located, Place, absences
-from binlog.transactions import Transaction
 from gtid import GtidSet
 
 _SETS = "SELECT @@GLOBAL.gtid_executed, @@GLOBAL.gtid_purged"
@@ -130,7 +129,7 @@ class _Fetched:
     """What dumps of wanted transactions gave."""
 
     logs: ServerLogs
-    transactions: list[Transaction] = field(default_factory=list)
+    places: dict[str, list[Place]] = field(default_factory=dict)  # by file
     # What was asked for in dumps that came to their end: what they did not give is in no log.
     answered: GtidSet = field(default_factory=GtidSet)
     errors: list[BinlogError] = field(default_factory=list)
@@ -138,7 +137,8 @@ class _Fetched:
     def add(self, part: GtidSet) -> None:
         """Fetch some; an error is kept, and the files are still known from the heads."""
         try:
-            self.transactions += self.logs.transactions_of(part, transactions_max=part.gtid_count)
+            for file, place in self.logs.places_of(part):
+                self.places.setdefault(file, []).append(place)
         except BinlogError as error:
             self.errors.append(error)
         else:
@@ -194,22 +194,13 @@ def _first(gtids: GtidSet, count: int) -> GtidSet:
 
 def _files(search: Search, names: Sequence[str], fetched: _Fetched) -> Iterator[FilePlaces]:
     """Put together what heads say (which file) and what was fetched (which byte)."""
-    fetched_from: dict[str, list[Transaction]] = {}
-    for each in fetched.transactions:
-        fetched_from.setdefault(each.file, []).append(each)
     by_heads = {span.first: span.gtids for span in search.spans if span.end == span.first + 1}
     for number, name in enumerate(names):
-        here = fetched_from.get(name, [])
+        here = fetched.places.get(name, [])
         gtids = by_heads.get(number, GtidSet()) - fetched.answered
-        gtids |= GtidSet.of(each.gtid for each in here if each.gtid)
+        gtids |= GtidSet.of(each.gtid for each in here)
         if gtids:
-            yield FilePlaces(name, gtids, tuple(_places(here)))
-
-
-def _places(transactions: Sequence[Transaction]) -> Iterator[Place]:
-    for each in transactions:
-        assert each.gtid is not None, "a dump of wanted GTIDs gives GTIDs"
-        yield Place(each.gtid, each.start, each.end, is_complete=each.is_complete)
+            yield FilePlaces(name, gtids, tuple(here))
 
 
 @contextmanager

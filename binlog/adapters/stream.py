@@ -31,6 +31,8 @@ from binlog.adapters.stream_session import (
     cut_off,
 )
 from binlog.errors import BinlogError
+from binlog.events import Event, GtidLog
+from binlog.locating.places import Place
 from binlog.scan import (
     BYTES_MAX,
     TRANSACTIONS_MAX,
@@ -39,7 +41,7 @@ from binlog.scan import (
     group_events,
     select_transactions,
 )
-from binlog.transactions import Transaction, fold_transactions
+from binlog.transactions import Transaction, TransactionFolder, fold_transactions
 from gtid import GtidSet
 
 __all__ = ["AllBut", "Connect", "FromPlace", "Only", "ServerLogs"]
@@ -126,6 +128,32 @@ class ServerLogs:
                 break
         return _whole(given)
 
+    def places_of(self, wanted: GtidSet) -> Iterator[tuple[str, Place]]:
+        """Give where the wanted transactions stand, with their files; the server sends only these.
+
+        A head says how long its transaction is (8.0.2 and later): then nothing more of the last one
+        is waited for, however long it is.
+        """
+        bounds = self._bounds(sys.maxsize)
+        attempts = Attempts(self.reconnects_max)
+        given = GtidSet()
+        while left := wanted - given:
+            found = []
+            try:
+                with closing(dump_events(self.connect, Only(left), bounds)) as events:
+                    for file, place in _places(events):
+                        if place.gtid in left:
+                            found.append(place.gtid)
+                            yield file, place
+                        if len(found) == left.gtid_count:
+                            return
+            except EndedEarly as error:
+                if attempts.is_over(error, progress=bool(found)):
+                    return
+                given |= GtidSet.of(found)
+            else:
+                return
+
     def events_of(self, wanted: GtidSet, *, bytes_max: int = BYTES_MAX) -> Iterator[EventGroup]:
         """See `TransactionSource`; the server sends only these (see `Only`)."""
         attempts = Attempts(self.reconnects_max)
@@ -156,6 +184,20 @@ class ServerLogs:
 
     def _bounds(self, bytes_max: int) -> Bounds:
         return Bounds.start(timeout_seconds_max=self.timeout_seconds_max, bytes_max=bytes_max)
+
+
+def _places(events: Iterable[Event]) -> Iterator[tuple[str, Place]]:
+    """Tell where transactions with a GTID stand, as soon as that is known."""
+    folder = TransactionFolder()
+    for event in events:
+        head = event.body
+        if isinstance(head, GtidLog) and head.gtid and head.transaction_bytes:
+            yield event.file, Place(head.gtid, event.start, event.start + head.transaction_bytes)
+            continue
+        for each in _whole(folder.fold(event)):
+            if each.gtid is not None:
+                yield each.file, Place(each.gtid, each.start, each.end)
+    _whole(folder.finish())
 
 
 def _gtids(transactions: Iterable[Transaction]) -> GtidSet:

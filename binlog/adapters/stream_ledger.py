@@ -1,8 +1,8 @@
 """The ledger of a live server: its transactions as rows of Arrow, batch after batch, as they come.
 
 1. What is asked for is a `Wish`: from a place on, all but a set, or only a set.
-2. Memory is that of one window and one batch, however long the log is. A transaction has to fit
-   into the window, which grows for it, up to `transaction_bytes_max`.
+2. Memory is that of one window and one batch, however long the log is. The window grows for a long
+   transaction, up to `held_bytes_max`; a longer one is read event by event (binlog/ledger/long.py).
 3. A connection that is cut is made again, and the dump goes on behind the last row that was given.
    No row is given twice, and none is left out.
 """
@@ -33,12 +33,16 @@ from binlog.adapters.stream_session import (
 from binlog.adapters.stream_windows import Pause, Windows
 from binlog.decode import FIRST_POSITION, Decompress
 from binlog.errors import BinlogError, BinlogMisuse, CorruptBinlog
+from binlog.ledger.columns import ledger_schema
+from binlog.ledger.long import LongTransaction
 from binlog.ledger.payloads import Peek
 from binlog.ledger.sets import gtids_of, rows_in
 from binlog.ledger.window import WindowLedger, ledger_of_window
 from gtid import GtidSet
 
-TRANSACTION_BYTES_MAX: Final = 1 << 30
+HELD_BYTES_MAX: Final = 1 << 28
+# The most a server puts into one event: max_allowed_packet goes no further.
+EVENT_BYTES_MAX: Final = 1 << 30
 _SETS_HELD_MAX: Final = 1_000
 # A window has no place in a file of its own; behind the magic number is one as good as any.
 _WINDOW_AT: Final = FIRST_POSITION
@@ -71,7 +75,8 @@ def ledger_of_server(
     verify: bool = False,
     digests: bool = False,
     details: bool = False,
-    transaction_bytes_max: int = TRANSACTION_BYTES_MAX,
+    held_bytes_max: int = HELD_BYTES_MAX,
+    event_bytes_max: int = EVENT_BYTES_MAX,
     reconnects_max: int = RECONNECTS_MAX,
 ) -> Iterator[LedgerBatch]:
     """Give the transactions of a live server as rows (`binlog.ledger.columns.LEDGER_SCHEMA`).
@@ -87,7 +92,9 @@ def ledger_of_server(
         verify: compare every checksum.
         digests: add each transaction's digest (`binlog.ledger.columns.DIGEST_FIELD`).
         details: add what it changed, and the text of DDL (DETAIL_FIELDS there).
-        transaction_bytes_max: bound of one transaction, and so of memory.
+        held_bytes_max: the longest transaction that is held as a whole. A longer one is read event
+            by event: slower, in the memory of one event.
+        event_bytes_max: the longest event.
         reconnects_max: how often in a row a cut connection is made again without any new row.
 
     Raises DumpRefused (the server's own error, 1236 for most), DumpTimedOut, DumpBroken,
@@ -97,7 +104,7 @@ def ledger_of_server(
     if follow and isinstance(wish, Only):
         raise BinlogMisuse("only a set ends with the set: there is nothing to follow")
     asked = _Asked(verify=verify, digests=digests, details=details)
-    reader = _Reader(connect, follow, stopped, asked, transaction_bytes_max)
+    reader = _Reader(connect, follow, stopped, asked, held_bytes_max, event_bytes_max)
     attempts = Attempts(reconnects_max, stopped=stopped)
     progress = _Progress(wish)
     while not stopped() and (rest := progress.rest()) is not None:
@@ -195,6 +202,17 @@ class _Asked:
             peek=self.peek,
         )
 
+    def long_one(self, windows: Windows) -> LongTransaction:
+        """Begin to read a transaction that is longer than what is held."""
+        assert windows.description is not None, "a transaction has begun"
+        return LongTransaction(
+            file=windows.file, description=windows.description, decompress=self.decompress
+        )
+
+    def no_rows(self) -> pa.Table:
+        """Return the columns without a row."""
+        return ledger_schema(digests=self.digests, details=self.details).empty_table()
+
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
@@ -204,14 +222,16 @@ class _Reader:
     follow: bool
     stopped: Callable[[], bool]
     asked: _Asked
-    transaction_bytes_max: int
+    held_bytes_max: int
+    event_bytes_max: int
 
     def batches(self, wish: Wish, bounds: Bounds) -> Iterator[LedgerBatch]:
         """Give the rows of one dump."""
         with open_dump(self.connect, wish, bounds, follow=self.follow) as dump:
             windows = Windows(
-                dump, bounds, event_bytes_max=self.transaction_bytes_max, stopped=self.stopped
+                dump, bounds, event_bytes_max=self.event_bytes_max, stopped=self.stopped
             )
+            taking = _Taking(windows, wish, self.asked, self.held_bytes_max)
             received = _Received()
             pause, failure = Pause.SILENCE, None
             while failure is None and pause not in {Pause.LOG_ENDS, Pause.STOPPED}:
@@ -219,50 +239,97 @@ class _Reader:
                     pause = windows.fill()
                 except BinlogError as error:
                     failure, pause = error, Pause.SILENCE  # after what came before it
-                batch, error_within = self._take(windows, wish, pause)
-                if batch is not None:
+                for batch in taking.take(pause):
                     received.add(batch.gtids)
                     yield batch
                     bounds.renew()  # what the caller takes its time for is no silence
-                failure = error_within or failure
+                failure = taking.failure or failure
             if failure is not None:
                 raise failure
-            if pause is Pause.LOG_ENDS and (self.follow or len(windows.events)):
+            if pause is Pause.LOG_ENDS and (self.follow or taking.is_within):
                 raise cut_off()
             if pause is Pause.LOG_ENDS and not received.has(dump.expected):
                 raise EndedEarly
 
-    def _take(
-        self, windows: Windows, wish: Wish, pause: Pause
-    ) -> tuple[LedgerBatch | None, BinlogError | None]:
-        """Make rows of the whole transactions in the window, and drop them from it."""
-        if not len(windows.events):
-            return None, None
-        file, count = windows.file, len(windows.events)
+
+@dataclass(slots=True)
+class _Taking:
+    """Takes whole transactions out of the windows of a dump, and makes rows of them."""
+
+    windows: Windows
+    wish: Wish
+    asked: _Asked
+    held_bytes_max: int
+    long: LongTransaction | None = None
+    failure: BinlogError | None = None
+
+    @property
+    def is_within(self) -> bool:
+        """Tell whether a transaction has begun to come, and not ended."""
+        return self.long is not None or len(self.windows.events) > 0
+
+    def take(self, pause: Pause) -> Iterator[LedgerBatch]:
+        """Make rows of what is there, and drop it from the window. See `failure` behind them."""
+        windows, goes_on = self.windows, True
+        while goes_on and self.failure is None and self.is_within:
+            file = windows.file
+            if self.long is not None:
+                rows, self.failure = self._take_long(self.long, pause)
+                # What is behind it, or in another place of the file, is here already.
+                goes_on = self.long.is_closed or len(windows.events) > 0
+                self.long = None if self.long.is_closed else self.long
+            else:
+                rows, self.failure = self._take_whole(pause)
+                goes_on = len(windows.events) > self.held_bytes_max
+                if goes_on:
+                    self.long = self.asked.long_one(windows)
+            if isinstance(self.wish, Only):
+                rows = rows.filter(pa.array(rows_in(rows, self.wish.wanted)))
+            if rows.num_rows:
+                yield _batch(rows, file)
+
+    def _take_whole(self, pause: Pause) -> tuple[pa.Table, BinlogError | None]:
+        """Take the whole transactions in the window."""
+        windows, count = self.windows, len(self.windows.events)
         ends_here = pause is Pause.FILE_ENDS
         ledger = self.asked.ledger_of(
             windows, slice(0, count), position=_WINDOW_AT, is_last=ends_here
         )
-        error = self._placed_error(ledger.error, windows, is_last=ends_here)
+        error = self._placed_error(ledger.error, is_last=ends_here)
         rows = _placed(ledger.rows, windows)
         windows.take(count if ends_here else ledger.end - _WINDOW_AT)
-        if isinstance(wish, Only):
-            rows = rows.filter(pa.array(rows_in(rows, wish.wanted)))
-        if not rows.num_rows:
-            return None, error
-        is_whole = rows["is_complete"][-1].as_py()
-        gtids = gtids_of(rows if is_whole else rows.slice(0, rows.num_rows - 1))
-        return LedgerBatch(rows, gtids, file, rows["end"][-1].as_py()), error
+        return rows, error
 
-    def _placed_error(
-        self, error: BinlogError | None, windows: Windows, *, is_last: bool
-    ) -> BinlogError | None:
+    def _take_long(
+        self, long: LongTransaction, pause: Pause
+    ) -> tuple[pa.Table, BinlogError | None]:
+        """Take more of a transaction that is longer than what is held; its row when it is over."""
+        windows, error = self.windows, None
+        if len(windows.events):
+            part, position = windows.run_around(0)
+            try:
+                read = long.read(windows.events[part], position, digests=self.asked.digests)
+                windows.take(read)
+            except BinlogError as found:
+                error = found
+        is_at_end = pause is Pause.FILE_ENDS and not len(windows.events)
+        if error is None and not long.is_over and not is_at_end:
+            return self.asked.no_rows(), None
+        return long.rows(digests=self.asked.digests, details=self.asked.details), error
+
+    def _placed_error(self, error: BinlogError | None, *, is_last: bool) -> BinlogError | None:
         """Have what is not sound read again where it stands in its file: its words name places."""
         if not isinstance(error, CorruptBinlog):
             return error
-        part, position = windows.run_around(error.position - _WINDOW_AT)
-        again = self.asked.ledger_of(windows, part, position=position, is_last=is_last)
+        part, position = self.windows.run_around(error.position - _WINDOW_AT)
+        again = self.asked.ledger_of(self.windows, part, position=position, is_last=is_last)
         return again.error or error
+
+
+def _batch(rows: pa.Table, file: str) -> LedgerBatch:
+    is_whole = rows["is_complete"][-1].as_py()
+    gtids = gtids_of(rows if is_whole else rows.slice(0, rows.num_rows - 1))
+    return LedgerBatch(rows, gtids, file, rows["end"][-1].as_py())
 
 
 def _placed(rows: pa.Table, windows: Windows) -> pa.Table:

@@ -197,8 +197,8 @@ class Windows:
         state = self._state
         needed = int(state[END] + state[LEFT])
         if 2 * needed > len(self._events):
-            if needed > self._event_bytes_max:
-                raise LimitExceeded(name="transaction_bytes_max", limit=self._event_bytes_max)
+            if needed - int(state[EVENT]) > self._event_bytes_max:
+                raise LimitExceeded(name="event_bytes_max", limit=self._event_bytes_max)
             larger = np.empty(2 * max(needed, len(self._events)), np.uint8)
             larger[: state[END]] = self._events[: state[END]]
             self._events = larger

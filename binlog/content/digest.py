@@ -131,7 +131,7 @@ class Content:
 
 def content_of(events: Iterable[Event]) -> Content:
     """Read the content of one whole transaction, given its events, with its payload opened."""
-    folder = _Folder()
+    folder = ContentFolder()
     for event in events:
         if event.header.type_code in _OF_EACH_MEMBER:
             return Content(None, unreadable="a view change", is_of_each_member=True)
@@ -154,8 +154,8 @@ class _Run:
     rows: int = 0
 
 
-class _Folder:
-    """Takes a transaction's events in order."""
+class ContentFolder:
+    """Takes a transaction's events in order, with its payload opened."""
 
     def __init__(self) -> None:
         self._state = SEED

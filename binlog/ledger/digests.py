@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,14 +88,15 @@ def _decoded(
 ) -> int | None:
     try:
         events = events_of(part, description)
-        return digest_of(_with_payloads_opened(events, description, decompress))
+        return digest_of(with_payloads_opened(events, description, decompress))
     except BinlogError:
         return None
 
 
-def _with_payloads_opened(
-    events: Iterator[Event], description: FormatDescription, decompress: Decompress | None
+def with_payloads_opened(
+    events: Iterable[Event], description: FormatDescription, decompress: Decompress | None
 ) -> Iterator[Event]:
+    """Give a transaction's events as its content is read: what payloads hold in their place."""
     for event in events:
         inner = None
         if isinstance(event.body, TransactionPayload):

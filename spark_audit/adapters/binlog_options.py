@@ -67,7 +67,7 @@ class BinlogOptions:
     credentials: Credentials = Credentials.DRIVER
     start_at: str | GtidSet = OLDEST  # of a stream: OLDEST, NOW, or what has been read already
     transactions_max: int = TRANSACTIONS_MAX_DEFAULT  # of one batch of a stream
-    bytes_max: int = BYTES_MAX_DEFAULT  # of one transaction
+    bytes_max: int = BYTES_MAX_DEFAULT  # of what is held of one transaction, and of one event
     timeout_seconds_max: int = TIMEOUT_SECONDS_DEFAULT  # of one silence
 
     @classmethod

@@ -195,7 +195,8 @@ def _rows_of(
         verify=options.verify,
         digests=options.reads_digests,
         details=options.reads_details,
-        transaction_bytes_max=options.bytes_max,
+        held_bytes_max=options.bytes_max,
+        event_bytes_max=options.bytes_max,
     )
     for batch in batches:
         # One that was cut comes again, whole.

@@ -83,7 +83,7 @@ def windows_over(
     bytes_at_once: int = 1 << 30,
     window_bytes: int = 1 << 20,
     ahead_bytes: int = 0,
-    transaction_bytes_max: int = 1 << 30,
+    event_bytes_max: int = 1 << 30,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Windows:
     """Make the windows of an answer, of which PyMySQL has read some bytes already."""
@@ -92,7 +92,7 @@ def windows_over(
     return Windows(
         Dump(connection, ChecksumAlgorithm.CRC32, None),
         Bounds.start(timeout_seconds_max=5, bytes_max=0),
-        event_bytes_max=transaction_bytes_max,
+        event_bytes_max=event_bytes_max,
         stopped=stopped,
         window_bytes=window_bytes,
     )

@@ -18,6 +18,7 @@ from tests.binlog.builders import (
     rows_body,
     table_map_body,
 )
+from tests.binlog.mariadb_log import MARIADB_LOG
 
 ROW = b"\0\1\0\0\0"
 
@@ -345,6 +346,7 @@ SHAPES: Mapping[str, Callable[[], bytes]] = {
     "cut in the last event": _cut(1),
     "cut in a header": _cut(40),
     "MariaDB": lambda: bytes(Log(version="10.11.6-MariaDB")),
+    "MariaDB's own": lambda: MARIADB_LOG,
     "an event of MariaDB": _then(lambda log: log.add(162, bytes(20))),
     "an unknown event": _then(lambda log: log.add(99, b"")),
     "GNO 0": _then(lambda log: log.gtid(0)),

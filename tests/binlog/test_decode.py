@@ -43,6 +43,7 @@ from tests.binlog.builders import (
     rows_body,
     table_map_body,
 )
+from tests.binlog.mariadb_log import MARIADB_LOG
 
 
 def everything() -> Log:
@@ -88,6 +89,13 @@ def test_foreign_files() -> None:
         decode(b"\xfdbin\x01")
     with pytest.raises(UnsupportedBinlog, match="MariaDB"):
         decode(bytes(Log(version="5.5.5-10.11.6-MariaDB-log")))
+    with pytest.raises(UnsupportedBinlog, match="MariaDB"):
+        decode(MARIADB_LOG)
+    # As a MySQL server would pass them on: what they are is seen by their types, too.
+    head = bytes(Log(checksum=True))
+    theirs = MARIADB_LOG[4 + int.from_bytes(MARIADB_LOG[13:17], "little") :]
+    with pytest.raises(UnsupportedBinlog, match="event type 163 is MariaDB's"):
+        decode(head + theirs)
     log = Log()
     log.add(162, bytes(10))
     with pytest.raises(UnsupportedBinlog, match="event type 162 is MariaDB's"):

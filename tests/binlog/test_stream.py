@@ -11,9 +11,11 @@ import pymysql
 import pytest
 from pymysql.constants import COMMAND
 
+from binlog.adapters import stream
 from binlog.adapters.files import read_transactions
 from binlog.adapters.stream import ServerLogs
 from binlog.adapters.stream_ledger import ledger_of_server
+from binlog.adapters.stream_packets import dump_events
 from binlog.adapters.stream_session import SERVER_ID_BASE, AllBut, Only
 from binlog.errors import (
     BinlogMisuse,
@@ -23,6 +25,8 @@ from binlog.errors import (
     DumpTimedOut,
     LimitExceeded,
 )
+from binlog.events import Event, Rows
+from binlog.locating.places import Place
 from compose.native import shapes
 from compose.native.command import Settings
 from compose.native.installation import Installation
@@ -225,6 +229,31 @@ def test_an_event_of_more_than_one_packet(lone_server: Server) -> None:
     assert large.tables[0].rows_written == 1
     with pytest.raises(LimitExceeded):
         _logs(lone_server).transactions_of(wanted, bytes_max=20_000_000)
+
+
+def test_where_a_transaction_stands_is_told_by_its_head(
+    lone_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = _executed(lone_server)
+    lone_server.execute(*["REPLACE INTO d.t VALUES (5, REPEAT('x', 100000))"] * 3)
+    wanted = _executed(lone_server) - before
+    expected = [
+        (each.file, Place(each.gtid, each.start, each.end))
+        for each in _logs(lone_server).transactions_of(wanted)
+        if each.gtid
+    ]
+    read: list[Event] = []
+
+    def noted(*given: Any, **named: Any) -> Iterator[Event]:
+        for event in dump_events(*given, **named):
+            read.append(event)
+            yield event
+
+    monkeypatch.setattr(stream, "dump_events", noted)
+    assert list(_logs(lone_server).places_of(wanted)) == expected
+    assert len(expected) == 3
+    of_rows = [event for event in read if isinstance(event.body, Rows)]
+    assert len(of_rows) == (3 if lone_server.version < (8, 0, 2) else 2)
 
 
 def test_nobody_takes_us_for_a_replica(lone_server: Server) -> None:

@@ -24,7 +24,9 @@ from binlog.adapters.stream_session import (
 from binlog.adapters.stream_windows import Windows
 from binlog.errors import BinlogMisuse, CorruptBinlog, DumpRefused, LimitExceeded
 from binlog.event_types import EventType
+from binlog.kernels.packets import END
 from binlog.ledger.columns import LEDGER_SCHEMA, rows_of_transactions
+from binlog.ledger.long import LongTransaction
 from binlog.ledger.sets import gtids_of
 from gtid import GtidSet
 from tests.binlog.builders import Log, rows_body
@@ -174,12 +176,42 @@ def test_questions_that_cannot_be() -> None:
         list(ledger_of_server({}, AllBut(GtidSet()), timeout_seconds_max=0))
 
 
-def test_a_transaction_larger_than_it_may_be(
+class _Narrow(Windows):
+    """Gives its room up as soon as it can: what is longer than one event has to grow."""
+
+    def take(self, count: int) -> None:
+        super().take(count)
+        self._events = self._events[: max(self._state[END], 1)].copy()
+
+
+@pytest.mark.parametrize("asked", [(), ("verify",), ("digests", "details")])
+@pytest.mark.parametrize("held_bytes_max", [0, 150])
+def test_what_is_too_long_to_be_held_is_read_event_by_event(
+    written: Written, held_bytes_max: int, asked: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream_ledger, "Windows", partial(_Narrow, window_bytes=1))
+    long_ones = []
+
+    def long_one(**given: Any) -> LongTransaction:
+        long_ones.append(LongTransaction(**given))
+        return long_ones[-1]
+
+    monkeypatch.setattr(stream_ledger, "LongTransaction", long_one)
+    options: dict[str, Any] = dict.fromkeys(asked, True)
+    files = [ledger_of_file(path, **options).rows for path in written.files]
+    given = batches(written, AllBut(GtidSet()), held_bytes_max=held_bytes_max, **options)
+    assert rows_of(given) == [row for rows in files for row in rows.to_pylist()]
+    assert all(batch.rows.schema == files[0].schema for batch in given)
+    assert len(long_ones) > 1
+    assert all(each.is_closed for each in long_ones)
+
+
+def test_an_event_longer_than_it_may_be(
     written97: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream_ledger, "Windows", partial(Windows, window_bytes=100))
-    with pytest.raises(LimitExceeded, match="transaction_bytes_max = 300"):
-        batches(written97, AllBut(GtidSet()), transaction_bytes_max=300)
+    with pytest.raises(LimitExceeded, match="event_bytes_max = 300"):
+        batches(written97, AllBut(GtidSet()), event_bytes_max=300)
 
 
 class _Answering:

@@ -128,10 +128,10 @@ def test_events_of_more_than_one_packet(size: int) -> None:
     assert taken(windows_over(data)) == [("f", 4, large), ("f", 4 + size, small)]
 
 
-def test_no_more_memory_than_a_transaction_may_take() -> None:
+def test_no_more_memory_than_an_event_may_take() -> None:
     data = answer([rotate_to("f"), description(), body_at(10_000, size=5000)])
-    windows = windows_over(data, window_bytes=100, transaction_bytes_max=1000)
-    with pytest.raises(LimitExceeded, match="transaction_bytes_max = 1,000"):
+    windows = windows_over(data, window_bytes=100, event_bytes_max=1000)
+    with pytest.raises(LimitExceeded, match="event_bytes_max = 1,000"):
         taken(windows)
 
 

@@ -1,0 +1,70 @@
+"""A transaction that is too long to be held: read event by event as it comes, by the decoder.
+
+1. What is kept of it is what becomes its row: counts, and the state of a digest. Memory is that of
+   one event, however long the transaction is.
+2. The decoder looks at all of it: every checksum is compared, asked for or not, and what is not
+   sound is damage.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from binlog.content.digest import ContentFolder
+from binlog.decode import Decompress
+from binlog.events import Event, FormatDescription, GtidLog
+from binlog.ledger.columns import DIGEST_FIELD, LEDGER_SCHEMA, rows_of_transactions
+from binlog.ledger.digests import with_payloads_opened
+from binlog.ledger.slices import Bytes, events_of
+from binlog.transactions import Transaction, TransactionFolder
+
+
+class LongTransaction:
+    """One transaction of a file, for which `description` holds."""
+
+    def __init__(
+        self, *, file: str, description: FormatDescription, decompress: Decompress | None
+    ) -> None:
+        self.is_over = False  # its end has been read
+        self.is_closed = False  # its row has been made
+        self._file = file
+        self._description = description
+        self._decompress = decompress
+        self._folder = TransactionFolder(description=description, decompress=decompress)
+        self._content = ContentFolder()
+        self._unreadable: str | None = None
+        self._read: tuple[Transaction, ...] = ()
+
+    def read(self, data: Bytes, position: int, *, digests: bool) -> int:
+        """Read whole events, until the transaction ends; return how many bytes they were.
+
+        They stand at `position` of the file. Raises BinlogError; `rows` then has what was read.
+        """
+        for event in events_of(data, self._description, file=self._file, position=position):
+            self._read = self._folder.fold(event)
+            # The head of the next transaction shows that this one was cut off.
+            is_next = bool(self._read) and isinstance(event.body, GtidLog)
+            if digests and not is_next:
+                self._add_content(event)
+            if self._read:
+                self.is_over = True
+                return (event.start if is_next else event.end) - position
+        return len(data)
+
+    def rows(self, *, digests: bool, details: bool) -> pa.Table:
+        """Return its row, with `is_complete` False if its end was not seen; and close it."""
+        self.is_closed = True
+        if not self.is_over:
+            self._read = self._folder.finish()
+        rows = rows_of_transactions(self._read, details=details)
+        if not digests:
+            return rows
+        is_told = self._unreadable is None and all(each.is_complete for each in self._read)
+        digest = self._content.close().digest if is_told else None
+        digested = pa.array([digest] * len(rows), DIGEST_FIELD.type)
+        return rows.add_column(len(LEDGER_SCHEMA), DIGEST_FIELD, digested)
+
+    def _add_content(self, event: Event) -> None:
+        for each in with_payloads_opened([event], self._description, self._decompress):
+            if self._unreadable is None:
+                self._unreadable = self._content.add(each)

@@ -108,9 +108,10 @@ class DumpBroken(BinlogError):
 
 
 class LimitExceeded(BinlogError):
-    """The answer is larger than the named bound allows. Raise the bound or ask for less."""
+    """`what` is larger than the named bound allows. Raise the bound or ask for less."""
 
-    def __init__(self, *, name: str, limit: int) -> None:
-        super().__init__(f"the answer is larger than {name} = {limit:,} allows")
+    def __init__(self, *, name: str, limit: int, what: str = "the answer") -> None:
+        super().__init__(f"{what} is larger than {name} = {limit:,} allows")
         self.name = name
         self.limit = limit
+        self.what = what

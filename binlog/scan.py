@@ -212,7 +212,8 @@ def group_events(
             group = None
             if event.body.gtid is not None and event.body.gtid in wanted:
                 assert description is not None, "decode_event lets no GTID stand before it"
-                group = _Gathered(description, decompress, bytes_max)
+                what = f"{event.body.gtid} at {event.file}:{event.start}"
+                group = _Gathered(description, decompress, bytes_max, what)
         if group and (whole := group.add(event)):
             yield whole
             group = None
@@ -224,7 +225,11 @@ class _Gathered:
     """The events of one wanted transaction, as far as they have come."""
 
     def __init__(
-        self, description: FormatDescription, decompress: Decompress | None, bytes_max: int
+        self,
+        description: FormatDescription,
+        decompress: Decompress | None,
+        bytes_max: int,
+        what: str,
     ) -> None:
         self._description = description
         self._decompress = decompress
@@ -232,6 +237,7 @@ class _Gathered:
         self._events: list[Event] = []
         self._bytes_left = bytes_max
         self._bytes_max = bytes_max
+        self._what = what
 
     def add(self, event: Event) -> EventGroup | None:
         """Take one event; give the group if this one ended it."""
@@ -261,7 +267,7 @@ class _Gathered:
     def _spend(self, count: int) -> None:
         self._bytes_left -= count
         if self._bytes_left < 0:
-            raise LimitExceeded(name="bytes_max", limit=self._bytes_max)
+            raise LimitExceeded(name="bytes_max", limit=self._bytes_max, what=self._what)
 
 
 def select_transactions(

@@ -288,7 +288,7 @@ def test_errors_survive_a_trip_between_processes() -> None:
         DumpRefused(code=1236, text="t"),
         DumpTimedOut(timeout_seconds_max=1.5),
         DumpBroken("b"),
-        LimitExceeded(name="n", limit=3),
+        LimitExceeded(name="n", limit=3, what="w"),
     )
     for error in errors:
         again = pickle.loads(pickle.dumps(error))

@@ -276,7 +276,7 @@ class _Taking:
             if self.long is not None:
                 rows, self.failure = self._take_long(self.long, pause)
                 # What is behind it, or in another place of the file, is here already.
-                goes_on = self.long.is_closed or len(windows.events) > 0
+                goes_on = len(windows.events) > 0
                 self.long = None if self.long.is_closed else self.long
             else:
                 rows, self.failure = self._take_whole(pause)

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterable
 from io import BytesIO
 from typing import Any
 
+import pymysql
+
 from binlog.adapters.stream_session import Bounds, Dump
 from binlog.adapters.stream_windows import Windows
 from binlog.event_types import EventType
 from binlog.events import ChecksumAlgorithm
 from tests.binlog.builders import event
+from tests.binlog.material import Written, connect_arguments
 
 PACKET_BYTES_MAX = 0xFFFFFF
 END = b"\xfe\0\0\2\0"
@@ -96,3 +99,38 @@ def windows_over(
         stopped=stopped,
         window_bytes=window_bytes,
     )
+
+
+class Answering:
+    """Sessions that are real until the dump: the first ones' are made by hand, no other has any."""
+
+    def __init__(self, written: Written, *answers: bytes) -> None:
+        self._written = written
+        self._answers = iter(answers)
+
+    def __call__(self) -> Any:
+        connection: Any = pymysql.connect(**connect_arguments(self._written.server))
+        execute = connection._execute_command
+
+        def by_hand(command: int, sql: bytes | str) -> None:
+            if command not in {0x12, 0x1E}:
+                execute(command, sql)
+                return
+            connection._sock.close()
+            data = next(self._answers, answer([]))
+            made = Connection(Dribble(data, bytes_at_once=1000))
+            connection._sock, connection._rfile = made._sock, made._rfile
+            connection._next_seq_id = made._next_seq_id
+
+        connection._execute_command = by_hand
+        return connection
+
+
+def split(events: bytes) -> list[bytes]:
+    """Give events one by one, as packets carry them."""
+    found = []
+    while events:
+        size = int.from_bytes(events[9:13], "little")
+        found.append(events[:size])
+        events = events[size:]
+    return found

@@ -12,6 +12,7 @@ import pytest
 from binlog.adapters import stream_ledger
 from binlog.adapters.files import read_transactions
 from binlog.adapters.ledger_files import ledger_of_file
+from binlog.adapters.stream import ServerLogs
 from binlog.adapters.stream_ledger import LedgerBatch, ledger_of_server
 from binlog.adapters.stream_session import (
     SERVER_ID_BASE,
@@ -24,13 +25,11 @@ from binlog.adapters.stream_session import (
 from binlog.adapters.stream_windows import Windows
 from binlog.errors import BinlogMisuse, CorruptBinlog, DumpRefused, LimitExceeded
 from binlog.event_types import EventType
-from binlog.kernels.packets import END
 from binlog.ledger.columns import LEDGER_SCHEMA, rows_of_transactions
-from binlog.ledger.long import LongTransaction
 from binlog.ledger.sets import gtids_of
 from gtid import GtidSet
 from tests.binlog.builders import Log, rows_body
-from tests.binlog.dumps import Connection, Dribble, answer, rotate_to
+from tests.binlog.dumps import Answering, answer, rotate_to, split
 from tests.binlog.ledger_shapes import ROW
 from tests.binlog.material import FOREIGN, Written, connect_arguments
 
@@ -137,6 +136,20 @@ def test_what_is_committed_meanwhile_is_no_answer_to_only(written97: Written) ->
     everything = answered_with(written97, AllBut(GtidSet()))
     given = ledger_of_server(everything, Only(wanted), timeout_seconds_max=5)
     assert rows_of(given) == [expected[3]]
+    [(file, place)] = ServerLogs(everything, timeout_seconds_max=5).places_of(wanted)
+    assert (file, place.start) == (expected[3]["file"], expected[3]["start"])
+
+
+def test_a_place_is_given_once_where_a_dump_ended_early(written97: Written) -> None:
+    """As if killed behind the first of two; then the server sends both."""
+    expected = in_files(written97)[:2]
+    wanted = GtidSet.union_of(map(gtid_of, expected))
+    data = written97.path(1).read_bytes()
+    head = [rotate_to(expected[0]["file"]), *split(data[4 : expected[0]["start"]])]
+    first, both = (split(data[expected[0]["start"] : row["end"]]) for row in expected)
+    connect = Answering(written97, answer([*head, *first]), answer([*head, *both]))
+    given = ServerLogs(connect, timeout_seconds_max=5).places_of(wanted)
+    assert [place.start for _, place in given] == [row["start"] for row in expected]
 
 
 def answered_with(written: Written, wish: AllBut) -> Any:
@@ -176,67 +189,12 @@ def test_questions_that_cannot_be() -> None:
         list(ledger_of_server({}, AllBut(GtidSet()), timeout_seconds_max=0))
 
 
-class _Narrow(Windows):
-    """Gives its room up as soon as it can: what is longer than one event has to grow."""
-
-    def take(self, count: int) -> None:
-        super().take(count)
-        self._events = self._events[: max(self._state[END], 1)].copy()
-
-
-@pytest.mark.parametrize("asked", [(), ("verify",), ("digests", "details")])
-@pytest.mark.parametrize("held_bytes_max", [0, 150])
-def test_what_is_too_long_to_be_held_is_read_event_by_event(
-    written: Written, held_bytes_max: int, asked: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stream_ledger, "Windows", partial(_Narrow, window_bytes=1))
-    long_ones = []
-
-    def long_one(**given: Any) -> LongTransaction:
-        long_ones.append(LongTransaction(**given))
-        return long_ones[-1]
-
-    monkeypatch.setattr(stream_ledger, "LongTransaction", long_one)
-    options: dict[str, Any] = dict.fromkeys(asked, True)
-    files = [ledger_of_file(path, **options).rows for path in written.files]
-    given = batches(written, AllBut(GtidSet()), held_bytes_max=held_bytes_max, **options)
-    assert rows_of(given) == [row for rows in files for row in rows.to_pylist()]
-    assert all(batch.rows.schema == files[0].schema for batch in given)
-    assert len(long_ones) > 1
-    assert all(each.is_closed for each in long_ones)
-
-
 def test_an_event_longer_than_it_may_be(
     written97: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream_ledger, "Windows", partial(Windows, window_bytes=100))
     with pytest.raises(LimitExceeded, match="event_bytes_max = 300"):
         batches(written97, AllBut(GtidSet()), event_bytes_max=300)
-
-
-class _Answering:
-    """Sessions that are real until the dump: the first ones' are made by hand, no other has any."""
-
-    def __init__(self, written: Written, *answers: bytes) -> None:
-        self._written = written
-        self._answers = iter(answers)
-
-    def __call__(self) -> Any:
-        connection: Any = pymysql.connect(**connect_arguments(self._written.server))
-        execute = connection._execute_command
-
-        def by_hand(command: int, sql: bytes | str) -> None:
-            if command not in {0x12, 0x1E}:
-                execute(command, sql)
-                return
-            connection._sock.close()
-            data = next(self._answers, answer([]))
-            made = Connection(Dribble(data, bytes_at_once=1000))
-            connection._sock, connection._rfile = made._sock, made._rfile
-            connection._next_seq_id = made._next_seq_id
-
-        connection._execute_command = by_hand
-        return connection
 
 
 @pytest.mark.parametrize("empty", [0, 1, 2])
@@ -248,8 +206,8 @@ def test_a_dump_by_place_that_brings_nothing_is_asked_for_once_more(
     first = log.gtid(1)
     log.query("CREATE TABLE t (a INT)")
     data = bytes(log)
-    some = answer([rotate_to("f"), data[4:first], *_split(data[first:])])
-    connect = _Answering(written97, *[answer([])] * empty, some)
+    some = answer([rotate_to("f"), data[4:first], *split(data[first:])])
+    connect = Answering(written97, *[answer([])] * empty, some)
     given = ledger_of_server(connect, FromPlace("f", 4), timeout_seconds_max=5)
     assert len(rows_of(given)) == (1 if empty < 2 else 0)
 
@@ -261,9 +219,9 @@ def test_what_was_sound_is_given_before_the_error(written97: Written) -> None:
     second = log.gtid(2)
     data = bytes(log)
     odd = data[second:-1]
-    sent = [rotate_to("f"), data[4:first], *_split(data[first:second]), odd]
+    sent = [rotate_to("f"), data[4:first], *split(data[first:second]), odd]
     given = ledger_of_server(
-        _Answering(written97, answer(sent)), FromPlace("f", 4), timeout_seconds_max=5
+        Answering(written97, answer(sent)), FromPlace("f", 4), timeout_seconds_max=5
     )
     batch = next(given)
     assert batch.rows.select(["gno", "start", "end", "kind"]).to_pylist() == [
@@ -281,12 +239,12 @@ def test_a_wrong_checksum_is_seen_when_asked_for(written97: Written) -> None:
     log.query("CREATE TABLE t (a INT)")
     data = bytearray(bytes(log))
     data[-1] ^= 1
-    sent = [rotate_to("f"), bytes(data[4:first]), *_split(bytes(data[first:]))]
+    sent = [rotate_to("f"), bytes(data[4:first]), *split(bytes(data[first:]))]
     [batch] = ledger_of_server(
-        _Answering(written97, answer(sent)), FromPlace("f", 4), timeout_seconds_max=5
+        Answering(written97, answer(sent)), FromPlace("f", 4), timeout_seconds_max=5
     )
     assert batch.rows.num_rows == 1
-    connect = _Answering(written97, answer(sent))
+    connect = Answering(written97, answer(sent))
     with pytest.raises(CorruptBinlog, match="checksum"):
         list(ledger_of_server(connect, FromPlace("f", 4), timeout_seconds_max=5, verify=True))
 
@@ -301,20 +259,11 @@ def test_what_is_not_sound_is_named_by_its_byte_in_the_file(written97: Written) 
     at = log.add(EventType.WRITE_ROWS, rows_body(ROW, columns=1))
     log.xid()
     data = bytes(log)
-    sent = [rotate_to("f"), *_split(data[4:second])[:1], *_split(data[second:])]
+    sent = [rotate_to("f"), *split(data[4:second])[:1], *split(data[second:])]
     given = ledger_of_server(
-        _Answering(written97, answer(sent)), FromPlace("f", 4), timeout_seconds_max=5, details=True
+        Answering(written97, answer(sent)), FromPlace("f", 4), timeout_seconds_max=5, details=True
     )
     [row] = next(given).rows.to_pylist()
     assert (row["start"], row["is_complete"]) == (second, False)
     with pytest.raises(CorruptBinlog, match=f"f: at byte {at}: rows of table id 70"):
         next(given)
-
-
-def _split(events: bytes) -> list[bytes]:
-    found = []
-    while events:
-        size = int.from_bytes(events[9:13], "little")
-        found.append(events[:size])
-        events = events[size:]
-    return found

@@ -102,11 +102,15 @@ def windows_over(
 
 
 class Answering:
-    """Sessions that are real until the dump: the first ones' are made by hand, no other has any."""
+    """Sessions that are real until the dump: the first ones' are made by hand, no other has any.
 
-    def __init__(self, written: Written, *answers: bytes) -> None:
+    A dump comes piece by piece, or, if `ahead`, as if PyMySQL had read all of it ahead.
+    """
+
+    def __init__(self, written: Written, *answers: bytes, ahead: bool = False) -> None:
         self._written = written
         self._answers = iter(answers)
+        self._ahead = ahead
 
     def __call__(self) -> Any:
         connection: Any = pymysql.connect(**connect_arguments(self._written.server))
@@ -118,7 +122,8 @@ class Answering:
                 return
             connection._sock.close()
             data = next(self._answers, answer([]))
-            made = Connection(Dribble(data, bytes_at_once=1000))
+            ahead, data = (data, b"") if self._ahead else (b"", data)
+            made = Connection(Dribble(data, bytes_at_once=1000), ahead=ahead)
             connection._sock, connection._rfile = made._sock, made._rfile
             connection._next_seq_id = made._next_seq_id
 

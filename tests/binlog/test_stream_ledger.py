@@ -147,7 +147,7 @@ def test_a_place_is_given_once_where_a_dump_ended_early(written97: Written) -> N
     data = written97.path(1).read_bytes()
     head = [rotate_to(expected[0]["file"]), *split(data[4 : expected[0]["start"]])]
     first, both = (split(data[expected[0]["start"] : row["end"]]) for row in expected)
-    connect = Answering(written97, answer([*head, *first]), answer([*head, *both]))
+    connect = Answering(written97, answer([*head, *first]), answer([*head, *both]), ahead=True)
     given = ServerLogs(connect, timeout_seconds_max=5).places_of(wanted)
     assert [place.start for _, place in given] == [row["start"] for row in expected]
 

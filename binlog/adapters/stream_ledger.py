@@ -274,8 +274,8 @@ class _Taking:
         while goes_on and self.failure is None and self.is_within:
             file = windows.file
             if self.long is not None:
-                rows, self.failure = self._take_long(self.long, pause)
-                # What is behind it, or in another place of the file, is here already.
+                file = self.long.file
+                rows, self.failure = self._take_long(self.long)
                 goes_on = len(windows.events) > 0
                 self.long = None if self.long.is_closed else self.long
             else:
@@ -300,20 +300,17 @@ class _Taking:
         windows.take(count if ends_here else ledger.end - _WINDOW_AT)
         return rows, error
 
-    def _take_long(
-        self, long: LongTransaction, pause: Pause
-    ) -> tuple[pa.Table, BinlogError | None]:
+    def _take_long(self, long: LongTransaction) -> tuple[pa.Table, BinlogError | None]:
         """Take more of a transaction that is longer than what is held; its row when it is over."""
         windows, error = self.windows, None
-        if len(windows.events):
+        is_cut_off = (long.file, long.description) != (windows.file, windows.description)
+        if len(windows.events) and not is_cut_off:
             part, position = windows.run_around(0)
             try:
-                read = long.read(windows.events[part], position, digests=self.asked.digests)
-                windows.take(read)
+                windows.take(long.read(windows.events[part], position, digests=self.asked.digests))
             except BinlogError as found:
                 error = found
-        is_at_end = pause is Pause.FILE_ENDS and not len(windows.events)
-        if error is None and not long.is_over and not is_at_end:
+        if error is None and not long.is_over and not is_cut_off:
             return self.asked.no_rows(), None
         return long.rows(digests=self.asked.digests, details=self.asked.details), error
 

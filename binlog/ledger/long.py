@@ -27,8 +27,8 @@ class LongTransaction:
     ) -> None:
         self.is_over = False  # its end has been read
         self.is_closed = False  # its row has been made
-        self._file = file
-        self._description = description
+        self.file = file
+        self.description = description
         self._decompress = decompress
         self._folder = TransactionFolder(description=description, decompress=decompress)
         self._content = ContentFolder()
@@ -40,11 +40,11 @@ class LongTransaction:
 
         They stand at `position` of the file. Raises BinlogError; `rows` then has what was read.
         """
-        for event in events_of(data, self._description, file=self._file, position=position):
+        for event in events_of(data, self.description, file=self.file, position=position):
             self._read = self._folder.fold(event)
             # The head of the next transaction shows that this one was cut off.
             is_next = bool(self._read) and isinstance(event.body, GtidLog)
-            if digests and not is_next:
+            if digests:
                 self._add_content(event)
             if self._read:
                 self.is_over = True
@@ -65,6 +65,6 @@ class LongTransaction:
         return rows.add_column(len(LEDGER_SCHEMA), DIGEST_FIELD, digested)
 
     def _add_content(self, event: Event) -> None:
-        for each in with_payloads_opened([event], self._description, self._decompress):
+        for each in with_payloads_opened([event], self.description, self._decompress):
             if self._unreadable is None:
                 self._unreadable = self._content.add(each)

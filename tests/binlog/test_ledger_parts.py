@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ import pytest
 from benchmarks.generate.binlogs import Shape, write_binlog
 from binlog.adapters import ledger_files
 from binlog.adapters.ledger_files import ledger_of_file
+from binlog.events import ChecksumAlgorithm
 from binlog.ledger import parts
 from binlog.ledger.columns import FileLedger
-from binlog.ledger.parts import starts_of_parts
+from binlog.ledger.parts import joined, starts_of_parts
 from binlog.ledger.window import ledger_of_window
 from binlog.scan import read_head
 from tests.binlog.ledger_shapes import SHAPES
@@ -172,3 +174,17 @@ def test_what_is_read_from_afar_is_what_is_mapped(tmp_path: Path) -> None:
         assert (read.end, str(read.error)) == (mapped.end, str(mapped.error))
         ended.add((read.rows.num_rows, read.error is None))
     assert len(ended) > 10
+
+
+def test_what_was_read_under_another_description_is_not_joined(log: Path) -> None:
+    """None of the bytes contradicts it: a file without checksums, then, may go on with some."""
+    data = np.fromfile(log, np.uint8)
+    first = ledger_of_window(data, file=log.name)
+    assert first.description is not None
+    other = replace(first.description, checksum=ChecksumAlgorithm.NONE)
+    assert first.description != other
+    whole, alone = (
+        joined((first, first), (0, first.end), each) for each in (first.description, other)
+    )
+    assert (whole.rows.num_rows, alone.rows.num_rows) == (400, 200)
+    assert alone == first

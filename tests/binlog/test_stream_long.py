@@ -78,7 +78,7 @@ def _sent(log: Log, file: str, *, first: int) -> list[bytes]:
 
 def _two_files() -> list[bytes]:
     """The one holds transactions that never ended, in its middle and at its end."""
-    log, other = Log(), Log()
+    log, other = Log(checksum=True), Log(checksum=False)
     first, second = len(bytes(log)), len(bytes(other))
     _open_one(log, 1)
     _open_one(log, 2)
@@ -112,6 +112,18 @@ def test_ends_that_do_not_come(written97: Written, monkeypatch: pytest.MonkeyPat
         (6, True, True),
     ]
     assert len(long_ones) >= 5
+
+
+def test_what_is_behind_it_in_the_same_window(
+    written97: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever the windows end: the file may end there, too."""
+    held = _read(written97, _two_files())
+    long_ones = _narrowed(monkeypatch)
+    for window_bytes in range(50, 4000, 100):
+        monkeypatch.setattr(stream_ledger, "Windows", partial(Windows, window_bytes=window_bytes))
+        assert _read(written97, _two_files(), held_bytes_max=0) == held, window_bytes
+    assert len(long_ones) > 40
 
 
 def test_what_is_not_sound_within(written97: Written, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from binlog.adapters.memory import MemoryLogs
 from binlog.content import reuse
+from binlog.content.compare import Agreement
 from binlog.content.reuse import (
     FIRST_COMPARED,
     INTERVALS_MAX,
@@ -17,9 +18,11 @@ from binlog.content.reuse import (
     first_of_each,
 )
 from binlog.errors import BinlogError, DumpRefused
+from binlog.event_types import EventType
 from binlog.scan import EventGroup
 from gtid import GtidSet, Tsid
 from tests.binlog.builders import UUID_A, Log
+from tests.binlog.ledger_shapes import gtid_of_8_0
 
 STARTED = Start("binlog.000007", 1_700_000_000)
 
@@ -39,6 +42,7 @@ class Told:
     refusal: BinlogError | None = None
     unread: Unread | None = None
     asked: list[GtidSet] = field(default_factory=list)
+    committed_at: int | None = None  # in microseconds; None: as before 8.0.1
 
     def starts(self) -> Iterator[Start | Unread]:
         if self.unread is not None:
@@ -63,7 +67,12 @@ class Told:
         self.asked.append(wanted)
         log = Log()
         for gno, sql in self.held.items():
-            log.gtid(gno)
+            if self.committed_at is None:
+                log.gtid(gno)
+            else:
+                moment = self.committed_at + gno
+                head = gtid_of_8_0(gno, transaction_bytes=None, immediate=moment)
+                log.add(EventType.GTID, head)
             log.query(sql)
         return MemoryLogs({"log": bytes(log)}).events_of(wanted)
 
@@ -95,6 +104,17 @@ def test_the_search_goes_on_until_both_agree_again(lost: int) -> None:
         assert GtidSet.of(each.gtid for each in found.comparisons) == a(f"50-{49 + lost}")
         assert found.gtids >= a(f"50-{50 + lost}")
         assert not found.is_cut
+
+
+def test_work_that_was_done_again_under_its_numbers_does_not_end_the_search() -> None:
+    """The contents of the first are equal, not their commits; what comes then differs."""
+    numbers = range(1, 101)
+    left = Told("a", same(*numbers), own=a("50-100"), committed_at=10**15)
+    right = Told("b", {**same(*numbers), **other(60, 61)}, committed_at=2 * 10**15)
+    found = compare_after_starts(left, right)
+    told = {each.gtid.gno: each.agreement for each in found.comparisons}
+    assert told[50] is Agreement.TWICE
+    assert [gno for gno in told if told[gno] is Agreement.DIFFERENT] == [60, 61]
 
 
 def test_numbers_free_below_are_given_first_and_the_lost_ones_are_found_all_the_same() -> None:

@@ -159,6 +159,23 @@ def test_what_may_not_be_read_is_unknown(pair97: Pair) -> None:
     assert all("REPLICATION SLAVE" in each["reason"] for each in unknown)
 
 
+def test_what_the_other_server_has_purged_is_unknown(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE first")
+    pair97.settle()
+    b.execute("FLUSH BINARY LOGS")
+    current, _ = b.binary_log_position()
+    b.execute(f"PURGE BINARY LOGS TO '{current}'")
+    status, found = audited(pair97)
+    assert status == 3
+    [unknown] = [each for each in found["unknown"] if "never in these logs" in each["reason"]]
+    assert (unknown["fact"], unknown["server"]) == (
+        "content of transactions",
+        f"{b.host}:{b.port}",
+    )
+    assert a.value("@@GLOBAL.server_uuid") in unknown["reason"]
+
+
 def test_a_start_whose_log_is_purged_is_unknown(pair97: Pair) -> None:
     a = pair97.a
     a.execute("CREATE DATABASE first")

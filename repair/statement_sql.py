@@ -29,6 +29,7 @@ DELIMITER = "/*!*/;"
 _FLAGS2, _AUTO_INCREMENT, _CHARSETS, _LC_TIME_NAMES, _COLLATION_DATABASE = 0, 3, 4, 7, 8
 _MICROSECONDS, _EXPLICIT_DEFAULTS, _UTF8MB4_COLLATION = 13, 16, 18
 _REQUIRE_PRIMARY_KEY, _TABLE_ENCRYPTION = 19, 20
+_ONE_AND_ONE = 0x1_0001
 # Query_event's flags2: OPTION_… bits, query_options.h. Value of the variable when the bit is set.
 _FLAG_VARIABLES = (
     (1 << 14, "sql_auto_is_null", 1),
@@ -71,9 +72,10 @@ def _settings(event: Event, query: Query) -> Iterator[str]:
         yield f"{name} = {when_set if flags & bit else 1 - when_set}"
     if query.sql_mode is not None:
         yield f"sql_mode = {query.sql_mode}"
-    if _AUTO_INCREMENT in status:
-        yield f"auto_increment_increment = {status[_AUTO_INCREMENT] & 0xFFFF}"
-        yield f"auto_increment_offset = {status[_AUTO_INCREMENT] >> 16}"
+    # Not logged where both are 1 (Query_log_event, sql/log_event.cc).
+    auto_increment = status.get(_AUTO_INCREMENT, _ONE_AND_ONE)
+    yield f"auto_increment_increment = {auto_increment & 0xFFFF}"
+    yield f"auto_increment_offset = {auto_increment >> 16}"
     if _CHARSETS in status:
         numbers = status[_CHARSETS]
         yield f"character_set_client = {numbers & 0xFFFF}"

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -90,7 +91,9 @@ def test_only_reuse_is_found_and_it_is_found_with_both_contents(
         assert len(quoted) == 6
         for each in quoted:
             note = "'after the crash'" if each["read_from"] == finding["source"] else "NULL"
-            assert "committed 20" in each["value"]
+            [moment] = re.findall(r"committed (\S+ \S+)", each["value"])
+            ago = datetime.now(UTC) - datetime.fromisoformat(moment).replace(tzinfo=UTC)
+            assert timedelta() < ago < timedelta(minutes=10)
             assert re.search(rf"lost\.t: inserted \([0-9]+, {note}\)", each["value"])
 
     text = run_cli("pair", a.dsn, b.dsn).stdout

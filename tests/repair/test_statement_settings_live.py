@@ -13,7 +13,7 @@ from compose.native.server import Server
 from gtid import GtidSet
 from repair.replay_script import Direction
 from tests.binlog.material import connect_arguments
-from tests.repair.row_rounds import execute, executed, query, replayed, run, script
+from tests.repair.row_rounds import definitions, execute, executed, query, replayed, run, script
 
 SCHEMA: Final = "settings"
 # Of what a QUERY event tells (Query_event_status_vars): what the session had set.
@@ -107,3 +107,34 @@ def test_the_same_settings_are_logged_again(server: Server) -> None:
     run(server, f"SET SESSION binlog_format = 'STATEMENT';\n{redo}")
     assert _logged(server, executed(server) - before) == first
     assert query(server, f"SELECT * FROM {SCHEMA}.s ORDER BY id") == rows
+
+
+def test_rows_are_done_again_under_their_own_settings(server: Server) -> None:
+    """Whatever the statement before them had set, in the same script."""
+    execute(
+        server,
+        f"USE {SCHEMA}",
+        "CREATE TABLE s (a VARCHAR(30), b VARCHAR(9))",
+        "CREATE TABLE r (id INT PRIMARY KEY, a VARCHAR(9) CHARACTER SET utf8, w TIMESTAMP NULL)",
+    )
+    before = executed(server)
+    for number in range(2):
+        execute(
+            server,
+            f"USE {SCHEMA}",
+            "SET SESSION binlog_format = 'STATEMENT', time_zone = '+05:30'",
+            "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT', foreign_key_checks = 0",
+            "INSERT INTO s VALUES (NOW() || '', '\\')",
+            "SET SESSION binlog_format = 'ROW', time_zone = '+00:00', sql_mode = ''",
+            "SET SESSION foreign_key_checks = 1",
+            f"INSERT INTO r VALUES ({number}, 'ü\\n\\\\', '2020-01-01 00:00:00')",
+        )
+    wanted = executed(server) - before
+    of_rows = f"SET time_zone = '+00:00'; SELECT id, HEX(a), w FROM {SCHEMA}.r ORDER BY id;\n"
+    rows = server.client(of_rows).stdout
+    assert rows.count("C3BC0A5C\t2020-01-01 00:00:00") == 2
+    known = definitions(server, SCHEMA)
+    redo = script(Direction.REDO, replayed(server, wanted, Direction.REDO, known))
+    execute(server, f"DELETE FROM {SCHEMA}.r")
+    run(server, redo)
+    assert server.client(of_rows).stdout == rows

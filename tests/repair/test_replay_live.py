@@ -266,17 +266,25 @@ def test_triggers_would_fire_again(server: Server) -> None:
     assert checksums(server, SCHEMA) == played.after
 
 
-def test_foreign_keys(server: Server) -> None:
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ["DELETE FROM p WHERE id = 1", "INSERT INTO p VALUES (4)"],
+        ["UPDATE p SET id = 9 WHERE id = 1"],
+    ],
+)
+def test_foreign_keys(server: Server, changes: list[str]) -> None:
     tables = [
         "CREATE TABLE p (id INT PRIMARY KEY)",
         (
             "CREATE TABLE c (id INT PRIMARY KEY, parent INT,"
-            " FOREIGN KEY (parent) REFERENCES p (id) ON DELETE CASCADE)"
+            " FOREIGN KEY (parent) REFERENCES p (id)"
+            " ON DELETE CASCADE ON UPDATE CASCADE)"
         ),
         "INSERT INTO p VALUES (1), (2)",
         "INSERT INTO c VALUES (1, 1), (2, 1), (3, 2)",
     ]
-    played = play(server, tables, ["DELETE FROM p WHERE id = 1", "INSERT INTO p VALUES (4)"])
+    played = play(server, tables, changes)
     played.redo()
     undo = script(Direction.UNDO, played.replayed(Direction.UNDO))
     if server.installation.version >= (9, 6):

@@ -127,6 +127,13 @@ def test_rows_with_a_key() -> None:
     assert redo_row(table, RowChange(BEFORE, BEFORE)) is None
 
 
+def test_a_key_of_text_is_compared_as_it_is() -> None:
+    """So that the server finds the row by its index."""
+    where = "`a``b` = 'x' AND `id` = 1 AND `changed_at` = '2024-01-01 00:00:00'"
+    deleted = redo_row(_table(key=(1,)), RowChange(BEFORE, None))
+    assert deleted == f"DELETE FROM `d`.`t` WHERE {where};"
+
+
 @pytest.mark.parametrize("key", [(), None])
 def test_rows_without_a_key_are_limited(key: tuple[int, ...] | None) -> None:
     statement = redo_row(_table(key=key), RowChange(BEFORE, None))

@@ -129,10 +129,21 @@ def test_rows_are_done_again_under_their_own_settings(server: Server) -> None:
             "SET SESSION foreign_key_checks = 1",
             f"INSERT INTO r VALUES ({number}, 'ü\\n\\\\', '2020-01-01 00:00:00')",
         )
+    # What depends on the moment is logged as rows, in the same transaction.
+    execute(
+        server,
+        f"USE {SCHEMA}",
+        "SET SESSION binlog_format = 'MIXED', time_zone = '+05:30'",
+        "BEGIN",
+        "INSERT INTO s VALUES (NOW(), 'b')",
+        "INSERT INTO r VALUES (7, LEFT(UUID(), 8), '2020-01-01 05:30:00')",
+        "COMMIT",
+    )
     wanted = executed(server) - before
     of_rows = f"SET time_zone = '+00:00'; SELECT id, HEX(a), w FROM {SCHEMA}.r ORDER BY id;\n"
     rows = server.client(of_rows).stdout
     assert rows.count("C3BC0A5C\t2020-01-01 00:00:00") == 2
+    assert rows.count("2020-01-01 00:00:00") == 3
     known = definitions(server, SCHEMA)
     redo = script(Direction.REDO, replayed(server, wanted, Direction.REDO, known))
     execute(server, f"DELETE FROM {SCHEMA}.r")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +19,7 @@ from binlog.schema.grammar import named_tables, read_statement
 from binlog.schema.history import Entry, Place, Source, State, TableKey, definition_at, entry_at
 from binlog.schema.tables import CannotFollow, TableDefinition, definition_from_create
 from binlog.schema.tracker import NEVER_SEEN, SchemaTracker, ServerFacts
-from tests.binlog.builders import Log, table_map_body
+from tests.binlog.builders import Log, query_body, table_map_body
 
 T = TableKey("d", "t")
 LONG = 3
@@ -314,3 +316,29 @@ def test_any_text_is_a_change_or_cannot_be_followed(words: list[str]) -> None:
             named_tables(text)
         except CannotFollow as unclear:
             assert unclear.why  # noqa: PT017
+
+
+def test_foreign_keys_that_come_later() -> None:
+    one = after(CREATE, "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (a) REFERENCES p (a)")
+    two = after(CREATE, "ALTER TABLE t ADD (x int, FOREIGN KEY (b, c) REFERENCES p (b, c))")
+    for entry, expected in ((one, (("a",),)), (two, (("b", "c"),))):
+        assert entry is not None
+        assert entry.definition is not None
+        assert entry.definition.foreign_keys == expected
+
+
+def test_a_view_that_is_renamed_is_no_table() -> None:
+    tracker, _ = tracked("CREATE DATABASE d", "CREATE VIEW v AS SELECT 1", "ALTER TABLE v RENAME w")
+    assert not tracker.catalogue.entries.keys() & {TableKey("d", "v"), TableKey("d", "w")}
+
+
+def test_a_statement_is_in_its_clients_character_set() -> None:
+    log = Log()
+    log.gtid(1)
+    latin1 = b"\x04" + struct.pack("<HHH", 8, 8, 8)
+    sql = "CREATE TABLE t (größe int)".encode("latin-1")
+    log.add(EventType.QUERY, query_body(sql, variables=latin1))
+    tracker = SchemaTracker(facts=ServerFacts())
+    for event in scan_events([bytes(log)], file="binlog.000007"):
+        tracker.take(event)
+    assert names(tracker.catalogue.entries.get(T)) == ["größe"]

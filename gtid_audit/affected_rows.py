@@ -174,8 +174,8 @@ class _Definitions:
         for connection in self._connections:
             try:
                 [row] = _ask(connection, f"SHOW CREATE TABLE {name}")
-                return definition_from_create(str(row["Create Table"]), schema=schema)
-            except KeyError:
+                if "Create Table" in row:
+                    return definition_from_create(str(row["Create Table"]), schema=schema)
                 reason = "it is a view"
             except pymysql.MySQLError as error:
                 reason = server_words(error)

@@ -272,9 +272,8 @@ class _Taking:
         """Make rows of what is there, and drop it from the window. See `failure` behind them."""
         windows, goes_on = self.windows, True
         while goes_on and self.failure is None and self.is_within:
-            file = windows.file
+            file = windows.file if self.long is None else self.long.file
             if self.long is not None:
-                file = self.long.file
                 rows, self.failure = self._take_long(self.long)
                 goes_on = len(windows.events) > 0
                 self.long = None if self.long.is_closed else self.long

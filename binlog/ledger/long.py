@@ -1,7 +1,7 @@
 """A transaction that is too long to be held: read event by event as it comes, by the decoder.
 
 1. What is kept of it is what becomes its row: counts, and the state of a digest. Memory is that of
-   one event, however long the transaction is.
+   one event, however long the transaction is; for a digest a file that LOAD DATA logged is held.
 2. The decoder looks at all of it: every checksum is compared, asked for or not, and what is not
    sound is damage.
 """

@@ -1,4 +1,4 @@
-"""Answers to a dump made by hand, and a connection that gives them piece by piece."""
+"""Answers to a dump made by hand, and the connections and sessions that give them."""
 
 from __future__ import annotations
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import subprocess
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from compose.native.installation import Clients, Installation
 from compose.native.server import Server
 from gtid import Gtid, GtidSet
 from tests.binlog.material import connect_arguments
+from tests.meanwhile import meanwhile
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +57,8 @@ def grown(installation97: Installation) -> Iterator[Grown]:
     try:
         server.start()
         server.execute(*TABLES)
-        with _committing(server):
+        # Another session commits all the while, before the long transaction and behind it.
+        with meanwhile(partial(_commit, server), every_seconds=0.05):
             _write_past_4_gib(server)
         server.execute("INSERT INTO d.small VALUES (-2)")
         [first, *_] = server.query("SHOW BINARY LOGS")
@@ -66,26 +67,11 @@ def grown(installation97: Installation) -> Iterator[Grown]:
         server.discard()
 
 
-@contextmanager
-def _committing(server: Server) -> Iterator[None]:
-    """Have another session commit all the while, before the long transaction and behind it."""
-    is_over = threading.Event()
-
-    def commit() -> None:
-        number = 0
-        with server.connect(timeout_seconds_max=SECONDS_MAX) as connection:
-            while not is_over.wait(0.05):
-                number += 1
-                connection.query(f"INSERT INTO d.small VALUES ({number})")
-                connection.commit()
-
-    thread = threading.Thread(target=commit)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
+def _commit(server: Server, number: int) -> None:
+    """Commit; behind the long transaction that takes as long as it takes to be written."""
+    with server.connect(timeout_seconds_max=SECONDS_MAX) as connection:
+        connection.query(f"INSERT INTO d.small VALUES ({number})")
+        connection.commit()
 
 
 def _write_past_4_gib(server: Server) -> None:

@@ -41,6 +41,7 @@ def arm(signal_: signal.Signals, moment: str, number: int) -> None:
             end_if(WITHIN)
         end_if(AFTER)
 
+    # In this process alone: every save goes through here, and nothing of the program knows of it.
     SchemaStore._transaction = mortal  # type: ignore[method-assign]
 
 

@@ -8,10 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -22,6 +20,7 @@ from compose.native.installation import Installation
 from compose.native.server import Server
 from gtid import GtidSet
 from spark_audit.adapters.java import JavaMissing, require_java
+from tests.meanwhile import meanwhile
 from tests.spark_audit import streamed_run
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -31,26 +30,11 @@ KILLS = 3
 SECONDS_MAX = 180
 
 
-@contextmanager
-def written_to(server: Server) -> Iterator[None]:
-    """Write to the server, and rotate its log, for as long as this lasts."""
-    is_over = threading.Event()
-
-    def write() -> None:
-        number = 0
-        while not is_over.wait(0.02):
-            number += 1
-            server.execute(f"INSERT INTO d.t VALUES ({number})")
-            if number % 100 == 0:
-                server.execute("FLUSH LOGS")
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        writer.join()
+def write(server: Server, number: int) -> None:
+    """Write to the server, and rotate its log now and then."""
+    server.execute(f"INSERT INTO d.t VALUES ({number})")
+    if number % 100 == 0:
+        server.execute("FLUSH LOGS")
 
 
 def started(scratch: Path, server: Server, *, transactions_max: int) -> "subprocess.Popen[bytes]":
@@ -135,7 +119,7 @@ def test_every_gtid_once_though_everything_is_killed_again_and_again(
             f"CREATE USER watched@'%' IDENTIFIED BY '{PASSWORD}'",
             "GRANT REPLICATION SLAVE ON *.* TO watched@'%'",
         )
-        with written_to(server):
+        with meanwhile(partial(write, server), every_seconds=0.02):
             in_mid_batch = [
                 killed_in_mid_batch(started(tmp_path, server, transactions_max=20), tmp_path)
                 for _ in range(KILLS)

@@ -20,7 +20,8 @@ release=$("$java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head
 if [ "${release:-0}" -lt 17 ]; then
     need "Java 17 or newer, for Spark" "apt-get install openjdk-17-jre-headless"
 fi
-if ! ldconfig -p 2>/dev/null | grep -q 'libstdc++\.so\.6'; then
+# grep reads to the end: `grep -q` leaves early, and ldconfig's broken pipe would count as a failure.
+if ! ldconfig -p 2>/dev/null | grep 'libstdc++\.so\.6' > /dev/null; then
     need "the C++ run-time library" "apt-get install libstdc++6"
 fi
 [ "$missing" = 0 ] || exit 1

@@ -47,6 +47,7 @@ COLUMNS: Final = (
     "log_end",
     "channels",
     "unread",
+    "group",
 )
 
 CLEAN_WHEN_SILENT: Final = (
@@ -98,6 +99,9 @@ _OF_A_CHANNEL: Final = (
     "gtid_retrieved",
     "receiver_error_at",
     "applier_error_at",
+    "applier_state",
+    "receiver_state",
+    "delay_seconds",
 )
 _VENDOR: Final = word(Vendor)
 _RUNNING: Final = ThreadState.RUNNING.value
@@ -261,6 +265,7 @@ def _whole_rows(table: pa.Table) -> Flags:
     ok &= _readable(_one(table["version"]), VERSION)
     ok &= _readable(_one(table["vendor"]), _VENDOR)
     ok &= _positions(_one(table["log_end"]))
+    ok &= ~_is_there(_one(table["group"]))  # members of a group are left to the rules
     return ok
 
 
@@ -280,7 +285,10 @@ def _channels(table: pa.Table, row_ok: Flags) -> Channels:
     ok &= _true(pc.is_in(part["receiver"], pa.array([_RUNNING, _CONNECTING])))
     ok &= _true(pc.equal(part["applier"], _RUNNING))
     ok &= _true(part["auto_position"])
-    ok &= _positions(part["received_to"]) & _positions(part["applied_to"])
+    for name in ("received_to", "applied_to", "relay_applied_to"):
+        ok &= _positions(part[name])
+    for name in ("last_queued", "last_applied"):
+        ok &= GtidSetColumn.parse(part[name]).is_exact()
     source = uuid_words(part["source_uuid"])
     retrieved = GtidSetColumn.parse(part["gtid_retrieved"])
     ok &= source.exact & retrieved.is_exact()

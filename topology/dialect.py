@@ -121,6 +121,12 @@ STATUS_COLUMNS: dict[str, tuple[str, ...]] = {
     "applied_file": ("Relay_Source_Log_File", "Relay_Master_Log_File"),
     "applied_position": ("Exec_Source_Log_Pos", "Exec_Master_Log_Pos"),
     "lag_seconds": ("Seconds_Behind_Source", "Seconds_Behind_Master"),
+    "applier_state": ("Replica_SQL_Running_State", "Slave_SQL_Running_State"),
+    "receiver_state": ("Replica_IO_State", "Slave_IO_State"),
+    "relay_applied_file": ("Relay_Log_File",),
+    "relay_applied_position": ("Relay_Log_Pos",),
+    "delay_seconds": ("SQL_Delay",),
+    "delay_remaining_seconds": ("SQL_Remaining_Delay",),
 }
 
 # The channel's filters, as SHOW REPLICA STATUS lists them.
@@ -161,4 +167,5 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "hostname": ("hostname",),
     "port": ("port",),
     "datadir": ("datadir",),
+    "group_replication_group_name": ("group_replication_group_name",),
 }

@@ -12,3 +12,11 @@ class Policy:
     """What the rules take for granted in one fleet or cluster."""
 
     allowed_uuids: frozenset[UUID] = frozenset()  # extra transactions of these are never errant
+    # An applier that waits for a lock, or that applies nothing, is no finding for this long.
+    lock_wait_seconds_max: int = 10
+    stall_seconds_max: int = 60
+
+    def __post_init__(self) -> None:
+        for name in ("lock_wait_seconds_max", "stall_seconds_max"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative")

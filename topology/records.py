@@ -47,6 +47,7 @@ from topology.snapshot import (
     BinaryLog,
     ChannelSnapshot,
     ClusterSnapshot,
+    GroupSnapshot,
     LogPosition,
     ServerSnapshot,
     ThreadState,
@@ -87,7 +88,14 @@ _POSITION = Shape(_make_position, {"file": TEXT, "position": NUMBER}).codec
 
 _WORKER = Shape(
     WorkerSnapshot,
-    {"worker_id": NUMBER, "applying": GTID_SET, "errno": NUMBER, "error": TEXT},
+    {
+        "worker_id": NUMBER,
+        "applying": GTID_SET,
+        "errno": NUMBER,
+        "error": TEXT,
+        "state": TEXT,
+        "applying_seconds": optional(NUMBER),
+    },
 ).codec
 
 _CHANNEL = Shape(
@@ -112,6 +120,16 @@ _CHANNEL = Shape(
         "lag_seconds": optional(NUMBER),
         "filters": many(TEXT),
         "workers": many(_WORKER),
+        "applier_state": TEXT,
+        "receiver_state": TEXT,
+        "relay_applied_to": optional(_POSITION),
+        "delay_seconds": NUMBER,
+        "delay_remaining_seconds": optional(NUMBER),
+        "source_server_id": optional(NUMBER),
+        "last_queued": GTID_SET,
+        "last_queued_committed_at": optional(TIME),
+        "last_applied": GTID_SET,
+        "last_applied_at": optional(TIME),
     },
 ).codec
 
@@ -121,6 +139,11 @@ _BINARY_LOG = Shape(
 
 
 _SETTING = text_pair("name", "value")
+
+_GROUP = Shape(
+    GroupSnapshot,
+    {"group_name": TEXT, "member_state": TEXT, "member_role": TEXT, "received": GTID_SET},
+).codec
 
 _UNREAD = Shape(UnreadFact, {"fact": TEXT, "reason": word(UnreadReason), "detail": TEXT}).codec
 
@@ -148,6 +171,7 @@ _SERVER = Shape(
         "channels": optional(many(_CHANNEL)),
         "binary_logs": optional(many(_BINARY_LOG)),
         "settings": optional(many(_SETTING)),
+        "group": optional(_GROUP),
         "unread": many(_UNREAD),
     },
 )

@@ -70,6 +70,10 @@ class LogPosition:
         return f"{self.file}:{self.position}"
 
 
+# Added to the state of a worker that waits for a row lock: MySQL has no processlist state for it.
+ROW_LOCK_WAIT = "waiting for a row lock"
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerSnapshot:
     """One applier worker (performance_schema.replication_applier_status_by_worker)."""
@@ -78,6 +82,8 @@ class WorkerSnapshot:
     applying: GtidSet  # the one GTID it is applying, or empty
     errno: int
     error: str
+    state: str = ""  # of its thread, as SHOW PROCESSLIST prints it; empty where it was not read
+    applying_seconds: int | None = None  # since it began to apply, by the server's clock (8.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,18 @@ class ChannelSnapshot:
     lag_seconds: int | None
     filters: tuple[str, ...] = ()
     workers: tuple[WorkerSnapshot, ...] = ()
+    applier_state: str = ""  # Replica_SQL_Running_State
+    receiver_state: str = ""  # Replica_IO_State
+    relay_applied_to: LogPosition | None = None  # in the relay log: Relay_Log_File, Relay_Log_Pos
+    delay_seconds: int = 0  # SOURCE_DELAY
+    delay_remaining_seconds: int | None = None  # until the applier may go on; None if it need not
+    source_server_id: int | None = None  # None until the receiver has connected once
+    # The last transaction that the receiver queued and those that the workers applied last, with
+    # the time of the original commit and the end of the newest apply. 8.0 and later.
+    last_queued: GtidSet = GtidSet()  # noqa: RUF009 - immutable
+    last_queued_committed_at: datetime | None = None
+    last_applied: GtidSet = GtidSet()  # noqa: RUF009 - immutable
+    last_applied_at: datetime | None = None
 
     @property
     def gtid_applying(self) -> GtidSet:
@@ -127,6 +145,16 @@ class BinaryLog:
     name: str
     size_bytes: int
     encrypted: bool | None = None  # None where the version does not say
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSnapshot:
+    """A member's view of its replication group."""
+
+    group_name: str
+    member_state: str  # of this member: ONLINE, RECOVERING, ERROR, UNREACHABLE
+    member_role: str  # PRIMARY or SECONDARY; empty where the version does not report it
+    received: GtidSet  # RECEIVED_TRANSACTION_SET of group_replication_applier, applied or not
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +186,9 @@ class ServerSnapshot:
     channels: tuple[ChannelSnapshot, ...] | None = None
     binary_logs: tuple[BinaryLog, ...] | None = None
     settings: tuple[tuple[str, str], ...] | None = None  # sorted by name
+    group: GroupSnapshot | None = (
+        None  # None: no Group Replication plugin, or the member is OFFLINE
+    )
     unread: tuple[UnreadFact, ...] = ()
 
     def __post_init__(self) -> None:

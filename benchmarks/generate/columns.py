@@ -18,6 +18,8 @@ from topology.dialect import SETTINGS
 
 LOG_NAMES_MAX = 10_000
 WORKERS = 4  # replica_parallel_workers by default since 8.0.27
+_IDLE = "Replica has read all relay log; waiting for more updates"
+_WAITING = "Waiting for source to send event"
 _ERROR_AT = "260102 02:51:07"
 _UNREAD = ("connection", "unreachable", "Can't connect to MySQL server on 'db' (timed out)")
 
@@ -132,8 +134,26 @@ def channels_column(
         workers=_workers(
             item.field("workers").type, applying.take(keep), applier_errno, applier_error
         ),
+        **_progress(item, count),
     )
     return lists(kind, has.astype(np.int64), channel)
+
+
+def _progress(item: pa.StructType, count: int) -> dict[str, pa.Array]:
+    """Return what a channel that has applied everything shows of its progress."""
+    zero = np.zeros(count, dtype=np.int64)
+    made: dict[str, pa.Array] = {
+        "applier_state": taken([_IDLE], zero),
+        "receiver_state": taken([_WAITING], zero),
+        "delay_seconds": pa.array(zero),
+        "last_queued": taken([""], zero),
+        "last_applied": taken([""], zero),
+    }
+    unknown = (
+        *("relay_applied_to", "delay_remaining_seconds", "source_server_id"),
+        *("last_queued_committed_at", "last_applied_at"),
+    )
+    return made | {name: pa.nulls(count, item.field(name).type) for name in unknown}
 
 
 def _said(error: Int64s, *, by_applier: bool) -> tuple[pa.Int32Array, pa.StringArray]:
@@ -159,6 +179,8 @@ def _workers(
             applying=pc.if_else(failed, applying.take(of_channel), ""),
             errno=pc.if_else(failed, errno.take(of_channel), pa.scalar(0, pa.int32())),
             error=pc.if_else(failed, error.take(of_channel), ""),
+            state=taken([""], np.zeros(count, dtype=np.int64)),
+            applying_seconds=pa.nulls(count, pa.int64()),
         ),
     )
 

@@ -111,6 +111,7 @@ def table_of(numbers: Numbers) -> pa.Table:
         "settings": settings_column(
             hosts=names.hosts, server=s, read_only=_read_only(numbers, rows)
         ),
+        "group": pa.nulls(len(rows), SNAPSHOT_SCHEMA.field("group").type),
     }
     columns = {
         "cluster": names.clusters,

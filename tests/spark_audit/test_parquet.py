@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from topology.adapters import parquet
-from topology.adapters.columns import SNAPSHOT_SCHEMA
+from topology.adapters.columns import SNAPSHOT_SCHEMA, list_of
 from topology.adapters.parquet import (
     COMPLETE,
     PART,
@@ -187,6 +187,16 @@ def halved(file: Path) -> None:
     pq.write_table(table.slice(0, table.num_rows - 1), file)
 
 
+def older(file: Path) -> None:
+    """Write the file again as the version before applier states and groups wrote it."""
+    table = pq.read_table(file).drop_columns("group")
+    kind = table.schema.field("channels").type.value_type
+    old = pa.struct([part for part in kind.fields if part.name != "applier_state"])
+    place = table.schema.get_field_index("channels")
+    empty = pa.array([[]] * table.num_rows, list_of(old))
+    pq.write_table(table.set_column(place, "channels", empty), file)
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -195,6 +205,7 @@ def halved(file: Path) -> None:
         (blotted, f"{PART}: .*"),
         (foreign, f"{PART}: the column name is missing"),
         (retyped, f"{PART}: expected the column port to be int32, found string"),
+        (older, f"{PART}: an earlier version of gtid-audit wrote it, without facts of the column"),
         (nameless, f"{PART}, row 44: gtid_executed: expected a UUID"),
         (halved, "denied: the two readings are not of the same servers"),
     ],

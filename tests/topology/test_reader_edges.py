@@ -22,7 +22,7 @@ from compose.native.server import Server
 from gtid import GtidSet
 from topology.adapters import mysql
 from topology.adapters.mysql import LostServer, MysqlReader, connect
-from topology.snapshot import ServerSnapshot, UnreadFact, UnreadReason
+from topology.snapshot import GroupSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 from topology.target import ServerTarget
 from topology.version import Vendor
 
@@ -47,6 +47,9 @@ ANSWERS: dict[str, Answer] = {
     "Uptime": [{"Variable_name": "Uptime", "Value": "60"}],
     "SHOW BINARY LOGS": [{"Log_name": "binlog.000002", "File_size": 157, "Encrypted": "Yes"}],
     "SHOW GLOBAL VARIABLES": [{"Variable_name": "gtid_mode", "Value": "ON"}],
+}
+GROUP_PLUGIN: dict[str, Answer] = {
+    "SHOW GLOBAL VARIABLES": [{"Variable_name": "group_replication_group_name", "Value": "g"}]
 }
 
 
@@ -86,6 +89,23 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def version(text: str, comment: str = "") -> dict[str, Answer]:
     return {"SELECT @@GLOBAL.version": [{"version": text, "version_comment": comment}]}
+
+
+def test_a_member_of_a_group_is_read_with_what_it_received(read: Any) -> None:
+    member = {"member_state": "ONLINE", "member_role": "SECONDARY", "received": f"{UUID_A}:1-9"}
+    reading = read({**GROUP_PLUGIN, "replication_group_members": [member]})
+    received = GtidSet.parse(f"{UUID_A}:1-9")
+    assert reading.group == GroupSnapshot("g", "ONLINE", "SECONDARY", received)
+
+
+def test_a_server_in_no_group_or_offline_has_no_group(read: Any) -> None:
+    assert read({}).group is None  # and the question is not asked: nothing would answer it here
+    assert read({**GROUP_PLUGIN, "replication_group_members": []}).group is None
+    denied = pymysql.err.OperationalError(1142, "SELECT command denied")
+    reading = read({**GROUP_PLUGIN, "replication_group_members": denied})
+    assert [(each.fact, each.reason) for each in reading.unread] == [
+        ("group", UnreadReason.PRIVILEGE)
+    ]
 
 
 def test_a_script_without_changes_is_a_healthy_server(read: Any) -> None:

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Protocol
 
 import pytest
@@ -11,12 +12,13 @@ import pytest
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
-from compose.native.shapes import Pair
+from compose.native.shapes import Pair, wait_for
 from gtid import Gtid, GtidSet
 from tests.snapshots import A, B, a_channel, a_server
 from topology.adapters.collect import Reader
 from topology.adapters.memory import MemoryReader, Prepared
-from topology.adapters.mysql import MysqlReader, parse_owned
+from topology.adapters.mysql import MysqlReader
+from topology.adapters.status import parse_owned
 from topology.snapshot import (
     BinaryLog,
     ServerSnapshot,
@@ -337,7 +339,8 @@ def test_the_live_reader_only_asks(one_pair97: Pair) -> None:
         return reader
 
     sent = statements_of(server, read)
-    own = {"SET AUTOCOMMIT = 1", "SET NAMES utf8mb4"}  # the client library's, on connecting
+    # The client library's, on connecting, and our own sql_mode.
+    own = {"SET AUTOCOMMIT = 1", "SET NAMES utf8mb4", "SET sql_mode=''"}
     assert {text.split()[0] for text in sent if text not in own} == {"SELECT", "SHOW"}
     order = (
         "@@GLOBAL.gtid_owned",
@@ -350,6 +353,48 @@ def test_the_live_reader_only_asks(one_pair97: Pair) -> None:
     sets = next(text for text in sent if "@@GLOBAL.gtid_owned" in text)
     named = [sets.index(f"@@GLOBAL.gtid_{name}") for name in ("owned", "purged", "executed")]
     assert named == sorted(named)
+
+
+def test_a_live_channel_shows_its_progress(one_pair97: Pair) -> None:
+    source, replica = one_pair97.a, one_pair97.b
+    source.execute("CREATE DATABASE progress")
+    written = source.value("@@GLOBAL.gtid_executed")
+    wait_for(replica, written)
+    # A server-wide mode that pads the names of channels must not separate them from their rows.
+    replica.execute("SET GLOBAL sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'")
+    try:
+        reading = read_once(replica)
+    finally:
+        replica.execute("SET GLOBAL sql_mode = DEFAULT")
+    (channel,) = reading.channels or ()
+    assert channel.last_queued
+    assert channel.last_queued <= channel.gtid_retrieved
+    assert channel.last_applied >= channel.last_queued
+    assert reading.server_clock is not None
+    for moment in (channel.last_queued_committed_at, channel.last_applied_at):
+        assert moment is not None
+        assert timedelta(0) <= reading.server_clock - moment < timedelta(minutes=1)
+    assert "has read all relay log" in channel.applier_state
+    assert "Waiting for source" in channel.receiver_state
+    assert channel.relay_applied_to is not None
+    assert channel.relay_applied_to.file.startswith("relay")
+    assert (channel.delay_seconds, channel.delay_remaining_seconds) == (0, None)
+    assert channel.source_server_id == source.value("@@GLOBAL.server_id")
+    assert {worker.applying_seconds for worker in channel.workers} == {None}
+    assert all(worker.state for worker in channel.workers)
+    assert reading.group is None
+
+
+def read_once(server: Server) -> ServerSnapshot:
+    reader = MysqlReader(
+        ServerTarget(name=server.name, host=server.host, port=server.port, user="root"),
+        cluster="c",
+        timeout_seconds_max=TIMEOUT_SECONDS_MAX,
+    )
+    reading = reader.read(phase=1)
+    reader.close()
+    assert reading.unread == ()
+    return reading
 
 
 def test_an_old_server_is_read_in_its_own_words(mysql56: Server) -> None:

@@ -37,6 +37,7 @@ from topology.records import (
 from topology.snapshot import (
     BinaryLog,
     ChannelSnapshot,
+    GroupSnapshot,
     LogPosition,
     ServerSnapshot,
     ThreadState,
@@ -79,7 +80,9 @@ positions = st.builds(
     st.integers(1, 2_000_000),
     int64s,
 )
-workers = st.builds(WorkerSnapshot, int64s, gtid_sets, int32s, texts)
+workers = st.builds(
+    WorkerSnapshot, int64s, gtid_sets, int32s, texts, state=texts, applying_seconds=maybe(int64s)
+)
 channels = st.builds(
     ChannelSnapshot,
     name=texts,
@@ -101,7 +104,18 @@ channels = st.builds(
     lag_seconds=maybe(int64s),
     filters=tuples_of(texts),
     workers=tuples_of(workers),
+    applier_state=texts,
+    receiver_state=texts,
+    relay_applied_to=maybe(positions),
+    delay_seconds=int64s,
+    delay_remaining_seconds=maybe(int64s),
+    source_server_id=maybe(int64s),
+    last_queued=gtid_sets,
+    last_queued_committed_at=maybe(times),
+    last_applied=gtid_sets,
+    last_applied_at=maybe(times),
 )
+groups = st.builds(GroupSnapshot, texts, texts, texts, gtid_sets)
 
 
 @st.composite
@@ -131,6 +145,7 @@ def servers(draw: st.DrawFn) -> ServerSnapshot:
             maybe(tuples_of(st.builds(BinaryLog, texts, int64s, maybe(st.booleans()))))
         ),
         settings=draw(maybe(tuples_of(st.tuples(texts, texts)))),
+        group=draw(maybe(groups)),
         unread=draw(tuples_of(st.builds(UnreadFact, texts, st.sampled_from(UnreadReason), texts))),
     )
 

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import logging
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
@@ -13,10 +14,9 @@ from hypothesis import strategies as st
 
 from gtid import GtidSet, MalformedGtid, MalformedGtidSet, MalformedText, Tsid
 from tests.laws import laws
-from topology.adapters.mysql import parse_owned
-from topology.adapters.status import channel_from_row, workers_by_channel
+from topology.adapters.status import channel_from_row, parse_owned, workers_by_channel
 from topology.dialect import SETTINGS, STATUS_COLUMNS, Dialect, dialect_of
-from topology.snapshot import LogPosition, ThreadState
+from topology.snapshot import ROW_LOCK_WAIT, LogPosition, ThreadState
 from topology.target import NO_PASSWORD, Secret, ServerTarget
 from topology.version import ServerVersion, UnreadableVersion, Vendor, vendor_of
 
@@ -196,6 +196,13 @@ NEW_ROW: dict[str, Any] = {
     "Relay_Source_Log_File": "binlog.000007",
     "Exec_Source_Log_Pos": 400,
     "Seconds_Behind_Source": None,
+    "Replica_SQL_Running_State": "",
+    "Replica_IO_State": "Waiting for source to send event",
+    "Relay_Log_File": "relay.000002",
+    "Relay_Log_Pos": 1019,
+    "SQL_Delay": 3600,
+    "SQL_Remaining_Delay": 7,
+    "Source_Server_Id": 2,
     "Channel_Name": "from_b",
     "Replicate_Do_DB": "shop",
     "Replicate_Wild_Ignore_Table": "shop.tmp%",
@@ -238,6 +245,42 @@ def test_a_row_becomes_a_channel() -> None:
     assert channel.filters == ("Replicate_Do_DB=shop", "Replicate_Wild_Ignore_Table=shop.tmp%")
     assert [worker.worker_id for worker in channel.workers] == [1, 2]
     assert channel.gtid_applying == GtidSet.parse(f"{UUID_B}:8")
+    assert (channel.applier_state, channel.receiver_state) == ("", NEW_ROW["Replica_IO_State"])
+    assert channel.relay_applied_to == LogPosition.of(file="relay.000002", position=1019)
+    assert (channel.delay_seconds, channel.delay_remaining_seconds) == (3600, 7)
+    assert channel.source_server_id == 2
+
+
+def test_workers_carry_the_times_of_their_transactions() -> None:
+    queued = {"queued": f"{UUID_B}:9", "queued_committed_at": "1767355200.000007"}
+    idle = {"errno": 0, "error": "", "applying": "", "applying_seconds": None}
+    waiting = {"errno": 0, "error": "", "applying": f"{UUID_B}:8", "applying_seconds": 61}
+    rows = [
+        {"channel": "from_b", "worker_id": 1, **waiting, **queued, "waits_for_row": 1}
+        | {"state": "Applying batch of row changes (update)", "applied": "", "applied_at": "0"},
+        {"channel": "from_b", "worker_id": 2, **idle, **queued, "state": None}
+        | {"applied": f"{UUID_B}:6", "applied_at": "1767355199.5"},
+        {"channel": "from_b", "worker_id": 3, **idle, **queued, "state": "Waiting for an event"}
+        | {"applied": f"{UUID_B}:7", "applied_at": "1767355199.25"},
+    ]
+    channel = channel_from_row(NEW_ROW, workers_by_channel(rows))
+    assert [worker.applying_seconds for worker in channel.workers] == [61, None, None]
+    assert [worker.state for worker in channel.workers] == [
+        f"Applying batch of row changes (update) ({ROW_LOCK_WAIT})",
+        "",
+        "Waiting for an event",
+    ]
+    assert channel.last_queued == GtidSet.parse(f"{UUID_B}:9")
+    noon = datetime(2026, 1, 2, 12, tzinfo=UTC)
+    assert channel.last_queued_committed_at == noon + timedelta(microseconds=7)
+    assert channel.last_applied == GtidSet.parse(f"{UUID_B}:6-7")
+    assert channel.last_applied_at == noon - timedelta(seconds=0.5)
+
+
+def test_a_channel_without_workers_keeps_what_its_receiver_queued() -> None:
+    row = {"channel": "from_b", "worker_id": None, "queued": f"{UUID_B}:9", "errno": None}
+    channel = channel_from_row(NEW_ROW, workers_by_channel([row]))
+    assert (channel.workers, channel.last_queued) == ((), GtidSet.parse(f"{UUID_B}:9"))
 
 
 def test_a_channel_that_never_connected_and_a_server_without_channels_by_name() -> None:

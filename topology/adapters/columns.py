@@ -33,6 +33,8 @@ _WORKER = pa.struct(
         "applying": pa.string(),
         "errno": pa.int32(),
         "error": pa.string(),
+        "state": pa.string(),
+        "applying_seconds": pa.int64(),
     }
 )
 _CHANNEL = pa.struct(
@@ -56,10 +58,28 @@ _CHANNEL = pa.struct(
         "lag_seconds": pa.int64(),
         "filters": list_of(pa.string()),
         "workers": list_of(_WORKER),
+        "applier_state": pa.string(),
+        "receiver_state": pa.string(),
+        "relay_applied_to": _POSITION,
+        "delay_seconds": pa.int64(),
+        "delay_remaining_seconds": pa.int64(),
+        "source_server_id": pa.int64(),
+        "last_queued": pa.string(),
+        "last_queued_committed_at": TIMESTAMP,
+        "last_applied": pa.string(),
+        "last_applied_at": TIMESTAMP,
     }
 )
 _BINARY_LOG = pa.struct({"name": pa.string(), "size_bytes": pa.int64(), "encrypted": pa.bool_()})
 _SETTING = pa.struct({"name": pa.string(), "value": pa.string()})
+_GROUP = pa.struct(
+    {
+        "group_name": pa.string(),
+        "member_state": pa.string(),
+        "member_role": pa.string(),
+        "received": pa.string(),
+    }
+)
 _UNREAD = pa.struct({"fact": pa.string(), "reason": pa.string(), "detail": pa.string()})
 
 SNAPSHOT_SCHEMA: Final = pa.schema(
@@ -85,6 +105,7 @@ SNAPSHOT_SCHEMA: Final = pa.schema(
         "channels": list_of(_CHANNEL),
         "binary_logs": list_of(_BINARY_LOG),
         "settings": list_of(_SETTING),
+        "group": _GROUP,
         "unread": list_of(_UNREAD),
     }
 )

@@ -4,12 +4,12 @@
 2. Every fact is read on its own. One that cannot be read becomes an UnreadFact with the server's
    own words, and the others are read all the same; only a lost connection ends the reading.
 3. The order of reading is part of the proof: gtid_owned, then gtid_purged, then gtid_executed (what
-   is committing meanwhile shows in at least one; purged stays within executed), then the channels,
-   then the end of the binary log (everything executed lies before it).
+   is committing meanwhile shows in at least one; purged stays within executed), then the channels
+   (SHOW REPLICA STATUS, then the workers), then the end of the binary log (everything executed lies
+   before it).
 4. No judgement. Old servers answer in old words; dialect.py translates.
 """
 
-import re
 import ssl
 import struct
 import time
@@ -24,13 +24,21 @@ import pymysql
 from pymysql.constants import CR, ER
 from pymysql.cursors import DictCursor
 
-from gtid import GtidError, GtidSet, MalformedGtidSet
-from topology.adapters.status import channel_from_row, workers_by_channel
+from gtid import GtidError, GtidSet
+from topology.adapters.reading_statements import (
+    IDENTITY,
+    UPTIME,
+    VERSION,
+    group_statement,
+    workers_statement,
+)
+from topology.adapters.status import channel_from_row, parse_owned, workers_by_channel
 from topology.dialect import SETTINGS, Dialect, dialect_of
 from topology.quoting import quote_string
 from topology.snapshot import (
     BinaryLog,
     ChannelSnapshot,
+    GroupSnapshot,
     LogPosition,
     ServerSnapshot,
     UnreadFact,
@@ -47,16 +55,7 @@ if TYPE_CHECKING:  # generic in the stubs, not at run time
 else:
     _Base = pymysql.connections.Connection
 
-_IDENTITY = (
-    "SELECT @@GLOBAL.gtid_owned AS gtid_owned, @@GLOBAL.gtid_purged AS gtid_purged,"
-    " @@GLOBAL.gtid_executed AS gtid_executed, @@GLOBAL.server_uuid AS server_uuid,"
-    " @@GLOBAL.server_id AS server_id,"
-    " @@GLOBAL.gtid_mode AS gtid_mode, UTC_TIMESTAMP(6) AS server_clock"
-)
-_VERSION = "SELECT @@GLOBAL.version AS version, @@GLOBAL.version_comment AS version_comment"
-_UPTIME = "SHOW GLOBAL STATUS LIKE 'Uptime'"
 _OLDEST = ServerVersion(5, 6, 0)
-_OWNER = re.compile(r"[0-9]+(?:,?(?P<uuid>[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}))?")
 
 _PRIVILEGE_ERRORS = frozenset(
     {
@@ -135,6 +134,9 @@ def connect(target: ServerTarget, *, timeout_seconds_max: float) -> Connection:
         write_timeout=timeout_seconds_max,
         charset="utf8mb4",
         autocommit=True,
+        # A server-wide PAD_CHAR_TO_FULL_LENGTH would pad the names of channels, and other modes
+        # change what a quoted text means.
+        sql_mode="",
         program_name="gtid-audit",
         cursorclass=DictCursor,
     )
@@ -214,11 +216,12 @@ class _Reading:
             self._set(uptime_seconds=self._fact("uptime_seconds", self._uptime))
             self._set(binary_logs=self._fact("binary_logs", self._binary_logs))
             self._set(settings=self._fact("settings", self._settings))
+            self._set(group=self._fact("group", lambda: self._group(dialect)))
         self._set(unread=tuple(sorted(self._unread)))
 
     def _read_identity(self) -> Dialect | None:
         """Read who the server is and its sets; None if it is not one we can judge."""
-        version_row = self._fact("version", lambda: self._one(_VERSION))
+        version_row = self._fact("version", lambda: self._one(VERSION))
         if version_row is None:
             return None
         text = str(version_row["version"])
@@ -237,7 +240,7 @@ class _Reading:
                 f"{vendor.value} {text} has no MySQL GTIDs",
             )
             return None
-        row = self._fact("gtid_executed", lambda: self._one(_IDENTITY))
+        row = self._fact("gtid_executed", lambda: self._one(IDENTITY))
         if row is None:
             return None
         if str(row["gtid_mode"]).startswith("OFF"):
@@ -265,14 +268,25 @@ class _Reading:
         return tuple(sorted(channels, key=lambda channel: channel.name))
 
     def _workers(self, dialect: Dialect) -> dict[str, list[Row]]:
-        # Two literals, chosen by version: no value of anybody's reaches this statement.
-        applying = "APPLYING_TRANSACTION" if dialect.has_applying_transaction else "''"
-        return workers_by_channel(
-            self._all(
-                f"SELECT CHANNEL_NAME AS channel, WORKER_ID AS worker_id, {applying} AS applying,"  # noqa: S608
-                " LAST_ERROR_NUMBER AS errno, LAST_ERROR_MESSAGE AS error"
-                " FROM performance_schema.replication_applier_status_by_worker"
-            )
+        return workers_by_channel(self._all(workers_statement(dialect)))
+
+    def _group(self, dialect: Dialect) -> GroupSnapshot | None:
+        """Read this member's view of its group; None if it is in none, or OFFLINE.
+
+        The plugin's own variable shows whether there is a group to ask for.
+        """
+        name = self.snapshot.setting("group_replication_group_name")
+        if not name:
+            return None
+        rows = self._all(group_statement(dialect))
+        if not rows:
+            return None
+        (row,) = rows
+        return GroupSnapshot(
+            group_name=name,
+            member_state=str(row["member_state"]),
+            member_role=str(row["member_role"]),
+            received=GtidSet.parse(str(row["received"] or "")),
         )
 
     def _log_end(self, dialect: Dialect) -> LogPosition | None:
@@ -282,7 +296,7 @@ class _Reading:
         return LogPosition.of(file=str(rows[0]["File"]), position=int(rows[0]["Position"]))
 
     def _uptime(self) -> int:
-        return int(self._one(_UPTIME)["Value"])
+        return int(self._one(UPTIME)["Value"])
 
     def _binary_logs(self) -> tuple[BinaryLog, ...]:
         try:
@@ -349,28 +363,6 @@ class _Reading:
         if len(rows) != 1:
             raise ValueError(f"expected one row, got {len(rows)}: {statement}")
         return rows[0]
-
-
-def parse_owned(text: str) -> GtidSet:
-    """Read @@GLOBAL.gtid_owned: a GTID set in which every number carries `#thread`.
-
-    `UUID:5#12:6#13UUID2:1#9` means that threads 12, 13 and 9 are committing these. Nothing stands
-    between a thread and the next UUID (sql/rpl_gtid_owned.cc, Owned_gtids::to_string; seen on
-    5.6.24 and 9.7.4); only the UUID's fixed length tells where it begins.
-
-    Raises:
-        GtidError: the text is not of this form.
-    """
-    rebuilt: list[str] = []
-    for part in text.split(":"):
-        number, mark, rest = part.partition("#")
-        owner = _OWNER.fullmatch(rest)
-        if mark and owner is None:
-            raise MalformedGtidSet(
-                "a thread, and perhaps a UUID", text.index(part) + len(number) + 1, rest
-            )
-        rebuilt.append(f"{number},{owner['uuid']}" if owner and owner["uuid"] else number)
-    return GtidSet.parse(":".join(rebuilt))
 
 
 def _unread(fact: str, error: Exception, *, timed_out: bool) -> UnreadFact:

@@ -209,11 +209,29 @@ def files_of_run(run: Path) -> tuple[Path, ...]:
             if column.name not in found.names:
                 raise UnreadableSnapshots(f"{file}: the column {column.name} is missing")
             kind = found.field(column.name).type
+            if kind != column.type and _is_older(kind, column.type):
+                raise UnreadableSnapshots(
+                    f"{file}: an earlier version of gtid-audit wrote it, without facts of the"
+                    f" column {column.name} that the audit needs now. Take a new run with"
+                    " `gtid-audit snapshot`."
+                )
             if kind != column.type:
                 raise UnreadableSnapshots(
                     f"{file}: expected the column {column.name} to be {column.type}, found {kind}"
                 )
     return files
+
+
+def _is_older(found: pa.DataType, expected: pa.DataType) -> bool:
+    """Return whether `found` is `expected` without some fields of its records."""
+    if pa.types.is_list(found) and pa.types.is_list(expected):
+        return _is_older(found.value_type, expected.value_type)
+    if pa.types.is_struct(found) and pa.types.is_struct(expected):
+        known = {part.name: part.type for part in expected.fields}
+        return all(
+            part.name in known and _is_older(part.type, known[part.name]) for part in found.fields
+        )
+    return bool(found == expected)
 
 
 def read_records(directory: Path) -> Iterator[tuple[str, Record]]:

@@ -1,22 +1,38 @@
-"""Turns rows of SHOW REPLICA STATUS and of the worker table into channels.
+"""Turns rows of SHOW REPLICA STATUS and of performance_schema into channels.
 
 Knows the columns of every version by dialect.py; knows nothing of connections, so that pasted
 output goes through the same door as a live answer.
 """
 
+import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from gtid import Gtid, GtidSet
+from gtid import Gtid, GtidSet, MalformedGtidSet
 from topology.dialect import FILTER_COLUMNS, STATUS_COLUMNS
-from topology.snapshot import ChannelSnapshot, LogPosition, ThreadState, WorkerSnapshot
+from topology.snapshot import (
+    ROW_LOCK_WAIT,
+    ChannelSnapshot,
+    LogPosition,
+    ThreadState,
+    WorkerSnapshot,
+)
 
 Row = Mapping[str, Any]
 
 
+_OWNER = re.compile(r"[0-9]+(?:,?(?P<uuid>[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}))?")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 def channel_from_row(row: Row, workers: Mapping[str, Sequence[Row]]) -> ChannelSnapshot:
     """Build a channel from one row of SHOW REPLICA STATUS, in the words of any version.
+
+    `workers` has the rows of performance_schema by channel: one for each worker, or a single one
+    without a worker, all of them with what the receiver queued last.
 
     Raises:
         ValueError: a column is missing or holds what it cannot hold.
@@ -24,6 +40,9 @@ def channel_from_row(row: Row, workers: Mapping[str, Sequence[Row]]) -> ChannelS
     name = str(_get(row, "channel", default=""))
     uuid_text = str(_get(row, "source_uuid", default=""))
     lag = _get(row, "lag_seconds", default=None)
+    remaining = _get(row, "delay_remaining_seconds", default=None)
+    threads = workers.get(name, ())
+    queued = threads[0] if threads else {}
     return ChannelSnapshot(
         name=name,
         source_host=str(_get(row, "source_host")),
@@ -43,28 +62,74 @@ def channel_from_row(row: Row, workers: Mapping[str, Sequence[Row]]) -> ChannelS
         applied_to=_position(row, "applied"),
         lag_seconds=None if lag is None else int(lag),
         filters=tuple(f"{column}={row[column]}" for column in FILTER_COLUMNS if row.get(column)),
-        workers=tuple(_worker(worker) for worker in workers.get(name, ())),
+        workers=tuple(_worker(each) for each in threads if each["worker_id"] is not None),
+        applier_state=str(_get(row, "applier_state", default="") or ""),
+        receiver_state=str(_get(row, "receiver_state", default="") or ""),
+        relay_applied_to=_position(row, "relay_applied"),
+        delay_seconds=int(_get(row, "delay_seconds", default=0)),
+        delay_remaining_seconds=None if remaining is None else int(remaining),
+        source_server_id=int(_get(row, "source_server_id", default=0)) or None,
+        last_queued=_gtid(queued.get("queued")),
+        last_queued_committed_at=_time(queued.get("queued_committed_at")),
+        last_applied=GtidSet.union_of(_gtid(each.get("applied")) for each in threads),
+        last_applied_at=max(
+            filter(None, (_time(each.get("applied_at")) for each in threads)), default=None
+        ),
     )
 
 
 def workers_by_channel(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Group rows of replication_applier_status_by_worker by channel, in order of worker."""
+    """Group rows of performance_schema by channel, in order of worker."""
     grouped: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: int(row["worker_id"])):
+    for row in sorted(rows, key=lambda row: int(row["worker_id"] or 0)):
         grouped.setdefault(str(row["channel"]), []).append(row)
     return grouped
 
 
+def parse_owned(text: str) -> GtidSet:
+    """Read @@GLOBAL.gtid_owned: a GTID set in which every number carries `#thread`.
+
+    `UUID:5#12:6#13UUID2:1#9` means that threads 12, 13 and 9 are committing these. Nothing stands
+    between a thread and the next UUID (sql/rpl_gtid_owned.cc, Owned_gtids::to_string; seen on
+    5.6.24 and 9.7.4); only the UUID's fixed length tells where it begins.
+
+    Raises:
+        GtidError: the text is not of this form.
+    """
+    rebuilt: list[str] = []
+    for part in text.split(":"):
+        number, mark, rest = part.partition("#")
+        owner = _OWNER.fullmatch(rest)
+        if mark and owner is None:
+            raise MalformedGtidSet(
+                "a thread, and perhaps a UUID", text.index(part) + len(number) + 1, rest
+            )
+        rebuilt.append(f"{number},{owner['uuid']}" if owner and owner["uuid"] else number)
+    return GtidSet.parse(":".join(rebuilt))
+
+
 def _worker(row: Row) -> WorkerSnapshot:
-    text = str(row["applying"])
-    # ANONYMOUS and the empty text name no GTID.
-    applying = GtidSet.of(Gtid.parse(text)) if ":" in text else GtidSet()
+    state = str(row.get("state") or "")
+    seconds = row.get("applying_seconds")
     return WorkerSnapshot(
         worker_id=int(row["worker_id"]),
-        applying=applying,
+        applying=_gtid(row.get("applying")),
         errno=int(row["errno"]),
         error=str(row["error"]),
+        state=f"{state} ({ROW_LOCK_WAIT})" if row.get("waits_for_row") else state,
+        applying_seconds=None if seconds is None else int(seconds),
     )
+
+
+def _gtid(text: object) -> GtidSet:
+    """Read a column that names one transaction: ANONYMOUS, an empty text and NULL name no GTID."""
+    return GtidSet.of(Gtid.parse(text)) if isinstance(text, str) and ":" in text else GtidSet()
+
+
+def _time(seconds: object) -> datetime | None:
+    """Read UNIX_TIMESTAMP of a column; 0 stands for "never"."""
+    microseconds = int(Decimal(str(seconds)) * 1_000_000) if seconds is not None else 0
+    return _EPOCH + timedelta(microseconds=microseconds) if microseconds else None
 
 
 def _position(row: Row, prefix: str) -> LogPosition | None:

@@ -1,0 +1,60 @@
+"""The statements of one reading: SELECT and SHOW, as texts of ours chosen by version.
+
+No value from outside reaches a statement here. What the columns mean is in status.py.
+"""
+
+from topology.dialect import Dialect
+
+IDENTITY = (
+    "SELECT @@GLOBAL.gtid_owned AS gtid_owned, @@GLOBAL.gtid_purged AS gtid_purged,"
+    " @@GLOBAL.gtid_executed AS gtid_executed, @@GLOBAL.server_uuid AS server_uuid,"
+    " @@GLOBAL.server_id AS server_id,"
+    " @@GLOBAL.gtid_mode AS gtid_mode, UTC_TIMESTAMP(6) AS server_clock"
+)
+VERSION = "SELECT @@GLOBAL.version AS version, @@GLOBAL.version_comment AS version_comment"
+UPTIME = "SHOW GLOBAL STATUS LIKE 'Uptime'"
+# One row for each worker, or one row without a worker for a channel that has none. Times leave the
+# server as seconds since 1970, which no time zone changes. Row locks are looked at only for a
+# transaction that takes long: the table of lock waits is not free.
+_WORKERS = (
+    "SELECT c.CHANNEL_NAME AS channel, w.WORKER_ID AS worker_id, w.LAST_ERROR_NUMBER AS errno,"
+    " w.LAST_ERROR_MESSAGE AS error, t.PROCESSLIST_STATE AS state"
+)
+_TRANSACTION_TIMES = (
+    ", w.APPLYING_TRANSACTION AS applying,"
+    " IF(w.APPLYING_TRANSACTION = '', NULL, GREATEST(0, UNIX_TIMESTAMP()"
+    " - FLOOR(UNIX_TIMESTAMP(w.APPLYING_TRANSACTION_START_APPLY_TIMESTAMP)))) AS applying_seconds,"
+    " w.LAST_APPLIED_TRANSACTION AS applied,"
+    " UNIX_TIMESTAMP(w.LAST_APPLIED_TRANSACTION_END_APPLY_TIMESTAMP) AS applied_at,"
+    " c.LAST_QUEUED_TRANSACTION AS queued,"
+    " UNIX_TIMESTAMP(c.LAST_QUEUED_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP) AS queued_committed_at,"
+    " CASE WHEN w.APPLYING_TRANSACTION <> ''"
+    " AND UNIX_TIMESTAMP(w.APPLYING_TRANSACTION_START_APPLY_TIMESTAMP) < UNIX_TIMESTAMP() - 1"
+    " THEN EXISTS(SELECT 1 FROM performance_schema.data_lock_waits l"
+    " WHERE l.REQUESTING_THREAD_ID = w.THREAD_ID) ELSE 0 END AS waits_for_row"
+)
+_FROM_WORKERS = (
+    " FROM performance_schema.replication_connection_status c"
+    " LEFT JOIN performance_schema.replication_applier_status_by_worker w"
+    " ON w.CHANNEL_NAME = c.CHANNEL_NAME"
+    " LEFT JOIN performance_schema.threads t ON t.THREAD_ID = w.THREAD_ID"
+)
+_FROM_GROUP = (
+    ", m.MEMBER_STATE AS member_state, c.RECEIVED_TRANSACTION_SET AS received"
+    " FROM performance_schema.replication_group_members m"
+    " LEFT JOIN performance_schema.replication_connection_status c"
+    " ON c.CHANNEL_NAME = 'group_replication_applier'"
+    " WHERE m.MEMBER_ID = @@GLOBAL.server_uuid AND m.MEMBER_STATE <> 'OFFLINE'"
+)
+
+
+def workers_statement(dialect: Dialect) -> str:
+    """Return the question about the applier's workers and what the receiver queued last."""
+    times = _TRANSACTION_TIMES if dialect.has_applying_transaction else ""
+    return f"{_WORKERS}{times}{_FROM_WORKERS}"
+
+
+def group_statement(dialect: Dialect) -> str:
+    """Return the question about this member of a replication group."""
+    role = "m.MEMBER_ROLE" if dialect.has_applying_transaction else "''"
+    return f"SELECT {role} AS member_role{_FROM_GROUP}"

@@ -11,21 +11,56 @@ from compose.native.installation import Clients, Installation, ProviderMissing
 from compose.native.provision import MODERN, OLD, provision, provision_clients
 from compose.native.server import Server
 
-_SERVER_FIXTURES = frozenset(
-    {"installation97", "installation56", "mysql_clients", "mysql97", "mysql56"}
-    | {"pair97", "pair56", "star97", "chain97"}
-)
+# Every fixture that starts a server requests one of these.
+_INSTALLATIONS = frozenset({"installation97", "installation56", "mysql_clients"})
+# The test that runs now; None outside of tests.
+_running: list[pytest.Item] = []
 
 Found = TypeVar("Found")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if _SERVER_FIXTURES & set(getattr(item, "fixturenames", ())):
+        if isinstance(item, pytest.Function) and needs_servers(item):
             item.add_marker(pytest.mark.mysql)
 
 
+def needs_servers(item: pytest.Function) -> bool:
+    """Return whether the fixtures of a test, or those that its parameters name, start servers.
+
+    `item.fixturenames` holds what the fixtures request as arguments, at any depth. A fixture that
+    is requested by `getfixturevalue` is not in it: then a parameter has the fixture's name.
+    """
+    names = set(item.fixturenames)
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    waiting = [
+        each
+        for value in parameters.values()
+        for each in (value if isinstance(value, tuple) else (value,))
+        if isinstance(each, str)
+    ]
+    while waiting:
+        name = waiting.pop()
+        for fixture in item.session._fixturemanager.getfixturedefs(name, item) or ():
+            new = set(fixture.argnames) | {name}
+            waiting += new - names
+            names |= new
+    return bool(_INSTALLATIONS & names)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    _running.append(item)
+    try:
+        return (yield)
+    finally:
+        _running.remove(item)
+
+
 def _or_skip(provider: Callable[[], Found]) -> Found:
+    for item in _running:
+        # It would start servers in a run that asked for none: `-m "not mysql"`.
+        assert item.get_closest_marker("mysql"), f"{item.nodeid} needs @pytest.mark.mysql"
     try:
         return provider()
     except ProviderMissing as missing:

@@ -1,0 +1,49 @@
+"""`-m "not mysql"` starts no server: not even for fixtures that are requested by name."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.house.test_tidy import ROOT
+
+# Their servers come by an argument, by the parameters of a fixture, by those of a test, by a tuple.
+FILES = (
+    "tests/repair/test_live_sets.py",
+    "tests/repair/test_live_guards.py",
+    "tests/repair/test_live_bypass.py",
+    "tests/repair/test_row_sql_live.py",
+    "tests/topology/test_readers.py",
+)
+WITHOUT_SERVERS = "test_a_longer_message_is_cut_where_it_can_be_seen"
+
+
+def collected(*options: str) -> list[str]:
+    """Return the tests of the files that pytest would run."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n0", "--collect-only", *options, *FILES],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return [line for line in done.stdout.splitlines() if "::" in line]
+
+
+def test_tests_on_real_servers_are_marked() -> None:
+    without = collected("-m", "not mysql")
+    assert [name for name in without if name.startswith("tests/repair/")] == [
+        f"tests/repair/test_live_guards.py::{WITHOUT_SERVERS}"
+    ]
+    assert without[1:], "the readers in memory need no server"
+    assert not [name for name in without if "[live" in name]
+
+
+def test_a_test_without_the_mark_may_not_start_servers(request: pytest.FixtureRequest) -> None:
+    [conftest] = [
+        plugin
+        for plugin in request.config.pluginmanager.get_plugins()
+        if getattr(plugin, "__file__", None) == str(ROOT / "tests/conftest.py")
+    ]
+    with pytest.raises(AssertionError, match=r"needs @pytest\.mark\.mysql"):
+        conftest._or_skip(lambda: None)

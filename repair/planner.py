@@ -27,7 +27,7 @@ from repair.plan import (
     differing_rows,
 )
 from repair.procedure import Setting
-from repair.procedures import describe
+from repair.procedures import make_step
 from repair.row_versions import RowsRead
 from repair.start import known_servers, start_model
 from repair.steps import Step
@@ -215,30 +215,10 @@ class _Work:
                 self.not_chosen.append(NotChosen(finding.id, strategy.name, why))
 
     def _step(self, finding: Finding, action: Action, setting: Setting) -> Step:
-        procedure = describe(action, setting)
-        server = self.known[action.server]
-        self.warnings.extend(procedure.warnings)
-        return Step(
-            number=len(self.steps) + 1,
-            effect=action,
-            server=server.name,
-            host=server.host,
-            port=server.port,
-            title=procedure.title,
-            why=f"{finding.code} {finding.name}: {finding.explanation}",
-            finding_ids=(finding.id,),
-            preconditions=procedure.preconditions,
-            statements=procedure.statements,
-            verifications=procedure.verifications,
-            check=procedure.check,
-            undo=procedure.undo,
-            estimated_seconds=procedure.estimated_seconds,
-            estimate_assumes=procedure.estimate_assumes,
-            if_stopped=procedure.if_stopped,
-            risk=procedure.risk,
-            warnings=procedure.warnings,
-            session=procedure.session,
-        )
+        setting = replace(setting, seen=self.known)
+        step = make_step(action, setting, number=len(self.steps) + 1, finding=finding)
+        self.warnings.extend(step.warnings)
+        return step
 
     def _meant_to_arrive(self, finding: Finding) -> tuple[str, ...]:
         codes = {

@@ -1,11 +1,13 @@
 """What a procedure is: an action as a script and in words, before it has a number in a plan."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from gtid import GtidSet
 from repair.model import Model, ModelServer
 from repair.steps import Guard
 from topology.dialect import Dialect, dialect_of
+from topology.snapshot import ServerSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class Setting:
     server: ModelServer
     before: Model
     after: Model
+    # The last reading of each server, by name: what the plan was made from.
+    seen: Mapping[str, ServerSnapshot] = field(default_factory=dict)
 
     @property
     def dialect(self) -> Dialect:

@@ -1,4 +1,4 @@
-"""Which procedure carries out which action: the table, and the guard every script begins with."""
+"""From an action to a step: the table of procedures, and the guard every script begins with."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,10 +16,12 @@ from repair.actions import (
     StopChannel,
 )
 from repair.channel_procedures import auto_position_on, move_past, start_channel, stop_channel
+from repair.model import Model, ModelChannel, ModelServer
 from repair.procedure import Procedure, Setting
 from repair.row_procedures import make_rows_alike
 from repair.set_procedures import append_purged, inject_empty, reset_and_purge
-from repair.steps import Guard
+from repair.steps import Guard, ServerState, Step
+from topology.findings import Finding
 from topology.quoting import quote_string
 
 _PROCEDURES: Mapping[type[Action], Callable[[Any, Setting], Procedure]] = {
@@ -43,3 +45,60 @@ def describe(action: Action, setting: Setting) -> Procedure:
         f" {setting.server.server_uuid}); nothing was changed",
     )
     return replace(procedure, preconditions=(identity, *procedure.preconditions))
+
+
+def make_step(action: Action, setting: Setting, *, number: int, finding: Finding) -> Step:
+    """Return the step that carries out an action for a finding."""
+    procedure = describe(action, setting)
+    reading = setting.seen[action.server]
+    changed = _changed(setting, action.server)
+    return Step(
+        number=number,
+        effect=action,
+        server=reading.name,
+        host=reading.host,
+        port=reading.port,
+        title=procedure.title,
+        why=f"{finding.code} {finding.name}: {finding.explanation}",
+        finding_ids=(finding.id,),
+        preconditions=procedure.preconditions,
+        statements=procedure.statements,
+        verifications=procedure.verifications,
+        check=procedure.check,
+        undo=procedure.undo,
+        estimated_seconds=procedure.estimated_seconds,
+        estimate_assumes=procedure.estimate_assumes,
+        if_stopped=procedure.if_stopped,
+        risk=procedure.risk,
+        warnings=procedure.warnings,
+        session=procedure.session,
+        before=_states(setting.before, changed),
+        after=_states(setting.after, changed),
+    )
+
+
+def _changed(setting: Setting, server: str) -> tuple[str, ...]:
+    """Return the server of a step first, then the others that the step changes."""
+    before, after = setting.before.servers, setting.after.servers
+    return (server, *(name for name in before if name != server and before[name] != after[name]))
+
+
+def _states(model: Model, names: tuple[str, ...]) -> tuple[ServerState, ...]:
+    return tuple(_state(model[name]) for name in names)
+
+
+def _state(server: ModelServer) -> ServerState:
+    return ServerState(
+        server=server.name,
+        gtid_executed=str(server.executed),
+        gtid_purged=str(server.purged),
+        channels=tuple(map(_channel, server.channels)),
+    )
+
+
+def _channel(channel: ModelChannel) -> str:
+    return (
+        f"{channel.name!r} from {channel.source or 'a server outside the snapshot'}, auto-position"
+        f" {'on' if channel.auto_position else 'off'},"
+        f" {'running' if channel.running and not channel.is_stuck else 'stopped'}"
+    )

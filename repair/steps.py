@@ -48,6 +48,16 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerState:
+    """What a server is expected to hold when replication has come to rest, without new writes."""
+
+    server: str
+    gtid_executed: str
+    gtid_purged: str
+    channels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One script, in the order of the plan. `number` counts from 1."""
 
@@ -70,6 +80,9 @@ class Step:
     risk: str
     warnings: tuple[str, ...] = ()
     session: tuple[str, ...] = ()  # what the session is set to before the first precondition
+    # This step's server, then every other server that the step changes, by the model.
+    before: tuple[ServerState, ...] = ()
+    after: tuple[ServerState, ...] = ()
 
     def __post_init__(self) -> None:
         assert self.number >= 1, "steps are counted from 1"

@@ -68,6 +68,9 @@ class ServerTarget:
     ssl_cert: str | None = None
     ssl_key: str | None = None
     ssl_required: bool = False
+    # The mysql client's options of these names: what may leave over TCP without TLS.
+    enable_cleartext_plugin: bool = False
+    get_server_public_key: bool = False
 
     def __post_init__(self) -> None:
         if not self.name:

@@ -29,10 +29,11 @@ from spark_audit.adapters.binlog_restrict import restricted, with_columns
 from spark_audit.adapters.carried import packed, unpacked
 from spark_audit.adapters.option_texts import Credentials
 from spark_audit.binlog_schema import LedgerRows
+from topology.adapters.connection import Connection
 from topology.adapters.inventory.dsn import parse_dsn
 from topology.adapters.inventory.secrets import environment
 from topology.adapters.inventory.targets import Accounts
-from topology.adapters.mysql import Connection, connect
+from topology.adapters.mysql import connect
 from topology.target import ServerTarget
 
 _SETS: Final = (

@@ -17,6 +17,9 @@ READ = {
     ),
     "mysql://?unix_socket=/s": Dsn("localhost", 3306, None, unix_socket="/s"),
     "mysql://u@h/?ssl=required": Dsn("h", 3306, "u", ssl_required=True),
+    "mysql://u@h/?get_server_public_key=1&enable-cleartext-plugin=1": Dsn(
+        "h", 3306, "u", get_server_public_key=True, enable_cleartext_plugin=True
+    ),
     "mysql://u@h/?ssl_ca=/ca&ssl-cert=/c&SSL_KEY=/k": Dsn(
         "h", 3306, "u", ssl_ca="/ca", ssl_cert="/c", ssl_key="/k"
     ),
@@ -56,6 +59,7 @@ REFUSED = {
     "mysql://root@h/?group": "without a value",
     "mysql://root@h/?group=a": "without an option_file",
     "mysql://root@h/?ssl=off": "only ssl=required",
+    "mysql://root@h/?get_server_public_key=0": "only get_server_public_key=1",
     "mysql://root@h/?ssl_ca=1&ssl_ca=2": "twice",
     "mysql://root@h/?ssl_cert=1": "both are needed",
     "mysql://root@h/?ssl_ca=%zz": "hexadecimal",

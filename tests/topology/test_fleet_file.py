@@ -41,6 +41,25 @@ def problems(text: str) -> list[str]:
     return list(refusal.value.problems)
 
 
+def test_what_may_leave_without_tls_is_said_for_one_server_or_for_all() -> None:
+    read = fleet(
+        "clusters: [{name: c, servers: [{name: a, host: h, user: u, get_server_public_key: true},"
+        " {name: b, host: i, user: u}]}]"
+    )
+    [a, b] = read.clusters[0].targets
+    assert (a.get_server_public_key, a.enable_cleartext_plugin) == (True, False)
+    assert (b.get_server_public_key, b.enable_cleartext_plugin) == (False, False)
+    read = fleet(
+        "defaults: {user: u, enable_cleartext_plugin: true}\n"
+        "clusters: [{name: c, servers: [{name: a, host: h}]}]"
+    )
+    assert read.clusters[0].targets[0].enable_cleartext_plugin
+    refused = problems(
+        "clusters: [{name: c, servers: [{name: a, host: h, get_server_public_key: no}]}]"
+    )
+    assert "get_server_public_key" in refused[0]
+
+
 def test_a_fleet_is_read_in_order_of_name() -> None:
     read = fleet(EXAMPLE)
     assert [cluster.name for cluster in read.clusters] == ["billing", "orders"]

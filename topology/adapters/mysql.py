@@ -10,21 +10,25 @@
 4. No judgement. Old servers answer in old words; dialect.py translates.
 """
 
-import ssl
-import struct
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import pymysql
 from pymysql.constants import CR, ER
-from pymysql.cursors import DictCursor
 
 from gtid import GtidError, GtidSet
+from topology.adapters.connection import (
+    AnswerTooLong,
+    Connection,
+    NotMysql,
+    PasswordNotSent,
+    connect,
+)
 from topology.adapters.reading_statements import (
     IDENTITY,
     UPTIME,
@@ -33,7 +37,7 @@ from topology.adapters.reading_statements import (
     workers_statement,
 )
 from topology.adapters.status import channel_from_row, parse_owned, workers_by_channel
-from topology.dialect import SETTINGS, Dialect, dialect_of
+from topology.dialect import SETTINGS, STATUS_COLUMNS, Dialect, dialect_of
 from topology.quoting import quote_string
 from topology.snapshot import (
     BinaryLog,
@@ -49,12 +53,10 @@ from topology.version import ServerVersion, UnreadableVersion, Vendor, vendor_of
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
-Connection: TypeAlias = "pymysql.connections.Connection[DictCursor]"
-if TYPE_CHECKING:  # generic in the stubs, not at run time
-    _Base = pymysql.connections.Connection[DictCursor]
-else:
-    _Base = pymysql.connections.Connection
 
+__all__ = ["LostServer", "MysqlReader", "connect", "parse_owned"]
+
+_COLUMNS_SHOWN_MAX = 5
 _OLDEST = ServerVersion(5, 6, 0)
 
 _PRIVILEGE_ERRORS = frozenset(
@@ -71,7 +73,13 @@ _REFUSED_ERRORS = frozenset(
     | {_ACCOUNT_LOCKED, _PASSWORD_EXPIRED, _TOO_MANY, _OFFLINE}
 )
 _LOST_CONNECTION = frozenset(
-    {CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_CONN_HOST_ERROR, CR.CR_CONNECTION_ERROR}
+    {
+        CR.CR_SERVER_GONE_ERROR,
+        CR.CR_SERVER_LOST,
+        CR.CR_CONN_HOST_ERROR,
+        CR.CR_CONNECTION_ERROR,
+        CR.CR_MALFORMED_PACKET,
+    }
 )
 
 
@@ -81,65 +89,6 @@ class LostServer(Exception):
     def __init__(self, fact: UnreadFact) -> None:
         super().__init__(f"{fact.fact}: {fact.reason.value}: {fact.detail}")
         self.fact = fact
-
-
-def _unverified_tls() -> ssl.SSLContext:
-    """Encrypt, and take the peer at its word, as the mysql client does when no CA is given."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-class _Connection(_Base):
-    """PyMySQL's connection, without reading the system's certificates where none is verified.
-
-    Where TLS is used if the server offers it, PyMySQL builds a context with every CA of the system
-    and then verifies nothing: 24 ms a connection. If PyMySQL renames the method, we are only
-    slower.
-    """
-
-    def _create_ssl_ctx(self, options: object) -> ssl.SSLContext:
-        if isinstance(options, ssl.SSLContext):
-            return options
-        assert options == {}, "only contexts are given, or nothing"
-        return _unverified_tls()
-
-
-def connect(target: ServerTarget, *, timeout_seconds_max: float) -> Connection:
-    """Open a connection with a bound on connecting and on every answer.
-
-    Raises:
-        pymysql.MySQLError: the server is not there, or does not let the account in.
-        OSError: an address that cannot be resolved, a certificate that cannot be read.
-    """
-    tls: ssl.SSLContext | None = None
-    if target.ssl_ca:
-        tls = ssl.create_default_context(cafile=target.ssl_ca)
-    elif target.ssl_required or target.ssl_cert:
-        tls = _unverified_tls()
-    if tls is not None and target.ssl_cert is not None:
-        tls.load_cert_chain(target.ssl_cert, target.ssl_key)
-    return _Connection(
-        host=target.host,
-        port=target.port,
-        unix_socket=target.unix_socket,
-        user=target.user,
-        # As bytes: of a text PyMySQL knows only Latin-1, fails on the rest, and quotes it. A server
-        # compares what the client sent, and clients of today send UTF-8.
-        password=target.password.reveal().encode(),
-        ssl=tls,
-        connect_timeout=max(1, round(timeout_seconds_max)),
-        read_timeout=timeout_seconds_max,
-        write_timeout=timeout_seconds_max,
-        charset="utf8mb4",
-        autocommit=True,
-        # A server-wide PAD_CHAR_TO_FULL_LENGTH would pad the names of channels, and other modes
-        # change what a quoted text means.
-        sql_mode="",
-        program_name="gtid-audit",
-        cursorclass=DictCursor,
-    )
 
 
 class MysqlReader:
@@ -166,7 +115,7 @@ class MysqlReader:
         try:
             if self._connection is None:
                 self._connection = self._connect()
-            reading = _Reading(self._connection, empty, self._timeout_seconds_max)
+            reading = _Reading(self._connection, empty, self._timeout_seconds_max, self._reopen)
             reading.read_all()
             snapshot = reading.snapshot
         except LostServer as lost:
@@ -181,6 +130,12 @@ class MysqlReader:
             with suppress(pymysql.MySQLError, OSError):  # closing what is already broken
                 connection.close()
 
+    def _reopen(self) -> Connection:
+        """Replace a connection that is out of step. Raises LostServer."""
+        self.close()
+        self._connection = self._connect()
+        return self._connection
+
     def _connect(self) -> Connection:
         begun = time.monotonic()
         try:
@@ -190,19 +145,20 @@ class MysqlReader:
             raise LostServer(
                 _unread("connection", error, timed_out=waited >= self._timeout_seconds_max)
             ) from error
-        # What answers may be anything; PyMySQL trips over a greeting that is not MySQL's.
-        except (IndexError, ValueError, struct.error) as error:
-            detail = f"the answer is not MySQL's protocol ({type(error).__name__}: {error})"
-            raise LostServer(UnreadFact("connection", UnreadReason.UNREACHABLE, detail)) from error
 
 
 class _Reading:
     """One pass over the facts of one server."""
 
     def __init__(
-        self, connection: Connection, empty: ServerSnapshot, timeout_seconds_max: float
+        self,
+        connection: Connection,
+        empty: ServerSnapshot,
+        timeout_seconds_max: float,
+        reopen: Callable[[], Connection],
     ) -> None:
         self._connection = connection
+        self._reopen = reopen
         self._timeout_seconds_max = timeout_seconds_max
         self._unread: list[UnreadFact] = []
         self.snapshot = empty
@@ -221,11 +177,11 @@ class _Reading:
 
     def _read_identity(self) -> Dialect | None:
         """Read who the server is and its sets; None if it is not one we can judge."""
-        version_row = self._fact("version", lambda: self._one(VERSION))
-        if version_row is None:
+        version_texts = self._fact("version", self._version_texts)
+        if version_texts is None:
             return None
-        text = str(version_row["version"])
-        vendor = vendor_of(version_text=text, version_comment=str(version_row["version_comment"]))
+        text, comment = version_texts
+        vendor = vendor_of(version_text=text, version_comment=comment)
         self._set(version_text=text, vendor=vendor)
         try:
             version = ServerVersion.parse(text)
@@ -240,16 +196,17 @@ class _Reading:
                 f"{vendor.value} {text} has no MySQL GTIDs",
             )
             return None
-        row = self._fact("gtid_executed", lambda: self._one(IDENTITY))
-        if row is None:
+        identity = self._fact("gtid_executed", self._identity)
+        if identity is None:
             return None
+        row, server_id, server_clock = identity
         if str(row["gtid_mode"]).startswith("OFF"):
             detail = f"gtid_mode is {row['gtid_mode']}: new transactions get no GTID"
             self._note("gtid_executed", UnreadReason.UNSUPPORTED, detail)
             return None
         self._set(
-            server_id=int(row["server_id"]),
-            server_clock=row["server_clock"].replace(tzinfo=UTC),
+            server_id=server_id,
+            server_clock=server_clock,
             server_uuid=self._fact("server_uuid", lambda: UUID(str(row["server_uuid"]))),
             gtid_owned=self._fact("gtid_owned", lambda: parse_owned(str(row["gtid_owned"]))),
             gtid_purged=self._parsed("gtid_purged", row),
@@ -257,8 +214,20 @@ class _Reading:
         )
         return dialect_of(version)
 
+    def _version_texts(self) -> tuple[str, str]:
+        row = self._one(VERSION)
+        return str(row["version"]), str(row["version_comment"])
+
+    def _identity(self) -> tuple[Row, int, datetime]:
+        """Return the sets as texts, in a row that has them all; server_id, and the clock."""
+        row = self._one(IDENTITY)
+        sets = [row[name] for name in ("gtid_owned", "gtid_purged", "gtid_executed", "gtid_mode")]
+        if None in sets:
+            raise ValueError("a GTID set or gtid_mode is NULL")
+        return row, int(row["server_id"]), row["server_clock"].replace(tzinfo=UTC)
+
     def _channels(self, dialect: Dialect) -> tuple[ChannelSnapshot, ...]:
-        rows = self._all(dialect.show_replica_status)
+        rows = self._all(dialect.show_replica_status, *STATUS_COLUMNS["source_host"])
         workers = (
             self._fact("workers", lambda: self._workers(dialect))
             if dialect.has_worker_status
@@ -268,7 +237,7 @@ class _Reading:
         return tuple(sorted(channels, key=lambda channel: channel.name))
 
     def _workers(self, dialect: Dialect) -> dict[str, list[Row]]:
-        return workers_by_channel(self._all(workers_statement(dialect)))
+        return workers_by_channel(self._all(workers_statement(dialect), "worker_id"))
 
     def _group(self, dialect: Dialect) -> GroupSnapshot | None:
         """Read this member's view of its group; None if it is in none, or OFFLINE.
@@ -278,7 +247,7 @@ class _Reading:
         name = self.snapshot.setting("group_replication_group_name")
         if not name:
             return None
-        rows = self._all(group_statement(dialect))
+        rows = self._all(group_statement(dialect), "member_state")
         if not rows:
             return None
         (row,) = rows
@@ -290,7 +259,7 @@ class _Reading:
         )
 
     def _log_end(self, dialect: Dialect) -> LogPosition | None:
-        rows = self._all(dialect.show_binary_log_status)
+        rows = self._all(dialect.show_binary_log_status, "File")
         if not rows:
             return None  # the binary log is off
         return LogPosition.of(file=str(rows[0]["File"]), position=int(rows[0]["Position"]))
@@ -300,7 +269,7 @@ class _Reading:
 
     def _binary_logs(self) -> tuple[BinaryLog, ...]:
         try:
-            rows = self._all("SHOW BINARY LOGS")
+            rows = self._all("SHOW BINARY LOGS", "Log_name")
         except pymysql.MySQLError as error:
             if error.args[0] == ER.NO_BINARY_LOGGING:
                 return ()
@@ -316,7 +285,7 @@ class _Reading:
 
     def _settings(self) -> tuple[tuple[str, str], ...]:
         names = ", ".join(quote_string(name) for names in SETTINGS.values() for name in names)
-        rows = self._all(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})")
+        rows = self._all(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})", "Variable_name")
         values = {str(row["Variable_name"]): str(row["Value"]) for row in rows}
         found = (
             (ours, next((values[name] for name in names if name in values), None))
@@ -338,6 +307,13 @@ class _Reading:
             return read()
         except (GtidError, ValueError) as error:
             self._note(name, UnreadReason.UNPARSEABLE, str(error))
+        # A proxy, or a server of another kind: a column is absent, or holds another type.
+        except (LookupError, TypeError, AttributeError) as error:
+            detail = f"an unexpected answer ({type(error).__name__}: {error})"
+            self._note(name, UnreadReason.UNPARSEABLE, detail)
+        except AnswerTooLong as error:
+            self._note(name, UnreadReason.ERROR, str(error.args[1]))
+            self._connection = self._reopen()
         except (pymysql.MySQLError, OSError) as error:
             timed_out = time.monotonic() - begun >= self._timeout_seconds_max
             unread = _unread(name, error, timed_out=timed_out)
@@ -353,9 +329,18 @@ class _Reading:
     def _set(self, **values: Any) -> None:  # noqa: ANN401 - fields of ServerSnapshot, checked there
         self.snapshot = replace(self.snapshot, **values)
 
-    def _all(self, statement: str) -> list[Row]:
+    def _all(self, statement: str, *expected: str) -> list[Row]:
+        """Return the rows of an answer that has one of the expected columns.
+
+        A proxy may answer SHOW with OK, or with rows of its own: no rows of that kind would read as
+        "no channel", "no log".
+        """
         with self._connection.cursor() as cursor:
             cursor.execute(statement)
+            columns = [column[0] for column in cursor.description or ()]
+            if not columns or (expected and not set(expected) & set(columns)):
+                found = ", ".join(map(repr, columns[:_COLUMNS_SHOWN_MAX])) or "OK without rows"
+                raise ValueError(f"expected {' or '.join(expected) or 'rows'}, got {found}")
             return list(cursor.fetchall())
 
     def _one(self, statement: str) -> Row:
@@ -370,6 +355,10 @@ def _unread(fact: str, error: Exception, *, timed_out: bool) -> UnreadFact:
     detail = str(error.args[1]) if len(error.args) > 1 else str(error)
     if isinstance(error, TimeoutError) or (timed_out and number in _LOST_CONNECTION):
         return UnreadFact(fact, UnreadReason.TIMEOUT, detail)
+    if isinstance(error, PasswordNotSent):
+        return UnreadFact(fact, UnreadReason.REFUSED, detail)
+    if isinstance(error, NotMysql):
+        return UnreadFact(fact, UnreadReason.UNREACHABLE, detail)
     if number in _PRIVILEGE_ERRORS:
         return UnreadFact(fact, UnreadReason.PRIVILEGE, detail)
     if number in _REFUSED_ERRORS:

@@ -20,6 +20,8 @@ PORT_DEFAULT: Final = 3306
 DSN_CHARACTERS_MAX: Final = 4096
 
 OPTIONS: Final = (
+    "enable_cleartext_plugin",
+    "get_server_public_key",
     "group",
     "option_file",
     "ssl",
@@ -28,6 +30,12 @@ OPTIONS: Final = (
     "ssl_key",
     "unix_socket",
 )
+# Options of which only one value has a meaning.
+_ONLY_VALUES: Final = {
+    "enable_cleartext_plugin": "1",
+    "get_server_public_key": "1",
+    "ssl": "required",
+}
 _PASSWORD_OPTIONS: Final = frozenset({"password", "passwd", "pwd", "pass"})
 _PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
@@ -55,6 +63,8 @@ class Dsn:
     ssl_cert: str | None = None
     ssl_key: str | None = None
     ssl_required: bool = False
+    enable_cleartext_plugin: bool = False
+    get_server_public_key: bool = False
 
     @property
     def endpoint(self) -> str:
@@ -91,8 +101,9 @@ def parse_dsn(text: str) -> Dsn:
         raise InventoryProblem(_INDISCREET)
     options = _options(query) if has_query else {}
     host, port = _address(address, may_be_empty="unix_socket" in options)
-    if options.get("ssl", "required") != "required":
-        raise _problem("has ssl=…, of which only ssl=required is known")
+    for name, only in _ONLY_VALUES.items():
+        if options.get(name, only) != only:
+            raise _problem(f"has {name}=…, of which only {name}={only} is known")
     if ("ssl_cert" in options) != ("ssl_key" in options):
         raise _problem("has one of ssl_cert and ssl_key; both are needed")
     if "group" in options and "option_file" not in options:
@@ -108,6 +119,8 @@ def parse_dsn(text: str) -> Dsn:
         ssl_cert=options.get("ssl_cert"),
         ssl_key=options.get("ssl_key"),
         ssl_required="ssl" in options,
+        enable_cleartext_plugin="enable_cleartext_plugin" in options,
+        get_server_public_key="get_server_public_key" in options,
     )
 
 

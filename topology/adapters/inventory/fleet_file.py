@@ -221,6 +221,8 @@ class _Reading:
             ssl_cert=server.ssl_cert,
             ssl_key=server.ssl_key,
             ssl_required=server.ssl is not None,
+            enable_cleartext_plugin=server.enable_cleartext_plugin is not None,
+            get_server_public_key=server.get_server_public_key is not None,
         )
         return _with_defaults(dsn, defaults)
 
@@ -291,6 +293,12 @@ def _with_defaults(dsn: Dsn, defaults: Account) -> Dsn:
         ssl_cert=dsn.ssl_cert if own_certificate else defaults.ssl_cert,
         ssl_key=dsn.ssl_key if own_certificate else defaults.ssl_key,
         ssl_required=dsn.ssl_required or defaults.ssl is not None,
+        enable_cleartext_plugin=(
+            dsn.enable_cleartext_plugin or defaults.enable_cleartext_plugin is not None
+        ),
+        get_server_public_key=(
+            dsn.get_server_public_key or defaults.get_server_public_key is not None
+        ),
     )
 
 

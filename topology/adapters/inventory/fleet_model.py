@@ -37,6 +37,8 @@ class Account(_Section):
     ssl_ca: Text | None = None
     ssl_cert: Text | None = None
     ssl_key: Text | None = None
+    enable_cleartext_plugin: Literal[True] | None = None
+    get_server_public_key: Literal[True] | None = None
 
 
 class ServerSection(Account):

@@ -53,6 +53,8 @@ def target_of(dsn: Dsn, *, name: str, user: str, password: Secret) -> ServerTarg
         ssl_cert=dsn.ssl_cert,
         ssl_key=dsn.ssl_key,
         ssl_required=dsn.ssl_required,
+        enable_cleartext_plugin=dsn.enable_cleartext_plugin,
+        get_server_public_key=dsn.get_server_public_key,
     )
 
 

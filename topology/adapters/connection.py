@@ -1,0 +1,345 @@
+"""Opens connections to servers: what a server may receive from us, and how much it may send.
+
+How it works
+------------
+PyMySQL trusts the server that answers. It sends the account's password to any server that asks for
+it, reads a packet of any size, and waits the full timeout for each piece of an answer. This module
+keeps PyMySQL's protocol and puts three bounds around it, each at the one place through which every
+byte passes, so that they do not depend on a list of plugins or statements:
+
+1. **The password itself** leaves only by TLS, by a Unix socket, or by an explicit option. Over
+   plain TCP three exchanges would disclose it to whatever listens on the port:
+
+   * `mysql_clear_password` and `dialog` send it as it is: `write_packet` sees that;
+   * `caching_sha2_password` and `sha256_password` encrypt it with a public key that the same server
+     has just sent: `server_public_key` sees that;
+   * `mysql_old_password` sends a hash that can be reversed: `_process_auth` sees that.
+
+   What a challenge turns into a scramble (`mysql_native_password`, the fast path of
+   `caching_sha2_password`) discloses no password. The options have the names of the mysql client's:
+   `enable_cleartext_plugin` and `get_server_public_key`. A loopback address is no exception: any
+   user of the machine can listen on a port, and a forwarded port ends anywhere.
+
+2. **Bytes.** An answer may take ANSWER_BYTES_MAX, the packets until the session is ready together
+   HANDSHAKE_BYTES_MAX. A packet's length is known before its bytes, so nothing is allocated beyond
+   the limit. A row of NULLs has few bytes and becomes many objects: each row and value also counts
+   ROW_BYTES and VALUE_BYTES, about what Python needs for them.
+
+3. **Time.** A whole answer has the time limit, not each piece of it; so has the whole handshake.
+
+What the limits exclude, and what is not MySQL's protocol at all, leaves as a `pymysql.MySQLError`
+with a client error number, like any other failure of a connection; the connection is closed.
+"""
+
+import ssl
+import struct
+import time
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+
+import pymysql
+from pymysql.connections import MySQLResult
+from pymysql.constants import CR
+from pymysql.cursors import DictCursor
+
+from topology.target import ServerTarget
+
+Connection: TypeAlias = "pymysql.connections.Connection[DictCursor]"
+if TYPE_CHECKING:  # generic in the stubs, not at run time
+    _Base = pymysql.connections.Connection[DictCursor]
+    _ResultBase: Any = MySQLResult
+else:
+    _Base = pymysql.connections.Connection
+    _ResultBase = MySQLResult
+
+# A GTID set may have 64 MiB of text (gtid/text.py); everything else that we ask for is far less.
+ANSWER_BYTES_MAX: Final = 64 * 1024**2
+# A greeting has some 100 bytes, a public key 500, an error 600.
+HANDSHAKE_BYTES_MAX: Final = 64 * 1024
+COLUMNS_MAX: Final = 4096  # MySQL's own limit for a table: "Limits on Table Column Count"
+# Measured with CPython 3.11: a dict and a tuple for each row, an entry and a string for each value.
+ROW_BYTES: Final = 256
+VALUE_BYTES: Final = 128
+COLUMN_BYTES: Final = 1024  # the description of a column
+
+_PROTOCOL_VERSION: Final = 10  # Protocol::HandshakeV10, since MySQL 3.21
+_X_PROTOCOL: Final = 11  # the first message of X Plugin: a notice
+_PIECE_BYTES: Final = 1024**2
+_BUFFER_BYTES: Final = 8 * 1024  # io.DEFAULT_BUFFER_SIZE: above it, a buffer saves no call
+_SHOWN_BYTES_MAX: Final = 40
+_HEADER_BYTES: Final = 4
+
+
+class AnswerTooLong(pymysql.err.OperationalError):
+    """The server sent more than the limit for one answer."""
+
+    def __init__(self, *, limit_bytes: int, what: str) -> None:
+        super().__init__(
+            CR.CR_NET_PACKET_TOO_LARGE, f"{what} exceeds the limit of {limit_bytes:,} bytes"
+        )
+
+
+class NotMysql(pymysql.err.OperationalError):
+    """What listens on the port does not speak the classic MySQL protocol."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(CR.CR_SERVER_HANDSHAKE_ERR, f"not a MySQL server: {what}")
+
+
+class MalformedAnswer(pymysql.err.OperationalError):
+    """A packet contradicts the protocol."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(
+            CR.CR_MALFORMED_PACKET,
+            f"the server's answer is not MySQL's protocol ({type(error).__name__}: {error})",
+        )
+
+
+class PasswordNotSent(pymysql.err.OperationalError):
+    """The server asked for the password itself, and the connection is not protected."""
+
+    def __init__(self, how: str, *, option: str) -> None:
+        super().__init__(
+            CR.CR_AUTH_PLUGIN_ERR,
+            f"the password was not sent: the server asks for it {how}, over TCP without TLS, where"
+            " any server that answers would learn it; use ssl_ca=FILE or ssl=required, or a unix"
+            f" socket; {option}=1 sends it nevertheless",
+        )
+
+
+def connect(target: ServerTarget, *, timeout_seconds_max: float) -> Connection:
+    """Open a connection with a bound on connecting and on every answer.
+
+    Raises:
+        pymysql.MySQLError: the server is not there, is no MySQL server, or does not let the account
+            in; or it would have got the password unprotected.
+        OSError: an address that cannot be resolved, a certificate that cannot be read.
+    """
+    tls: ssl.SSLContext | None = None
+    if target.ssl_ca:
+        tls = ssl.create_default_context(cafile=target.ssl_ca)
+    elif target.ssl_required or target.ssl_cert:
+        tls = _unverified_tls()
+    if tls is not None and target.ssl_cert is not None:
+        tls.load_cert_chain(target.ssl_cert, target.ssl_key)
+    connection = _Connection(
+        host=target.host,
+        port=target.port,
+        unix_socket=target.unix_socket,
+        user=target.user,
+        # As bytes: of a text PyMySQL knows only Latin-1, fails on the rest, and quotes it. A server
+        # compares what the client sent, and clients of today send UTF-8.
+        password=target.password.reveal().encode(),
+        ssl=tls,
+        connect_timeout=max(1, round(timeout_seconds_max)),
+        read_timeout=timeout_seconds_max,
+        write_timeout=timeout_seconds_max,
+        charset="utf8mb4",
+        autocommit=True,
+        # A server-wide PAD_CHAR_TO_FULL_LENGTH would pad the names of channels, and other modes
+        # change what a quoted text means.
+        sql_mode="",
+        program_name="gtid-audit",
+        cursorclass=DictCursor,
+        defer_connect=True,
+    )
+    connection.may_send_cleartext = target.enable_cleartext_plugin
+    connection.may_trust_public_key = target.get_server_public_key
+    connection.connect()
+    return connection
+
+
+def _unverified_tls() -> ssl.SSLContext:
+    """Encrypt, and accept any certificate, as the mysql client does when no CA is given."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+class _Connection(_Base):
+    """PyMySQL's connection within the bounds of this module.
+
+    PyMySQL's own names are used as they are since 1.1. Where one is renamed, the tests fail.
+    """
+
+    _answer_deadline = 0.0  # of time.monotonic
+    _bytes_left = 0
+    _bytes_max = 0
+    _is_ready = False  # the handshake is over
+    _is_greeted = False
+    _public_key: bytes | None = None
+    may_send_cleartext = False
+    may_trust_public_key = False
+
+    def connect(self, sock: Any = None) -> None:  # noqa: ANN401 - a socket, PyMySQL's
+        """Connect and authenticate, within one time limit and HANDSHAKE_BYTES_MAX."""
+        self._is_ready = self._is_greeted = False
+        self._begin_answer(HANDSHAKE_BYTES_MAX)
+        try:
+            super().connect(sock)
+        except (pymysql.MySQLError, OSError, MemoryError):
+            raise
+        except Exception as error:
+            raise MalformedAnswer(error) from error
+        self._is_ready = True
+
+    # -- time and bytes ---------------------------------------------------------------------------
+
+    def _begin_answer(self, bytes_max: int) -> None:
+        self._answer_deadline = time.monotonic() + self._read_timeout  # type: ignore[attr-defined]
+        self._bytes_left = self._bytes_max = bytes_max
+
+    def spend(self, count: int) -> None:
+        """Count bytes before they are received or allocated. Raises AnswerTooLong."""
+        self._bytes_left -= count
+        if self._bytes_left < 0:
+            self._force_close()  # type: ignore[attr-defined]
+            what = "the server's answer" if self._is_ready else "what the server sent at connecting"
+            raise AnswerTooLong(limit_bytes=self._bytes_max, what=what)
+
+    def _write_bytes(self, data: bytes) -> None:
+        if self._is_ready:  # a command: its answer begins
+            self._begin_answer(ANSWER_BYTES_MAX)
+        super()._write_bytes(data)  # type: ignore[misc]
+
+    def _read_bytes(self, count: int) -> bytes:
+        """Read exactly so many bytes, before the deadline of the answer."""
+        self.spend(count)
+        self._current_timeout = None  # PyMySQL sets its own again before it writes
+        pieces: list[bytes] = []
+        left = count
+        while left:
+            piece = self._read_piece(min(left, _PIECE_BYTES))
+            pieces.append(piece)
+            left -= len(piece)
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        if not self._is_greeted:
+            self._is_greeted = True
+            self._look_at_greeting(data)
+        return data
+
+    def _read_piece(self, count: int) -> bytes:
+        seconds_left = self._answer_deadline - time.monotonic()
+        if seconds_left <= 0:
+            self._lost("(timed out)")
+        self._sock.settimeout(seconds_left)  # type: ignore[attr-defined]
+        try:
+            if count < _BUFFER_BYTES:
+                self._rfile.peek()  # type: ignore[attr-defined]  # fills the buffer if it is empty
+            piece: bytes = self._rfile.read1(count)  # type: ignore[attr-defined]
+        except OSError as error:  # TimeoutError among them
+            self._lost(f"({error})", error)
+        if not piece:
+            self._lost("(the server closed it)")
+        return piece
+
+    def _lost(self, why: str, error: Exception | None = None) -> NoReturn:
+        self._force_close()  # type: ignore[attr-defined]
+        text = f"Lost connection to MySQL server during query {why}"
+        if not self._is_greeted:
+            text = f"no greeting of a MySQL server {why}: it hangs, or another service has the port"
+        raise pymysql.err.OperationalError(CR.CR_SERVER_LOST, text) from error
+
+    # -- what is not MySQL ------------------------------------------------------------------------
+
+    def _look_at_greeting(self, header: bytes) -> None:
+        """Refuse a service whose first bytes are no packet: 3 bytes of length, then number 0."""
+        length = int.from_bytes(header[:3], "little")
+        if header[3] == 0 and length <= HANDSHAKE_BYTES_MAX:
+            return
+        rest: bytes = self._rfile.peek()[:_SHOWN_BYTES_MAX]  # type: ignore[attr-defined]
+        self._force_close()  # type: ignore[attr-defined]
+        first_line = (header + rest).splitlines()[0]
+        shown = first_line[:_SHOWN_BYTES_MAX].decode("ascii", errors="backslashreplace")
+        raise NotMysql(f"it sent {shown!r}")
+
+    def _get_server_information(self) -> None:
+        try:
+            super()._get_server_information()  # type: ignore[misc]
+        except (LookupError, ValueError, struct.error) as error:
+            self._refuse_protocol()
+            raise NotMysql("its greeting is malformed") from error
+        self._refuse_protocol()
+
+    def _refuse_protocol(self) -> None:
+        version = getattr(self, "protocol_version", None)
+        if version == _X_PROTOCOL:
+            raise NotMysql("the port speaks X Protocol; use the port of the classic protocol")
+        if version != _PROTOCOL_VERSION:
+            raise NotMysql(f"its greeting has protocol version {version}, not 10")
+
+    # -- the password -----------------------------------------------------------------------------
+
+    def write_packet(self, payload: bytes) -> None:
+        """Send a packet, unless it is the password and the connection is not protected."""
+        is_password = not self._is_ready and payload == self.password + b"\0"
+        if is_password and self._exposes_password and not self.may_send_cleartext:
+            raise PasswordNotSent("as clear text", option="enable_cleartext_plugin")
+        super().write_packet(payload)
+
+    @property
+    def server_public_key(self) -> bytes | None:
+        """Return the key that the server sent: PyMySQL encrypts the password with it."""
+        return self._public_key
+
+    @server_public_key.setter
+    def server_public_key(self, key: bytes | None) -> None:
+        if key is not None and self._exposes_password and not self.may_trust_public_key:
+            raise PasswordNotSent("encrypted with a key of its own", option="get_server_public_key")
+        self._public_key = key
+
+    def _process_auth(self, plugin_name: bytes, *others: Any) -> Any:  # noqa: ANN401 - packets
+        is_reversible = plugin_name == b"mysql_old_password"
+        if is_reversible and self._exposes_password and not self.may_send_cleartext:
+            raise PasswordNotSent("as a hash of MySQL 4.0", option="enable_cleartext_plugin")
+        return super()._process_auth(plugin_name, *others)  # type: ignore[misc]
+
+    @property
+    def _exposes_password(self) -> bool:
+        return bool(self.password) and not self._secure  # type: ignore[attr-defined]
+
+    # -- results ----------------------------------------------------------------------------------
+
+    def _read_query_result(self, unbuffered: bool = False) -> Any:  # noqa: ANN401 - PyMySQL's
+        assert not unbuffered, "rows are counted as they are kept"
+        self._result = None
+        result = _Result(self)
+        try:
+            result.read()
+        except (pymysql.MySQLError, OSError, MemoryError):
+            raise
+        except Exception as error:
+            self._force_close()  # type: ignore[attr-defined]
+            raise MalformedAnswer(error) from error
+        self._result = result
+        if result.server_status is not None:
+            self.server_status = result.server_status
+        return result.affected_rows
+
+    def _create_ssl_ctx(self, options: object) -> ssl.SSLContext:
+        """Return the context that was given, or one that verifies nothing.
+
+        Where TLS is used if the server offers it, PyMySQL builds a context with every CA of the
+        system and then verifies nothing: 24 ms a connection. If PyMySQL renames the method, we are
+        only slower.
+        """
+        if isinstance(options, ssl.SSLContext):
+            return options
+        assert options == {}, "only contexts are given, or nothing"
+        return _unverified_tls()
+
+
+class _Result(_ResultBase):  # type: ignore[misc]  # the stubs name no method of it
+    """A result whose columns and rows are counted before they become objects."""
+
+    def _get_descriptions(self) -> None:
+        count = self.field_count
+        if not 0 < (count or 0) <= COLUMNS_MAX:
+            raise ValueError(f"a result of {count} columns")
+        self.connection.spend(count * COLUMN_BYTES)
+        super()._get_descriptions()
+
+    def _read_row_from_packet(self, packet: Any) -> Any:  # noqa: ANN401 - PyMySQL's
+        self.connection.spend(ROW_BYTES + VALUE_BYTES * self.field_count)
+        return super()._read_row_from_packet(packet)

@@ -6,10 +6,11 @@ PY := .venv/bin/python
 # Spark's workers must run the same Python as its driver.
 export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
 FUZZ_SECONDS ?= 600
+SECONDS ?= 60
 # Tests wait for servers more than they compute; tests/dealing.py says which stay together.
 IN_PROCESSES := --numprocesses auto --maxprocesses 4 --dist loadscope -p tests.dealing
 
-.PHONY: help demo test lint types contracts docs nightly fuzz bench servers up down lock clean
+.PHONY: help demo test lint types contracts docs nightly fuzz simulate bench servers up down lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -48,6 +49,9 @@ fuzz: .venv/.complete ## look for inputs that break the readers of text and byte
 	    $(PY) -m tests.fuzz.run $$target $$(( $(FUZZ_SECONDS) / 3 )) || exit 1; \
 	done
 	@for target in text binary binlog; do $(PY) -m tests.fuzz.run $$target distil; done
+
+simulate: .venv/.complete ## histories of simulated topologies against the truth, SECONDS long (SEED=, KEEP=folder)
+	@$(PY) -m tests.simulation.run SECONDS=$(SECONDS) $(if $(SEED),SEED=$(SEED)) $(if $(KEEP),KEEP=$(KEEP))
 
 bench: .venv/.complete ## measure, beside the peers, into benchmarks/results.md
 	@$(PY) -m benchmarks.run

@@ -1,0 +1,42 @@
+"""One history, all oracles: play, read, audit, compare with the truth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.simulation.history import History, generate
+from tests.simulation.oracles import Truth, Violation, conclusions
+from tests.simulation.reading import read
+from tests.simulation.shrinking import shrink
+from tests.simulation.state import World
+from topology.audit import audit_cluster
+from topology.findings import ClusterAudit
+from topology.policy import Policy
+
+
+def check_world(world: World, history: History) -> tuple[list[Violation], ClusterAudit]:
+    """Read and audit a world, and return what the truth contradicts."""
+    policy = Policy()
+    snapshot = read(world, history.reading)
+    audit = audit_cluster(snapshot, policy)
+    return conclusions(Truth(world, history.reading, policy), audit), audit
+
+
+def check(history: History) -> list[Violation]:
+    """Play one history and return what the truth contradicts."""
+    return check_world(history.play(), history)[0]
+
+
+def check_seed(seed: int) -> tuple[History, list[Violation]]:
+    """Make a history of a seed and check it."""
+    history, world = generate(seed)
+    return history, check_world(world, history)[0]
+
+
+def shortest(history: History, kind: tuple[str, str]) -> History:
+    """Return the shortest history with a violation of this kind."""
+
+    def fails(candidate: History) -> bool:
+        return any(each.kind == kind for each in check(candidate))
+
+    return shrink(replace(history), fails)

@@ -1,0 +1,135 @@
+"""A history: a setup, steps, one reading. Made by chance, kept as text, replayed exactly."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+
+from tests.simulation import faults
+from tests.simulation.reading import Reading
+from tests.simulation.shapes import SHAPES, Setup
+from tests.simulation.state import World
+from tests.simulation.steps import STEPS, Line, perform
+
+assert faults.__name__, "importing it adds its steps to the table"
+
+_QUIET = tuple(sorted(name for name, each in STEPS.items() if not each.is_fault))
+_FAULTS = tuple(sorted(name for name, each in STEPS.items() if each.is_fault))
+_QUIET_WEIGHTS = {"load": 6.0, "flow": 3.0, "rest": 2.0, "write": 3.0}
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What happened, and how it was looked at."""
+
+    setup: Setup
+    lines: tuple[Line, ...]
+    reading: Reading
+
+    def play(self) -> World:
+        """Return the world after all steps, before the reading."""
+        world = self.setup.world()
+        for line in self.lines:
+            perform(world, line)
+        return world
+
+    def text(self) -> str:
+        """Return the history as lines that `parse` reads and a person too."""
+        setup, reading = self.setup, self.reading
+        order = "commit-order" if setup.commit_order else "any-order"
+        lines = [f"shape {setup.shape.replace(' ', '_')} {setup.version} {setup.workers} {order}"]
+        lines += [
+            " ".join(str(arg) if arg != "" else "default" for arg in line) for line in self.lines
+        ]
+        moving = "moving" if reading.moving else "still"
+        unread = ",".join(f"{server}.{fact}" for server, fact in reading.unread) or "-"
+        lines.append(
+            f"read {','.join(reading.visible)} {reading.seed} {moving} {unread} {reading.contents}"
+        )
+        return "\n".join(lines)
+
+
+def parse(text: str) -> History:
+    """Read the text of a history; `#` begins a comment."""
+    lines = [line.partition("#")[0].split() for line in text.splitlines()]
+    words = [line for line in lines if line]
+    _, shape, version, workers, order = words[0]
+    setup = Setup(shape.replace("_", " "), version, int(workers), order == "commit-order")
+    _, visible, seed, moving, unread, contents = words[-1]
+    reading = Reading(
+        tuple(visible.split(",")),
+        int(seed),
+        moving == "moving",
+        tuple(
+            (each.partition(".")[0], each.partition(".")[2])
+            for each in unread.split(",")
+            if unread != "-"
+        ),
+        contents,
+    )
+    return History(setup, tuple(_line(each) for each in words[1:-1]), reading)
+
+
+def _line(words: list[str]) -> Line:
+    args = [int(each) if each.isdigit() else "" if each == "default" else each for each in words]
+    return tuple(args)
+
+
+def generate(seed: int, shapes: tuple[str, ...] = tuple(SHAPES)) -> tuple[History, World]:
+    """Make a history by chance. Return it and the world before its reading."""
+    dice = random.Random(seed)
+    shape = dice.choice(shapes)
+    old = dice.random() < 0.15 and not SHAPES[shape].is_multi_source
+    setup = Setup(
+        shape,
+        version="5.6.24" if old else "9.7.4",
+        workers=dice.choice((1, 4)),
+        commit_order=dice.random() < 0.6,
+    )
+    world = setup.world()
+    lines: list[Line] = []
+    for name in _plan(dice):
+        chosen = STEPS[name].choose(world, dice)
+        if chosen is None:
+            continue
+        line: Line = (name, *chosen)
+        if perform(world, line):
+            lines.append(line)
+    return History(setup, tuple(lines), _reading(dice, world)), world
+
+
+def _plan(dice: random.Random) -> list[str]:
+    """Return the names of the steps to try: a quiet life with a few faults in it."""
+    faulty = dice.choice((0, 1, 1, 1, 2, 2, 3))
+    weights = [_QUIET_WEIGHTS.get(name, 0.5) for name in _QUIET]
+    names = ["load"]
+    for _ in range(faulty):
+        names += dice.choices(_QUIET, weights, k=dice.randint(0, 3))
+        names.append(dice.choice(_FAULTS))
+    names += dice.choices(_QUIET, weights, k=dice.randint(0, 4))
+    if dice.random() < 0.6:
+        names.append("rest")
+    return names
+
+
+def _reading(dice: random.Random, world: World) -> Reading:
+    names = sorted(world.servers)
+    visible = names
+    if dice.random() < 0.25 and len(names) > 1:
+        visible = sorted(dice.sample(names, dice.randint(1, len(names) - 1)))
+    unread: tuple[tuple[str, str], ...] = ()
+    if dice.random() < 0.08:
+        unread = ((dice.choice(visible), dice.choice(("connection", "channels", "log_end"))),)
+    return Reading(
+        tuple(visible),
+        seed=dice.randrange(10**6),
+        moving=dice.random() < 0.35,
+        unread=unread,
+        contents=dice.choice(("none", "starts", "everywhere")),
+    )
+
+
+def without(history: History, dropped: set[int]) -> History:
+    """Return the history without some of its steps."""
+    kept = tuple(line for at, line in enumerate(history.lines) if at not in dropped)
+    return replace(history, lines=kept)

@@ -1,0 +1,360 @@
+"""What must hold between the true world and what the product concludes of it.
+
+1. Each oracle is a function of the true world and of an audit. It shares no code with the facts, the
+   rules or the planner: it lets the world run, and looks.
+2. A violation is one of two errors: OK, or "clears by itself", about a fault that stays; or a
+   certainty that the world contradicts.
+3. What no reading can show is exempt, and each exemption is written down here with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tests.simulation import replication as act
+from tests.simulation.reading import Reading, gtids, members_of
+from tests.simulation.state import SECOND, Change, Gtid, Key, Server, Transaction, World, gtid_text
+from tests.simulation.steps import start_threads
+from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.policy import Policy
+
+COMMITS_MAX = 300
+_STOP_CODES = frozenset(
+    {"A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "P1", "E3", "E6", "H7", "C1", "C2", "U2"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One contradiction between the product and the true world."""
+
+    oracle: str
+    code: str
+    text: str
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        return self.oracle, self.code
+
+
+@dataclass
+class Truth:
+    """The world as it was when the reading ended, and what becomes of it."""
+
+    world: World
+    reading: Reading
+    policy: Policy = field(default_factory=Policy)
+
+    @cached_property
+    def rested(self) -> World:
+        """Return the world after everything that happens by itself."""
+        made = self.world.copy()
+        act.rest(made)
+        return made
+
+    @cached_property
+    def started(self) -> World:
+        """Return the world after an operator has started every stopped channel."""
+        made = self.world.copy()
+        for server, channel in made.paths():
+            if server.lock:
+                server.lock = ""
+            start_threads(made, server, channel)
+        act.rest(made)
+        return made
+
+    @cached_property
+    def probed(self) -> tuple[World, dict[str, Key]]:
+        """Return the world after one more commit on every primary, and the keys written."""
+        made = self.rested.copy()
+        keys: dict[str, Key] = {}
+        for name in sorted(made.primaries):
+            key = f"{name}probe"
+            if act.write(made, made[name], (Change("insert", key, made.works + 1),)):
+                keys[name] = key
+        act.rest(made)
+        return made, keys
+
+    def fails_later(self, name: str) -> bool:
+        """Return whether an applier on the way to a server meets a row that no reading shows."""
+        for each in {name, *self.rested.upstream(name)}:
+            for channel in self.rested[each].channels:
+                was = self.world[each].channel(channel.name)
+                if channel.applier_error[0] and was is not None and not was.applier_error[0]:
+                    return True
+        return False
+
+    def waits_within_limits(self, name: str) -> bool:
+        """Return whether a lock on the way is younger than the policy's limits."""
+        limit = max(self.policy.lock_wait_seconds_max, self.policy.stall_seconds_max) * SECOND
+        for each in {name, *self.world.upstream(name)}:
+            server = self.world[each]
+            blocked = server.lock or server.session_owns is not None
+            if blocked and self.world.clock - server.lock_since <= limit + SECOND:
+                return True
+            # The age of a stall is that of the oldest transaction that waits.
+            if blocked and all(
+                self.world.clock - channel.working[0].since <= limit + SECOND
+                for channel in server.channels
+                if channel.working
+            ):
+                return True
+        return False
+
+
+Oracle = Callable[[Truth, ClusterAudit], Iterator[Violation]]
+
+
+def clears_by_itself(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
+    """1. What a T finding names arrives without writes and operators."""
+    stopped = {(one.replica, one.source) for one in audit.findings if one.code in _STOP_CODES}
+    stopped |= {(source, replica) for replica, source in stopped}
+    for one in audit.findings:
+        if one.code not in ("T1", "T2", "T3") or one.replica is None:
+            continue
+        if one.grade is not Grade.PROVED and "by itself" not in one.explanation:
+            continue
+        if (one.replica, one.source) in stopped or (one.replica, None) in stopped:
+            continue
+        left = one.gtid_set - gtids(truth.rested[one.replica].executed)
+        if not left or truth.fails_later(one.replica) or truth.waits_within_limits(one.replica):
+            continue
+        yield Violation(
+            "clears by itself", one.code, f"{one.code} {one.source}->{one.replica}: {left} stays"
+        )
+
+
+def arrives(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
+    """2a. After OK, a new commit on a primary reaches every visible server below it."""
+    if audit.verdict is not Verdict.OK:
+        return
+    world, keys = truth.probed
+    for name in truth.reading.visible:
+        for primary, key in keys.items():
+            if primary not in world.upstream(name) or key in world[name].rows:
+                continue
+            if truth.fails_later(name) or truth.waits_within_limits(name):
+                continue
+            if _new_error(truth, world, name) or _same_gtid_hidden(truth, world, primary, name):
+                continue
+            yield Violation("OK", "flow", f"OK, but a commit on {primary} does not reach {name}")
+
+
+def _new_error(truth: Truth, world: World, name: str) -> bool:
+    for each in {name, *world.upstream(name)}:
+        for channel in world[each].channels:
+            was = truth.world[each].channel(channel.name)
+            if channel.applier_error[0] and was is not None and not was.applier_error[0]:
+                return True
+    return False
+
+
+def _same_gtid_hidden(truth: Truth, world: World, primary: str, name: str) -> bool:
+    """Return whether the probe's GTID was used by hand on a server that nobody reads."""
+    last = world.acknowledged[-1].transaction.gtid if world.acknowledged else None
+    del primary
+    for each in {name, *world.upstream(name)} - set(truth.reading.visible):
+        if last in truth.rested[each].executed:
+            return True
+    return False
+
+
+def same_rows(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
+    """2. After OK, at rest, visible servers have the rows of the servers they receive from."""
+    if audit.verdict is not Verdict.OK:
+        return
+    world = truth.rested
+    for name in truth.reading.visible:
+        for source in sorted(world.upstream(name) - {name}):
+            if truth.fails_later(name) or truth.waits_within_limits(name):
+                continue
+            for key in _differing(world, world[source], world[name]):
+                if _is_exempt(truth, key, source, name):
+                    continue
+                yield Violation("OK", "rows", f"OK, but {key} differs on {source} and {name}")
+                break
+
+
+def linked(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
+    """2b. OK is not said of visible servers that no channel links."""
+    if audit.verdict is not Verdict.OK:
+        return
+    world, names = truth.world, truth.reading.visible
+    for name in names:
+        for other in names:
+            if name < other:
+                family = {name, *world.upstream(name)} & {other, *world.upstream(other)}
+                below = any(
+                    {name, other} <= {each, *world.upstream(each)} for each in world.servers
+                )
+                if not family and not below:
+                    yield Violation("OK", "unlinked", f"OK, but nothing links {name} and {other}")
+
+
+def _differing(world: World, source: Server, replica: Server) -> list[Key]:
+    above = {source.name, *world.upstream(source.name)}
+    elsewhere = world.upstream(replica.name) - above - {replica.name}
+    return [
+        key
+        for key in sorted(source.rows.keys() | replica.rows.keys())
+        if source.rows.get(key) != replica.rows.get(key) and key[0] not in elsewhere
+    ]
+
+
+def _is_exempt(truth: Truth, key: Key, source: str, replica: str) -> bool:
+    """Return whether no reading can show why this row differs."""
+    world = truth.rested
+    if key in world.drifted:
+        return True  # written with sql_log_bin=0: no log and no set has it
+    for each in {replica, *world.upstream(replica)}:
+        if any(key in channel.ignored_keys for channel in world[each].channels):
+            return True  # filtered as configured
+    mine, theirs = _works_on(world[source], key), _works_on(world[replica], key)
+    different = {each.gtid for each in mine ^ theirs}
+    both = world[source].executed & world[replica].executed
+    hidden = different & both
+    return bool(hidden) and not hidden & shown(truth, source, replica)
+
+
+def _works_on(server: Server, key: Key) -> set[Transaction]:
+    return {made for made, undo in server.applied if any(each[0] == key for each in undo)}
+
+
+def shown(truth: Truth, left: str, right: str) -> set[Gtid]:
+    """Return the GTIDs whose contents were compared on these two servers."""
+    reading, world = truth.reading, truth.world
+    if left not in reading.visible or right not in reading.visible:
+        return set()
+    if reading.contents == "everywhere":
+        return world[left].logged() & world[right].logged()
+    return set()
+
+
+def errant(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
+    """3. No running or startable path delivers what is called errant with certainty."""
+    for one in audit.findings:
+        if one.code not in ("E1", "E2") or one.source is None:
+            continue
+        delivered = truth.rested if one.grade is Grade.LIKELY else truth.started
+        if one.grade is Grade.LIKELY and one.severity is not Severity.CRITICAL:
+            continue
+        if one.grade is Grade.LIKELY and one.strategies[:1] != ():
+            first = one.strategies[0].name
+            if first not in ("inject_empty", "gtid_purged_append", "undo_on_replica"):
+                continue
+        came = one.gtid_set & gtids(
+            delivered[one.source].executed - truth.world[one.source].executed
+        )
+        if came:
+            yield Violation(
+                "errant",
+                one.code,
+                f"{one.code} {one.grade.value} {one.source}->{one.replica}: {came} arrives",
+            )
+
+
+def lost(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
+    """4 and 6. What is called lost was committed on its origin, and went the way that is named."""
+    allowed = {"E3": ("crash", "restore"), "E6": ("reset", "restore")}
+    for one in audit.findings:
+        if one.code not in allowed or one.grade is not Grade.PROVED or one.source is None:
+            continue
+        origin = truth.world[one.source]
+        for each in sorted(members_of(one.gtid_set, truth.world)):
+            if each in origin.executed:
+                yield Violation("lost", one.code, f"{gtid_text(each)} is on {origin.name}")
+                continue
+            why = truth.world.absence.get((origin.name, each), "never there")
+            if why not in allowed[one.code]:
+                yield Violation(
+                    "cause",
+                    one.code,
+                    f"{one.code} proved: {gtid_text(each)} of {origin.name}: {why}",
+                )
+                break
+
+
+def countdown(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
+    """5. The commits that are left until lost GTIDs are reused are as many as is said."""
+    for one in audit.findings:
+        if one.code not in ("E3", "E6", "H7") or one.source is None:
+            continue
+        said = {
+            fact.fact: int(fact.value)
+            for fact in one.evidence
+            if fact.fact.startswith("commits until") and fact.value.isdigit()
+        }
+        members = members_of(one.gtid_set, truth.world)
+        if not said or any(each[1] for each in members) or truth.reading.moving:
+            continue
+        first, last = _commits_until(truth.world, one.source, members)
+        for fact, count in said.items():
+            true = last if "all" in fact or "last" in fact else first
+            if true is not None and true != count:
+                yield Violation("countdown", one.code, f"{fact}: {count}, in truth {true}")
+
+
+def _commits_until(world: World, name: str, members: set[Gtid]) -> tuple[int | None, int | None]:
+    made = world.copy()
+    server = made[name]
+    while server.pending:
+        act.finish(made, server, server.pending[0])
+    waiting, first = set(members), None
+    for count in range(1, COMMITS_MAX):
+        gtid = act.next_gtid(server)
+        server.executed.add(gtid)
+        if gtid in waiting:
+            first = count if first is None else first
+            waiting.discard(gtid)
+            if not waiting:
+                return first, count
+    return first, None
+
+
+# Why a replica may lack what each code says it lacks: the step that made it so.
+ABSENT: dict[str, tuple[str, ...]] = {
+    "H1": ("change-by-position", "repoint by position"),
+    "H8": ("relay-log-position", "skip_counter", "reset", "crash", "restore"),
+}
+
+
+def cause(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
+    """6. A proved code is the step that was done."""
+    for one in audit.findings:
+        if one.grade is not Grade.PROVED or one.replica is None:
+            continue
+        if one.code in ABSENT:
+            for each in sorted(members_of(one.gtid_set, truth.world)):
+                why = truth.world.absence.get((one.replica, each), "nothing known")
+                if why not in ABSENT[one.code]:
+                    text = f"{one.code} proved on {one.replica}: {gtid_text(each)}: {why}"
+                    yield Violation("cause", one.code, text)
+                    break
+        elif one.code == "C1" and one.source is not None:
+            if truth.world[one.source].uuid != truth.world[one.replica].uuid:
+                yield Violation("cause", "C1", f"{one.source} and {one.replica}: different UUIDs")
+        elif one.code == "A7" and one.source is None:
+            continue
+
+
+CONCLUSIONS: dict[str, Oracle] = {
+    "clears by itself": clears_by_itself,
+    "arrives": arrives,
+    "same rows": same_rows,
+    "linked": linked,
+    "errant": errant,
+    "lost": lost,
+    "countdown": countdown,
+    "cause": cause,
+}
+
+
+def conclusions(truth: Truth, audit: ClusterAudit) -> list[Violation]:
+    """Return every contradiction between an audit and the true world."""
+    return [found for oracle in CONCLUSIONS.values() for found in oracle(truth, audit)]
+
+
+def above_info(audit: ClusterAudit) -> list[Finding]:
+    return [one for one in audit.findings if one.severity is not Severity.INFO]

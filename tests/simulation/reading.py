@@ -1,0 +1,382 @@
+"""What an auditor reads of a simulated world: two readings of every visible server.
+
+1. A reading is a sequence of looks in the order of the live adapter (topology/adapters/mysql.py):
+   gtid_owned, gtid_purged, gtid_executed, SHOW REPLICA STATUS, workers, end of the log. The world
+   may move before every look. Only the barrier between the phases is certain.
+2. As topology/adapters/collect.py does, the second reading is repeated while it shows a severe
+   difference that the one before did not.
+3. Some servers may be invisible, and some facts unreadable.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from gtid import GtidSet, Tsid
+from tests.simulation.state import SECOND, Channel, Gtid, Place, Server, World, uuid_of
+from topology.facts import gather_facts, grave_differences
+from topology.policy import Policy
+from topology.snapshot import (
+    BinaryLog,
+    ChannelSnapshot,
+    ClusterSnapshot,
+    LogPosition,
+    ServerSnapshot,
+    ThreadState,
+    UnreadFact,
+    UnreadReason,
+    WorkerSnapshot,
+)
+from topology.version import ServerVersion, Vendor
+
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+CLUSTER = "world"
+REPEATS_MAX = 5
+_MEMO_MAX = 100_000
+
+_sets: dict[frozenset[Gtid], GtidSet] = {}
+_tsids: dict[tuple[str, str], Tsid] = {}
+
+IDLE = {
+    True: "Replica has read all relay log; waiting for more updates",
+    False: "Slave has read all relay log; waiting for the slave I/O thread to update it",
+}
+WAITING = {"table": "Waiting for table metadata lock", "global": "Waiting for global read lock"}
+OWNED_ELSEWHERE = "Waiting for GTID to be committed"
+_BUSY = "Waiting for dependent transaction to commit"
+_DELAYED = "Waiting until SOURCE_DELAY seconds after source executed event"
+
+
+def gtids(members: Iterable[Gtid]) -> GtidSet:
+    """Return the product's set of these GTIDs."""
+    key = frozenset(members)
+    found = _sets.get(key)
+    if found is None:
+        if len(_sets) > _MEMO_MAX:
+            _sets.clear()
+        found = _sets[key] = GtidSet.from_intervals(_intervals(key))
+    return found
+
+
+def _intervals(members: frozenset[Gtid]) -> Iterator[tuple[Tsid, int, int]]:
+    numbers: dict[tuple[str, str], list[int]] = {}
+    for uuid, tag, number in members:
+        numbers.setdefault((uuid, tag), []).append(number)
+    for key, found in numbers.items():
+        if key not in _tsids:
+            _tsids[key] = Tsid(uuid_of(key[0]), key[1])
+        found.sort()
+        start = last = found[0]
+        for number in found[1:]:
+            if number != last + 1:
+                yield _tsids[key], start, last + 1
+                start = number
+            last = number
+        yield _tsids[key], start, last + 1
+
+
+def members_of(gtid_set: GtidSet, world: World) -> set[Gtid]:
+    """Return the GTIDs of a set of the product, of those that this world knows."""
+    known: set[Gtid] = set()
+    for server in world.servers.values():
+        known |= server.executed | server.owned
+        for channel in server.channels:
+            known |= channel.retrieved
+    known |= {each.transaction.gtid for each in world.acknowledged}
+    return {each for each in known if gtids([each]) <= gtid_set}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the auditor reads: what it sees, and what happens meanwhile."""
+
+    visible: tuple[str, ...]
+    seed: int = 0
+    moving: bool = False
+    unread: tuple[tuple[str, str], ...] = ()  # (server, fact)
+    contents: str = "none"  # none, starts, everywhere
+
+
+Between = Callable[[], None]
+
+
+def read(world: World, reading: Reading) -> ClusterSnapshot:
+    """Read all visible servers, wait for the last, read all again."""
+    dice = random.Random(reading.seed)
+    between = _between(world, dice) if reading.moving else lambda: None
+    names = [name for name in sorted(world.servers) if name in reading.visible]
+    unread = dict.fromkeys(names, ())  # type: dict[str, tuple[str, ...]]
+    for server, fact in reading.unread:
+        if server in unread:
+            unread[server] = (*unread[server], fact)
+    first = _phase(world, 1, names, unread, dice, between)
+    snapshot = ClusterSnapshot(CLUSTER, first, _phase(world, 2, names, unread, dice, between))
+    if not reading.moving:
+        return snapshot
+    before = grave_differences(gather_facts(snapshot, Policy()))
+    for _ in range(REPEATS_MAX - 1):
+        if not before:
+            break
+        for _ in range(10):
+            between()
+        snapshot = ClusterSnapshot(CLUSTER, first, _phase(world, 2, names, unread, dice, between))
+        now = grave_differences(gather_facts(snapshot, Policy()))
+        if now == before:
+            break
+        before = now
+    return snapshot
+
+
+def _between(world: World, dice: random.Random) -> Between:
+    from tests.simulation.steps import perform
+
+    def move() -> None:
+        count = dice.choice((0, 0, 1, 1, 2, 5, 20))
+        if count:
+            done = world.steps_done
+            perform(world, ("load", count, dice.randrange(10**6)))
+            world.steps_done = done
+
+    return move
+
+
+def _phase(  # noqa: PLR0917 - one call for each phase
+    world: World,
+    phase: int,
+    names: list[str],
+    unread: dict[str, tuple[str, ...]],
+    dice: random.Random,
+    between: Between,
+) -> tuple[ServerSnapshot, ...]:
+    world.clock += 1
+    looks = {name: _looks(world, world[name], phase, unread[name]) for name in names}
+    done: dict[str, ServerSnapshot] = {}
+    while looks:
+        between()
+        name = dice.choice(sorted(looks)) if len(looks) > 1 else next(iter(looks))
+        finished = next(looks[name])
+        if finished is not None:
+            done[name] = finished
+            del looks[name]
+    return tuple(done[name] for name in names)
+
+
+def moment(ticks: int) -> datetime:
+    """Return a moment of the world's clock."""
+    return NOON + timedelta(milliseconds=ticks)
+
+
+def _looks(
+    world: World, server: Server, phase: int, unread: tuple[str, ...]
+) -> Iterator[ServerSnapshot | None]:
+    """Look at one server in the order of the live adapter; None while it is not done."""
+    started = moment(world.clock)
+    yield None
+    if "connection" in unread:
+        yield ServerSnapshot(
+            CLUSTER,
+            server.name,
+            server.name,
+            3306,
+            phase,
+            started,
+            moment(world.clock),
+            unread=(UnreadFact("connection", UnreadReason.UNREACHABLE, "no answer"),),
+        )
+        return
+    owned = gtids(server.owned)
+    yield None
+    purged = gtids(server.purged)
+    yield None
+    executed, clock = gtids(server.executed), world.clock
+    yield None
+    rows = [(channel, _status(world, server, channel)) for channel in server.channels]
+    yield None
+    channels = [
+        ChannelSnapshot(**facts, workers=_workers(world, server, channel))
+        for channel, facts in rows
+    ]
+    yield None
+    log_end = position(server.end)
+    yield ServerSnapshot(
+        cluster=CLUSTER,
+        name=server.name,
+        host=server.name,
+        port=3306,
+        phase=phase,
+        read_started=started,
+        read_ended=moment(world.clock),
+        server_clock=moment(clock),
+        server_uuid=uuid_of(server.uuid),
+        server_id=server.server_id,
+        version=ServerVersion(*server.version),
+        version_text=".".join(map(str, server.version)),
+        vendor=Vendor.MYSQL,
+        uptime_seconds=(world.clock - server.started_at) // SECOND,
+        gtid_executed=executed,
+        gtid_purged=purged,
+        gtid_owned=owned,
+        log_end=None if "log_end" in unread else log_end,
+        channels=None
+        if "channels" in unread
+        else tuple(sorted(channels, key=lambda channel: channel.name)),
+        binary_logs=tuple(
+            BinaryLog(f"binlog.{log.number:06}", 200 + 100 * len(log.entries))
+            for log in server.files
+        ),
+        settings=_settings(server),
+        unread=tuple(
+            UnreadFact(fact, UnreadReason.PRIVILEGE, "not allowed") for fact in sorted(unread)
+        ),
+    )
+
+
+def _settings(server: Server) -> tuple[tuple[str, str], ...]:
+    channel = server.channels[0] if server.channels else None
+    return (
+        ("datadir", f"/{server.name}/"),
+        ("enforce_gtid_consistency", "ON"),
+        ("gtid_mode", "ON_PERMISSIVE" if server.permissive else "ON"),
+        ("hostname", server.name),
+        ("log_bin", "ON"),
+        ("log_replica_updates", "ON" if server.log_replica_updates else "OFF"),
+        ("port", "3306"),
+        ("relay_log_recovery", "ON" if server.relay_log_recovery else "OFF"),
+        ("replica_parallel_workers", str(channel.workers if channel else 4)),
+        ("replica_preserve_commit_order", "ON" if channel and channel.commit_order else "OFF"),
+        ("sync_binlog", "1"),
+    )
+
+
+def position(place: Place | None, base: str = "binlog") -> LogPosition | None:
+    """Return a place as the server reports it."""
+    if place is None:
+        return None
+    return LogPosition.of(file=f"{base}.{place.file:06}", position=200 + 100 * place.entries)
+
+
+def is_delayed(world: World, channel: Channel) -> int:
+    """Return for how many ticks the applier still waits because of SOURCE_DELAY."""
+    if not channel.delay or channel.applier != "Yes" or channel.relay_at >= len(channel.relay):
+        return 0
+    due = channel.relay[channel.relay_at].transaction.at + channel.delay
+    return max(0, due - world.clock)
+
+
+def _status(world: World, server: Server, channel: Channel) -> dict[str, Any]:
+    modern = server.version >= (8, 0, 0)
+    errno, error = channel.receiver_error
+    applier_errno, applier_error = channel.applier_error
+    low = channel.low_water
+    if low >= len(channel.relay):
+        applied_to = channel.read_to
+    elif low:
+        applied_to = channel.relay[low - 1].end
+    else:
+        end = channel.relay[0].end
+        applied_to = end._replace(entries=end.entries - 1)
+    lag: int | None = None
+    if channel.receiver == "Yes" and channel.applier == "Yes":
+        behind = low < len(channel.relay)
+        lag = (world.clock - channel.relay[low].transaction.at) // SECOND if behind else 0
+    queued, applied = channel.last_queued, channel.last_applied
+    remaining = is_delayed(world, channel)
+    return {
+        "name": channel.name,
+        "source_host": channel.source,
+        "source_port": 3306,
+        "source_uuid": None if channel.source_uuid is None else uuid_of(channel.source_uuid),
+        "auto_position": channel.auto_position,
+        "gtid_retrieved": gtids(channel.retrieved),
+        "receiver": ThreadState(channel.receiver),
+        "receiver_errno": errno,
+        "receiver_error": error,
+        "receiver_error_at": "",
+        "applier": ThreadState(channel.applier),
+        "applier_errno": _applier_errno(server, channel, applier_errno),
+        "applier_error": applier_error,
+        "applier_error_at": "",
+        "received_to": position(channel.read_to),
+        "applied_to": position(applied_to),
+        "lag_seconds": lag,
+        "filters": tuple(sorted(channel.ignored_keys)),
+        "applier_state": _applier_state(server, channel, modern=modern, delayed=remaining > 0),
+        "receiver_state": "Waiting for source to send event" if channel.receiver == "Yes" else "",
+        "relay_applied_to": position(Place(channel.relay_number, low), "relay"),
+        "delay_seconds": channel.delay // SECOND,
+        "delay_remaining_seconds": remaining // SECOND if remaining else None,
+        "source_server_id": channel.source_server_id or None,
+        "last_queued": gtids([queued.gtid]) if modern and queued else GtidSet(),
+        "last_queued_committed_at": moment(queued.at) if modern and queued else None,
+        "last_applied": gtids([applied.gtid]) if modern and applied else GtidSet(),
+        "last_applied_at": moment(channel.last_applied_at) if modern and applied else None,
+    }
+
+
+def _applier_errno(server: Server, channel: Channel, errno: int) -> int:
+    """Return Last_SQL_Errno: with workers 5.6 reports only that a worker failed."""
+    return 1756 if errno and channel.workers > 1 and server.version < (5, 7, 0) else errno
+
+
+def _waits_for_session(server: Server, channel: Channel) -> bool:
+    return (
+        channel.applier == "Yes"
+        and server.session_owns is not None
+        and channel.relay_at < len(channel.relay)
+        and channel.relay[channel.relay_at].transaction.gtid == server.session_owns
+    )
+
+
+def _applier_state(server: Server, channel: Channel, *, modern: bool, delayed: bool) -> str:
+    if channel.applier != "Yes":
+        return ""
+    if delayed:
+        return _DELAYED
+    if channel.workers == 1 or not modern:
+        if channel.working and server.lock:
+            return WAITING[server.lock]
+        if _waits_for_session(server, channel):
+            return OWNED_ELSEWHERE
+    if channel.relay_at >= len(channel.relay) or _waits_for_session(server, channel):
+        return IDLE[modern]
+    return _BUSY
+
+
+def _workers(world: World, server: Server, channel: Channel) -> tuple[WorkerSnapshot, ...]:
+    if server.version < (5, 7, 0):
+        return ()
+    found = []
+    for number, work in enumerate(channel.working, start=1):
+        waits = WAITING[server.lock] if server.lock and not work.logged else "Applying batch"
+        seconds = (world.clock - work.since) // SECOND
+        found.append(
+            WorkerSnapshot(
+                number,
+                gtids([work.transaction.gtid]),
+                0,
+                "",
+                state=waits,
+                applying_seconds=seconds,
+            )
+        )
+    if _waits_for_session(server, channel):
+        assert server.session_owns is not None, "the function before has looked"
+        seconds = (world.clock - server.lock_since) // SECOND
+        found.append(
+            WorkerSnapshot(
+                len(found) + 1,
+                gtids([server.session_owns]),
+                0,
+                "",
+                state=OWNED_ELSEWHERE,
+                applying_seconds=seconds,
+            )
+        )
+    if channel.failed is not None and channel.applier_error[0]:
+        errno, error = channel.applier_error
+        found.append(WorkerSnapshot(len(found) + 1, gtids([channel.failed.gtid]), errno, error))
+    return tuple(found)

@@ -1,0 +1,421 @@
+"""What servers do by themselves: commit, send, receive, apply, connect again.
+
+1. Every function here is one thing that a server does under its locks, so any order of calls is a
+   history that could happen. Each returns whether something changed.
+2. A commit has two stages: the transaction is in the binary log first, and executed afterwards. A
+   receiver reads what is in the log, executed or not.
+3. An applier that meets a row conflict stops, as replication in row format does: 1062 for a key
+   that is there, 1032 for one that is not, 1050 for a table that is there.
+4. `rest` lets everything that can happen without clients and operators happen.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from tests.simulation.state import (
+    BEYOND,
+    EXTRA,
+    NO_FILE,
+    PURGED,
+    SAME_ID,
+    SAME_UUID,
+    Acknowledged,
+    Change,
+    Channel,
+    Gtid,
+    Key,
+    LogFile,
+    Place,
+    Relayed,
+    Server,
+    Transaction,
+    Work,
+    World,
+)
+
+_FATAL = {True: 13114, False: 1236}  # since 8.0, before
+_SAME_SOURCE = {True: 13117, False: 1593}
+MODERN = (8, 0, 0)
+UNTOUCHED: tuple[tuple[Key, int | None], ...] = ()
+
+
+# -- commits of clients ---------------------------------------------------------------------------
+
+
+def next_gtid(server: Server, tag: str = "") -> Gtid:
+    """Draw the next automatic GTID: the smallest free one, searched from where the last was.
+
+    sql/rpl_gtid_state.cc, get_automatic_gno: 8.0 remembers the place until the next restart, 5.6
+    begins at 1 each time.
+    """
+    number = server.next_free.get(tag, 1) if server.version >= MODERN else 1
+    while (server.uuid, tag, number) in server.executed or (
+        (server.uuid, tag, number) in server.owned
+    ):
+        number += 1
+    server.next_free[tag] = number + 1
+    return (server.uuid, tag, number)
+
+
+def conflict(server: Server, changes: tuple[Change, ...]) -> int:
+    """Return the error that these changes meet here, or 0."""
+    for change in changes:
+        there = change.key in server.rows
+        if change.kind == "create":
+            if there:
+                return 1050
+        elif change.kind == "insert":
+            if there:
+                return 1062
+        elif not there:
+            return 1032
+    return 0
+
+
+def begin(
+    world: World,
+    server: Server,
+    changes: tuple[Change, ...],
+    gtid: Gtid | None = None,
+    tag: str = "",
+) -> Transaction | None:
+    """Flush stage of a client's commit: the GTID is owned, the transaction is in the log."""
+    keys = {each.key for each in changes}
+    if keys & server.locked_keys or conflict(server, changes) or server.lock == "global":
+        return None
+    if gtid is None:
+        gtid = next_gtid(server, tag)
+    elif gtid in server.executed or gtid in server.owned:
+        return None
+    world.works += 1
+    made = Transaction(gtid, world.works, changes, server.server_id, server.name, world.clock)
+    server.owned.add(gtid)
+    server.locked_keys |= keys
+    server.files[-1].entries.append(made)
+    server.pending.append(made)
+    return made
+
+
+def finish(world: World, server: Server, made: Transaction) -> None:
+    """Commit stage: rows and gtid_executed change, the client has its answer."""
+    server.pending.remove(made)
+    commit(server, made)
+    world.acknowledged.append(Acknowledged(server.name, made))
+
+
+def commit(server: Server, made: Transaction, *, with_rows: bool = True) -> None:
+    """Change rows and gtid_executed."""
+    server.owned.discard(made.gtid)
+    server.executed.add(made.gtid)
+    undo = UNTOUCHED
+    if made.changes and with_rows:
+        rows = server.rows
+        undo = tuple((each.key, rows.get(each.key)) for each in made.changes)
+        for each in made.changes:
+            if each.new is None:
+                rows.pop(each.key, None)
+            else:
+                rows[each.key] = each.new
+            server.locked_keys.discard(each.key)
+        server.works[made.work] += 1
+    server.applied.append((made, undo))
+
+
+def write(
+    world: World,
+    server: Server,
+    changes: tuple[Change, ...],
+    gtid: Gtid | None = None,
+    tag: str = "",
+) -> Transaction | None:
+    """Commit a transaction of a client, both stages."""
+    made = begin(world, server, changes, gtid, tag)
+    if made is not None:
+        finish(world, server, made)
+    return made
+
+
+def rotate(world: World, server: Server) -> None:
+    """Begin a new binary log."""
+    last = server.files[-1]
+    previous = last.previous | {each.gtid for each in last.entries}
+    previous |= server.purged  # executed without being logged
+    server.files.append(LogFile(last.number + 1, previous, world.clock))
+
+
+# -- receivers ------------------------------------------------------------------------------------
+
+
+def refusal(source: Server, replica: Server, channel: Channel) -> str:
+    """Return why the source refuses this connection by GTID sets; empty if it does not."""
+    sent = replica.executed | channel.retrieved
+    own = {each for each in sent if each[0] == source.uuid}
+    if not own <= source.executed | source.owned:
+        return EXTRA
+    if not source.purged <= sent:
+        return PURGED
+    if not any(log.previous <= sent for log in source.files):
+        return PURGED
+    return ""
+
+
+def connect(world: World, replica: Server, channel: Channel) -> bool:
+    """Connect a receiver that waits for its source. A refusal stops it with an error."""
+    if channel.receiver != "Connecting":
+        return False
+    source = world.servers[channel.source]
+    if not source.is_up:
+        return False
+    text, number = "", _FATAL[replica.version >= MODERN]
+    if source.uuid == replica.uuid:
+        text, number = SAME_UUID, _SAME_SOURCE[replica.version >= MODERN]
+    elif source.server_id == replica.server_id:
+        text, number = SAME_ID, _SAME_SOURCE[replica.version >= MODERN]
+    elif channel.auto_position:
+        text = refusal(source, replica, channel)
+    else:
+        place = channel.read_to or Place(source.files[0].number, 0)
+        log = source.file(place.file)
+        if log is None:
+            text = NO_FILE
+        elif place.entries > len(log.entries):
+            text = BEYOND
+        channel.read_to = place
+    channel.source_uuid, channel.source_server_id = source.uuid, source.server_id
+    if text:
+        channel.receiver, channel.receiver_error = "No", (number, text)
+        return True
+    channel.receiver, channel.receiver_error = "Yes", (0, "")
+    if channel.auto_position:
+        sent = frozenset(replica.executed | channel.retrieved)
+        channel.excluded = sent
+        # Newest to oldest: the first file whose Previous_gtids the replica has all of.
+        start = next(log for log in reversed(source.files) if log.previous <= sent)
+        channel.read_to = Place(start.number, 0)
+    else:
+        channel.excluded = frozenset()
+    return True
+
+
+def receive(world: World, replica: Server, channel: Channel) -> bool:
+    """Read the next transaction of the source's binary log."""
+    if channel.receiver != "Yes":
+        return False
+    source = world.servers[channel.source]
+    assert channel.read_to is not None, "a connected receiver has a place"
+    number, index = channel.read_to
+    log = source.file(number)
+    if log is None:
+        channel.receiver, channel.receiver_error = "No", (13114, NO_FILE)
+        return True
+    if index >= len(log.entries):
+        if log is source.files[-1]:
+            return False
+        channel.read_to = Place(number + 1, 0)
+        return True
+    entry = log.entries[index]
+    channel.read_to = Place(number, index + 1)
+    if entry.gtid in channel.excluded:
+        return True
+    if entry.server_id == replica.server_id:
+        # The receiver drops the events of its own server_id. Seen on 9.7.4: the GTID is in
+        # Retrieved_Gtid_Set only when it is another server's.
+        if entry.gtid[0] != replica.uuid:
+            channel.retrieved.add(entry.gtid)
+            note(world, replica, entry.gtid, "same_server_id")
+        return True
+    channel.retrieved.add(entry.gtid)
+    channel.relay.append(Relayed(entry, channel.read_to))
+    channel.last_queued = entry
+    return True
+
+
+def disconnect(channel: Channel) -> bool:
+    """Lose the connection; the receiver tries again."""
+    if channel.receiver != "Yes":
+        return False
+    channel.receiver = "Connecting"
+    return True
+
+
+def note(world: World, server: Server, gtid: Gtid, step: str) -> None:
+    """Record why a GTID will not come by itself."""
+    if gtid not in server.executed:
+        world.absence[server.name, gtid] = step
+
+
+# -- appliers -------------------------------------------------------------------------------------
+
+
+def take(world: World, replica: Server, channel: Channel) -> bool:
+    """Let the coordinator look at the next transaction of the relay log."""
+    if channel.applier != "Yes" or channel.relay_at >= len(channel.relay):
+        return False
+    entry = channel.relay[channel.relay_at].transaction
+    if channel.skip_counter:
+        if channel.working:
+            return False
+        channel.skip_counter = 0
+        channel.relay_at += 1
+        note(world, replica, entry.gtid, "skip_counter")
+        return True
+    if entry.gtid in replica.executed:
+        channel.relay_at += 1
+        return True
+    if entry.gtid in replica.owned or len(channel.working) >= channel.workers:
+        return False
+    if channel.delay and world.clock < entry.at + channel.delay:
+        return False
+    visible = _visible(channel, entry)
+    keys = {each.key for each in visible}
+    if keys & replica.locked_keys:
+        return False
+    number = conflict(replica, visible)
+    if number:
+        if channel.working:  # the workers before it finish first
+            return False
+        channel.applier, channel.failed = "No", entry
+        channel.applier_error = (number, f"error executing row event: {number}")
+        return True
+    replica.owned.add(entry.gtid)
+    replica.locked_keys |= keys
+    channel.working.append(Work(entry, channel.relay_at, world.clock))
+    channel.relay_at += 1
+    return True
+
+
+def _visible(channel: Channel, entry: Transaction) -> tuple[Change, ...]:
+    if not channel.ignored_keys:
+        return entry.changes
+    return tuple(each for each in entry.changes if each.key not in channel.ignored_keys)
+
+
+def flush(replica: Server, channel: Channel, dice: random.Random | None = None) -> bool:
+    """Let a worker write its transaction to the binary log."""
+    if replica.lock in ("table", "global"):
+        return False
+    waiting = [each for each in channel.working if not each.logged]
+    if not waiting:
+        return False
+    work = waiting[0] if channel.commit_order or dice is None else dice.choice(waiting)
+    work.logged = True
+    if replica.log_replica_updates:
+        changes = _visible(channel, work.transaction)
+        logged = work.transaction
+        if changes != logged.changes:
+            logged = logged._replace(changes=changes)
+            work.transaction = logged
+        replica.files[-1].entries.append(logged)
+    return True
+
+
+def apply(
+    world: World, replica: Server, channel: Channel, dice: random.Random | None = None
+) -> bool:
+    """Let a worker commit what it has logged."""
+    ready = [each for each in channel.working if each.logged]
+    if not ready:
+        return False
+    if channel.commit_order:
+        work = channel.working[0]
+        if not work.logged:
+            return False
+    else:
+        work = ready[0] if dice is None else dice.choice(ready)
+    channel.working.remove(work)
+    commit(replica, work.transaction)
+    if not replica.log_replica_updates:
+        replica.purged.add(work.transaction.gtid)
+    world.absence.pop((replica.name, work.transaction.gtid), None)
+    channel.last_applied, channel.last_applied_at = work.transaction, world.clock
+    return True
+
+
+def finish_workers(world: World, replica: Server, channel: Channel) -> None:
+    """Let the workers complete what they hold: an applier is being stopped."""
+    while channel.working and (flush(replica, channel) or apply(world, replica, channel)):
+        pass
+    roll_back_workers(replica, channel)
+
+
+def roll_back_workers(replica: Server, channel: Channel) -> None:
+    """End the workers; what is not logged is rolled back, and the coordinator returns to it."""
+    if not channel.working:
+        return
+    channel.relay_at = channel.low_water
+    for each in channel.working:
+        replica.owned.discard(each.transaction.gtid)
+        replica.locked_keys -= {change.key for change in _visible(channel, each.transaction)}
+    channel.working = []
+
+
+# -- time -----------------------------------------------------------------------------------------
+
+
+def moves_of(world: World, dice: random.Random) -> list[Callable[[], bool]]:
+    """Return what may happen next by itself, each as a call."""
+    moves: list[Callable[[], bool]] = []
+    for server in world.servers.values():
+        if server.pending:
+            moves.append(lambda one=server: _finish_any(world, one, dice))  # type: ignore[misc]
+        for channel in server.channels:
+            for act in (receive, connect, take):
+                moves.append(lambda a=act, s=server, c=channel: a(world, s, c))  # type: ignore[misc]
+            moves.append(lambda s=server, c=channel: flush(s, c, dice))  # type: ignore[misc]
+            moves.append(lambda s=server, c=channel: apply(world, s, c, dice))  # type: ignore[misc]
+    return moves
+
+
+def _finish_any(world: World, server: Server, dice: random.Random) -> bool:
+    if not server.pending:
+        return False
+    finish(world, server, dice.choice(server.pending))
+    return True
+
+
+def flow(world: World, count: int, dice: random.Random) -> None:
+    """Let replication go on for so many moments."""
+    moves = moves_of(world, dice)
+    if not moves:
+        return
+    for _ in range(count):
+        world.clock += 1
+        dice.choice(moves)()
+
+
+def rest(world: World, *, with_delay: bool = True) -> None:
+    """Let everything happen that happens without clients and operators."""
+    while True:
+        moved = False
+        for server in world.servers.values():
+            while server.pending:
+                finish(world, server, server.pending[0])
+                moved = True
+            for channel in server.channels:
+                while (
+                    connect(world, server, channel)
+                    or receive(world, server, channel)
+                    or take(world, server, channel)
+                    or flush(server, channel)
+                    or apply(world, server, channel)
+                ):
+                    moved = True
+        if moved:
+            continue
+        later = [
+            channel.relay[channel.relay_at].transaction.at + channel.delay
+            for _, channel in world.paths()
+            if channel.delay and channel.applier == "Yes" and channel.relay_at < len(channel.relay)
+        ]
+        due = [at for at in later if at > world.clock]
+        if not due or not with_delay:
+            return
+        world.clock = min(due)
+
+
+def disconnect_replicas(world: World, source: Server) -> None:
+    """End the connections of all receivers of a server."""
+    for _, channel in world.replicas_of(source.name):
+        disconnect(channel)

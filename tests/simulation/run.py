@@ -1,0 +1,109 @@
+"""Run the simulator: python -m tests.simulation.run SECONDS=60 [SEED=1] [PROCESSES=2] [KEEP=dir].
+
+Every process checks the histories of consecutive seeds. Each kind of violation is printed once,
+with its seed and the shortest history; with KEEP it is written to a file as well.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.simulation.checking import check, check_seed, shortest
+
+BATCH = 50
+
+
+@dataclass
+class Result:
+    """What the histories of one batch of seeds showed."""
+
+    checked: int = 0
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    seeds: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+def say(text: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def check_batch(start: int) -> Result:
+    """Check the histories of one batch of seeds."""
+    result = Result()
+    for seed in range(start, start + BATCH):
+        try:
+            _, violations = check_seed(seed)
+            kinds = {each.kind for each in violations}
+        except Exception as error:  # noqa: BLE001 - reported as a kind
+            kinds = {("defect", f"{type(error).__name__}: {error}"[:100])}
+        for kind in kinds:
+            result.counts[kind] += 1
+            result.seeds.setdefault(kind, seed)
+        result.checked += 1
+    return result
+
+
+def merged(results: list[Result]) -> Result:
+    """Return what several batches showed together; of each kind the first seed."""
+    total = Result()
+    for result in results:
+        total.checked += result.checked
+        total.counts += result.counts
+        for kind, seed in result.seeds.items():
+            total.seeds.setdefault(kind, seed)
+    return total
+
+
+def report(kind: tuple[str, str], seed: int, keep: Path | None) -> None:
+    """Print the shortest history of a kind of violation."""
+    say(f"\n== {kind[0]}, {kind[1]}: seed {seed}")
+    if kind[0] == "defect":
+        return
+    history, _ = check_seed(seed)
+    short = shortest(history, kind)
+    text = short.text()
+    say(text)
+    for each in check(short):
+        say(f"#  {each.oracle}: {each.text}")
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        name = "-".join((*kind, str(seed))).replace(" ", "_")
+        (keep / f"{name}.txt").write_text(f"# {kind[0]}: {kind[1]}, seed {seed}\n{text}\n")
+
+
+def main(arguments: list[str]) -> int:
+    """Check histories for some seconds. Return 1 if there was a violation."""
+    options = dict(each.split("=", 1) for each in arguments)
+    seconds = float(options.get("SECONDS", "60"))
+    first = int(options.get("SEED", str(time.time_ns() % 10**9)))
+    processes = int(options.get("PROCESSES", str(os.cpu_count() or 1)))
+    keep = Path(options["KEEP"]) if options.get("KEEP") else None
+    total, begun = Result(), time.monotonic()
+    with multiprocessing.Pool(processes) as pool:
+        start = first
+        while time.monotonic() < begun + seconds:
+            starts = [start + BATCH * at for at in range(processes)]
+            start = starts[-1] + BATCH
+            results = pool.map(check_batch, starts, chunksize=1)
+            total = merged([total, *results])
+    spent = time.monotonic() - begun
+    say(
+        f"{total.checked:,} histories, seeds {first} to {first + total.checked - 1},"
+        f" {total.checked / spent:,.0f} per second, {processes} processes"
+    )
+    for kind, count in total.counts.most_common():
+        say(f"{count:6} {kind[0]}: {kind[1]}")
+    for kind, seed in sorted(total.seeds.items()):
+        report(kind, seed, keep)
+    return 1 if total.counts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

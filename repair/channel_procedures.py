@@ -7,14 +7,17 @@ account of a channel stay what they are, and no secret is in a script.
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, MovePast, StartChannel, StopChannel
 from repair.dialect import ChannelQuestions, for_channel, position_wait
+from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
 from repair.script import (
-    applied,
+    arrived,
+    has_history,
     if_go,
     literal,
-    runs,
+    same_error,
     same_source,
     short,
+    still_by_sets,
     transactions,
     unless_done,
     until_executed,
@@ -26,6 +29,7 @@ from topology.quoting import quote_number, quote_string
 # Of an applier that has just been moved or started: if it is stuck it stops within this time.
 STUCK_WAIT_SECONDS = 1
 _APPLIED_PER_SECOND = 500
+_NEEDS = (StatementKind.STEER_CHANNEL, StatementKind.READ_CHANNELS)
 
 
 def move_past(action: MovePast, setting: Setting) -> Procedure:
@@ -50,7 +54,8 @@ def move_past(action: MovePast, setting: Setting) -> Procedure:
     )
     return Procedure(
         title=f"move {name} past the failing event {event.gtid}",
-        preconditions=(same_source(name, asks, str(event.source_uuid)),),
+        # Interrupted between its statements, this script has itself switched auto-position off.
+        preconditions=_unchanged(action.channel, setting, asks, may_be_by_position=True),
         statements=(
             f"SET @done = {done};",
             *unless_done(f"{dialect.stop_replica}{suffix}"),
@@ -90,6 +95,7 @@ def move_past(action: MovePast, setting: Setting) -> Procedure:
                 f" {short(event.statement)}"
             ),
         ),
+        needs=_NEEDS,
     )
 
 
@@ -113,7 +119,7 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
     return Procedure(
         title=f"switch {name} to auto-position"
         + (f" and fetch {transactions(arriving.gtid_count)}" if arriving else ""),
-        preconditions=(*_source_guard(action.channel, setting, asks), *filled),
+        preconditions=(*_unchanged(action.channel, setting, asks), *filled),
         statements=(
             (
                 f"SET @done = IFNULL({asks.auto_position} = 1, FALSE)"
@@ -129,8 +135,7 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
             *until_executed(dialect, asks, arriving),
         ),
         verifications=(
-            *((applied(name, arriving, dialect),) if arriving else ()),
-            runs(name, asks, dialect),
+            *arrived(name, arriving, dialect, asks),
             Guard(
                 f"IFNULL({asks.auto_position}, 1) = 1",
                 f"{name}: auto-position is still off; read {dialect.show_replica_status}",
@@ -143,7 +148,8 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
         if_stopped="the channel may be stopped; run the script again",
         risk="old transactions are applied after newer ones; rows they touch may have changed since"
         if arriving
-        else "none: nothing is lacking",
+        else "none: no transaction is missing",
+        needs=_NEEDS,
     )
 
 
@@ -156,23 +162,21 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
     return Procedure(
         title=f"start replication on {name}"
         + (f" and fetch {transactions(arriving.gtid_count)}" if arriving else ""),
-        preconditions=_source_guard(action.channel, setting, asks),
+        preconditions=_unchanged(action.channel, setting, asks),
         statements=(
             f"SET @done = IFNULL({asks.runs}, FALSE);",
             *unless_done(f"{dialect.start_replica}{suffix}"),
             *until_runs(asks),
             *until_executed(dialect, asks, arriving),
         ),
-        verifications=(
-            *((applied(name, arriving, dialect),) if arriving else ()),
-            runs(name, asks, dialect),
-        ),
+        verifications=arrived(name, arriving, dialect, asks),
         check=f"{dialect.show_replica_status}: both threads run",
         undo=f"{dialect.stop_replica}{suffix}; what was applied stays",
         estimated_seconds=2 + arriving.gtid_count // _APPLIED_PER_SECOND,
         estimate_assumes=f"{_APPLIED_PER_SECOND} transactions applied a second",
         if_stopped="replication may or may not run; run the script again",
         risk="the waiting transactions are applied as they are",
+        needs=_NEEDS,
     )
 
 
@@ -183,7 +187,7 @@ def stop_channel(action: StopChannel, setting: Setting) -> Procedure:
     suffix = for_channel(dialect, action.channel)
     return Procedure(
         title=f"stop replication on {name}",
-        preconditions=_source_guard(action.channel, setting, asks),
+        preconditions=_unchanged(action.channel, setting, asks),
         statements=if_go(f"{dialect.stop_replica}{suffix}"),
         verifications=(
             Guard(
@@ -197,12 +201,30 @@ def stop_channel(action: StopChannel, setting: Setting) -> Procedure:
         estimate_assumes="no large transaction is being applied",
         if_stopped="replication may be stopped: start it again, or go on with the plan",
         risk="the server falls behind until it is started again",
+        needs=_NEEDS,
     )
 
 
-def _source_guard(channel: str, setting: Setting, asks: ChannelQuestions) -> tuple[Guard, ...]:
+def _unchanged(
+    channel: str, setting: Setting, asks: ChannelQuestions, *, may_be_by_position: bool = False
+) -> tuple[Guard, ...]:
+    """Return the guards that the channel is still what the plan saw: the source's guard first.
+
+    A script that was interrupted, or is run again, finds states that the plan itself made: threads
+    stopped, auto-position on. These pass.
+    """
+    name = setting.server.name
     known = setting.server.channel(channel)
-    source = setting.before.servers.get(known.source or "") if known else None
-    if source is None:
-        return ()
-    return (same_source(setting.server.name, asks, str(source.server_uuid)),)
+    assert known is not None, "strategies name channels that exist"
+    reading = setting.seen[name]
+    seen = next(each for each in reading.channels or () if each.name == channel)
+    source = setting.before.servers.get(known.source or "")
+    source_uuid = source.server_uuid if source is not None else seen.source_uuid
+    by_sets = known.auto_position and seen.auto_position and not may_be_by_position
+    errors = (seen.applier_errno, *(worker.errno for worker in seen.workers))
+    return (
+        *((same_source(name, asks, str(source_uuid)),) if source_uuid is not None else ()),
+        same_error(name, asks, errors),
+        *((still_by_sets(name, asks),) if by_sets else ()),
+        *((has_history(name),) if reading.gtid_executed else ()),
+    )

@@ -9,10 +9,11 @@ Sources: Reference Manual 5.6, "Replication Relay and Status Logs" and Slave_run
 "Performance Schema Replication Tables".
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from topology.dialect import Dialect, dialect_of
-from topology.quoting import quote_string
+from topology.quoting import quote_channel, quote_string
 from topology.version import ServerVersion
 
 
@@ -21,8 +22,11 @@ class ChannelQuestions:
     """SQL expressions about one channel of the server that runs the script."""
 
     runs: str  # both threads run and the receiver is connected
-    auto_position: str  # 1, 0, or NULL where the server does not say
+    auto_position: str  # 1, 0, or NULL where the server does not report it
     source_uuid: str  # text, or NULL while it is not known
+    # What stopped the applier; NULL without an error. Both are 'NULL' where no table shows it.
+    applier_errno: str
+    applier_error: str
 
     @classmethod
     def of(cls, version: ServerVersion, channel: str) -> "ChannelQuestions":
@@ -35,24 +39,97 @@ class ChannelQuestions:
             runs=_RUNS.replace("%", name),
             auto_position=_AUTO_POSITION.replace("%", name),
             source_uuid=_SOURCE_UUID.replace("%", name),
+            applier_errno=_applier_fact("LAST_ERROR_NUMBER").replace("%", name),
+            applier_error=_applier_fact(
+                "CONCAT('error ', LAST_ERROR_NUMBER, ': ', LAST_ERROR_MESSAGE)"
+            ).replace("%", name),
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ChannelAddress:
+    """Where a channel receives from, as SHOW REPLICA STATUS shows it."""
+
+    channel: str
+    host: str
+    port: int
+
+
+def channels_are(version: ServerVersion, expected: Sequence[ChannelAddress]) -> str:
+    """Return the condition that a server has these channels, with these addresses, and no other.
+
+    5.6 shows addresses in a table only with master_info_repository = TABLE, and RESET SLAVE empties
+    that table although the address stays (seen on 5.6.24). There the condition holds: what cannot
+    be seen is not refused. CHANGE MASTER writes the row again.
+    """
+    if not dialect_of(version).has_channels:
+        rows = " OR ".join(
+            f"(Host = {quote_string(each.host)} AND Port = {each.port})" for each in expected
+        )
+        others = f" WHERE NOT ({rows})" if rows else ""
+        return (
+            "@@GLOBAL.master_info_repository = 'FILE'"
+            f" OR (SELECT COUNT(*) FROM mysql.slave_master_info{others}) = 0"
+        )
+    configured = f"(SELECT COUNT(*) FROM {_CONFIGURATION} WHERE HOST <> '' AND {_NOT_OF_A_GROUP})"
+    conditions = [f"{configured} = {len(expected)}"]
+    for each in expected:
+        conditions.append(
+            f"(SELECT COUNT(*) FROM {_CONFIGURATION} WHERE"
+            f" {_NAME.format('')} = {quote_string(each.channel)}"
+            f" AND HOST = {quote_string(each.host)} AND PORT = {each.port}) = 1"
+        )
+    return " AND ".join(conditions)
+
+
+def tables_of_channels(version: ServerVersion) -> str:
+    """Return the tables in which scripts of a version look at channels."""
+    return "performance_schema.*" if dialect_of(version).has_channels else "mysql.slave_master_info"
+
+
+def unseen_address(version: ServerVersion, expected: ChannelAddress) -> str:
+    """Return what a person has to compare because a script may not see it; empty if it does."""
+    if dialect_of(version).has_channels:
+        return ""
+    return (
+        "a script sees a channel's address only with master_info_repository = TABLE; run SHOW SLAVE"
+        f" STATUS: Master_Host must be {expected.host}, Master_Port {expected.port}"
+    )
+
+
+_CONFIGURATION = "performance_schema.replication_connection_configuration"
+_NOT_OF_A_GROUP = "CHANNEL_NAME NOT IN ('group_replication_applier', 'group_replication_recovery')"
+# The column's own collation takes é for e, and no two channels for one.
+_NAME = "CONVERT({}CHANNEL_NAME USING utf8mb4) COLLATE utf8mb4_bin"
 # `%` stands for the quoted name of the channel.
 _RUNS = (
-    "(SELECT COUNT(*) FROM performance_schema.replication_connection_status AS receiver"
-    " JOIN performance_schema.replication_applier_status AS applier USING (CHANNEL_NAME)"
-    " WHERE CHANNEL_NAME = % AND receiver.SERVICE_STATE = 'ON'"
-    " AND applier.SERVICE_STATE = 'ON') = 1"
+    "(SELECT COUNT(*) FROM performance_schema.replication_connection_status AS receiver,"
+    " performance_schema.replication_applier_status AS applier"
+    f" WHERE {_NAME.format('receiver.')} = % AND {_NAME.format('applier.')} = %"
+    " AND receiver.SERVICE_STATE = 'ON' AND applier.SERVICE_STATE = 'ON') = 1"
 )
 _AUTO_POSITION = (
-    "(SELECT MAX(AUTO_POSITION = '1')"
-    " FROM performance_schema.replication_connection_configuration WHERE CHANNEL_NAME = %)"
+    f"(SELECT MAX(AUTO_POSITION = '1') FROM {_CONFIGURATION} WHERE {_NAME.format('')} = %)"
 )
 _SOURCE_UUID = (
     "(SELECT MAX(NULLIF(SOURCE_UUID, ''))"
-    " FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = %)"
+    f" FROM performance_schema.replication_connection_status WHERE {_NAME.format('')} = %)"
 )
+
+
+def _applier_fact(column: str) -> str:
+    """Return one column of the error that stopped an applier: a worker's, else the coordinator's.
+
+    The coordinator only reports that a worker has stopped. Without workers the applier's own error
+    is in the row of worker 0.
+    """
+    worker, coordinator = (
+        f"(SELECT {column} FROM performance_schema.replication_applier_status_by_{table}"
+        f" WHERE {_NAME.format('')} = % AND LAST_ERROR_NUMBER <> 0 ORDER BY THREAD_ID LIMIT 1)"
+        for table in ("worker", "coordinator")
+    )
+    return f"COALESCE({worker}, {coordinator})"
+
 
 # Slave_running is ON only while both threads run and the receiver is connected (5.6). The table is
 # empty unless master_info_repository is TABLE: then the answer is NULL.
@@ -63,6 +140,8 @@ _FIVE_SIX = ChannelQuestions(
     ),
     auto_position="(SELECT MAX(Enabled_auto_position) FROM mysql.slave_master_info)",
     source_uuid="(SELECT MAX(NULLIF(Uuid, '')) FROM mysql.slave_master_info)",
+    applier_errno="NULL",
+    applier_error="NULL",
 )
 
 
@@ -79,4 +158,4 @@ def position_wait(dialect: Dialect, *, channel: str, file: str, position: int, s
 
 def for_channel(dialect: Dialect, channel: str) -> str:
     """Return ` FOR CHANNEL …` where the version has channels and this is not the default one."""
-    return dialect.for_channel(quote_string(channel))
+    return dialect.for_channel(quote_channel(channel))

@@ -1,22 +1,24 @@
 """The plan: what will be done to which server in which order, what was not chosen, and why.
 
-1. A plan is a value. Its id is a digest of all it says, so the same plan has the same id and the
-   same bytes everywhere.
+1. A plan is a value. Its id is a digest of what it does: findings, choices, and each step's action,
+   address and SQL. When it was read, and what texts report of that moment, is not part of it: made
+   again while nothing has changed, a plan has the same id.
 2. It knows nothing of directories; render.py writes its texts, adapters/files.py its files.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
+from repair.action_content import action_content
 from repair.row_versions import RowsRead
 from repair.steps import Step
 from topology.findings import Finding
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _ID_CHARACTERS = 16
 
 
@@ -32,6 +34,12 @@ class AssumedState:
     gtid_executed: str
     gtid_purged: str
     channels: tuple[str, ...]
+    unix_socket: str | None = None
+
+    @property
+    def address(self) -> str:
+        """Return how the plan reached it."""
+        return self.unix_socket or f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +134,9 @@ class Plan:
     not_planned: tuple[NotPlanned, ...]
     warnings: tuple[str, ...]
     rows: tuple[DifferingRow, ...] = ()
+    # What the operator chose: a strategy by a finding's id or by a code.
+    choices: Mapping[str, str] = field(default_factory=dict)
+    command: str = ""  # the command line that plans this again; it holds no secret
     id: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -147,6 +158,26 @@ class Plan:
         """Return the plan as plain values, ready to be written."""
         return {"format_version": FORMAT_VERSION, "id": self.id, **self._content()}
 
+    def reached_by(self, sockets: Mapping[str, str]) -> "Plan":
+        """Return this plan for servers, by name, that were reached by a unix socket."""
+        return replace(
+            self,
+            steps=tuple(
+                replace(
+                    step,
+                    unix_socket=sockets.get(step.server),
+                    checks=tuple(
+                        replace(check, unix_socket=sockets.get(check.server))
+                        for check in step.checks
+                    ),
+                )
+                for step in self.steps
+            ),
+            assumed=tuple(
+                replace(each, unix_socket=sockets.get(each.server)) for each in self.assumed
+            ),
+        )
+
     def _content(self) -> dict[str, Any]:
         content: dict[str, Any] = {
             "cluster": self.cluster,
@@ -154,16 +185,57 @@ class Plan:
             if self.snapshot_read_at
             else None,
             "estimated_seconds": self.estimated_seconds,
+            "choices": dict(self.choices),
+            "command": self.command,
         }
-        for name in ("answered", "steps", "assumed", "not_chosen", "not_planned", "rows"):
+        for name in ("answered", "assumed", "not_chosen", "not_planned", "rows"):
             content[name] = [asdict(each) for each in getattr(self, name)]
-        for step, written in zip(self.steps, content["steps"], strict=True):
-            del written["effect"]
-            written["action"] = step.action
-            written["script"] = step.file_name
+        content["steps"] = [_step_content(step) for step in self.steps]
         content["warnings"] = list(self.warnings)
         return content
 
     def _digest(self) -> str:
-        text = json.dumps(self._content(), sort_keys=True, ensure_ascii=False)
+        """Digest what the plan does. Reading times, and sets that grow by themselves, are left out.
+
+        What a step does on its server is in its SQL, with every set that its guards compare.
+        """
+        done = [
+            [
+                *(step.number, step.server, step.host, step.port, step.unix_socket),
+                action_content(step.effect),
+                [
+                    [asdict(guard) for guard in part]
+                    for part in (step.preconditions, step.verifications)
+                ],
+                [step.session, step.statements],
+                [asdict(check) for check in step.checks],
+            ]
+            for step in self.steps
+        ]
+        answered = [(each.finding_id, each.strategy, each.steps) for each in self.answered]
+        left = sorted(each.finding_id for each in self.not_planned)
+        text = json.dumps(
+            [self.cluster, dict(self.choices), done, answered, left],
+            sort_keys=True,
+            ensure_ascii=False,
+        )
         return hashlib.sha256(text.encode()).hexdigest()[:_ID_CHARACTERS]
+
+
+def _step_content(step: Step) -> dict[str, Any]:
+    """Return a step as plain values: what it does for programs, and its SQL."""
+    content = {
+        each.name: getattr(step, each.name)
+        for each in fields(step)
+        if each.name
+        not in ("effect", "preconditions", "verifications", "checks", "before", "after")
+    }
+    for name in ("preconditions", "verifications", "before", "after"):
+        content[name] = [asdict(each) for each in getattr(step, name)]
+    content["checks"] = [
+        {**asdict(check), "script": step.check_name(check)} for check in step.checks
+    ]
+    content["action"] = step.action
+    content["change"] = action_content(step.effect)
+    content["script"] = step.file_name
+    return content

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from gtid import GtidSet
 from repair.model import Model, ModelServer
+from repair.privileges import StatementKind
 from repair.steps import Guard
 from topology.dialect import Dialect, dialect_of
 from topology.snapshot import ServerSnapshot
@@ -26,6 +27,7 @@ class Procedure:
     risk: str
     warnings: tuple[str, ...] = ()
     session: tuple[str, ...] = ()  # what the session is set to before the first precondition
+    needs: tuple[StatementKind, ...] = ()  # the kinds of its statements that need privileges
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,13 @@ from repair.actions import (
     StopChannel,
 )
 from repair.channel_procedures import auto_position_on, move_past, start_channel, stop_channel
+from repair.dialect import unseen_address
 from repair.model import Model, ModelChannel, ModelServer
+from repair.other_servers import checks_before
+from repair.privileges import StatementKind, privilege_guards, requirements, trial
 from repair.procedure import Procedure, Setting
 from repair.row_procedures import make_rows_alike
+from repair.script import address_of, same_channels
 from repair.set_procedures import append_purged, inject_empty, reset_and_purge
 from repair.steps import Guard, ServerState, Step
 from topology.findings import Finding
@@ -37,14 +41,37 @@ _PROCEDURES: Mapping[type[Action], Callable[[Any, Setting], Procedure]] = {
 
 
 def describe(action: Action, setting: Setting) -> Procedure:
-    """Return the procedure of an action; its first guard is the identity of the server."""
+    """Return the procedure of an action, with the guards that every script begins with.
+
+    In this order: it is the server that the plan means, the account may run every statement, and
+    the channels are those that the plan saw.
+    """
     procedure = _PROCEDURES[type(action)](action, setting)
-    identity = Guard(
-        f"@@GLOBAL.server_uuid = {quote_string(str(setting.server.server_uuid))}",
-        f"{setting.server.name}: this is another server (expected server_uuid"
-        f" {setting.server.server_uuid}); nothing was changed",
+    server = setting.server
+    name, version, needs = server.name, server.version, procedure.needs
+    guards = [
+        Guard(
+            f"@@GLOBAL.server_uuid = {quote_string(str(server.server_uuid))}",
+            f"{name}: this is another server (expected server_uuid {server.server_uuid}); nothing"
+            " was changed",
+        ),
+        *privilege_guards(name, needs, version),
+    ]
+    warnings = procedure.warnings
+    if StatementKind.READ_CHANNELS in needs:
+        channels = setting.seen[name].channels or ()
+        guards.append(same_channels(name, version, channels))
+        warnings += tuple(
+            f"before, on {name}: {text}"
+            for each in channels
+            if (text := unseen_address(version, address_of(each)))
+        )
+    return replace(
+        procedure,
+        preconditions=(*guards, *procedure.preconditions),
+        statements=(*trial(needs), *procedure.statements),
+        warnings=warnings,
     )
-    return replace(procedure, preconditions=(identity, *procedure.preconditions))
 
 
 def make_step(action: Action, setting: Setting, *, number: int, finding: Finding) -> Step:
@@ -72,6 +99,8 @@ def make_step(action: Action, setting: Setting, *, number: int, finding: Finding
         risk=procedure.risk,
         warnings=procedure.warnings,
         session=procedure.session,
+        privileges=tuple(map(str, requirements(procedure.needs, setting.server.version))),
+        checks=checks_before(action, setting),
         before=_states(setting.before, changed),
         after=_states(setting.after, changed),
     )

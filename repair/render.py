@@ -13,21 +13,36 @@ import textwrap
 from itertools import groupby
 
 from repair.plan import DifferingRow, NotChosen, Plan, shown_version
-from repair.steps import Step
+from repair.steps import Check, Step
 
 RUNBOOK = "RUNBOOK.md"
 PLAN = "plan.json"
 _WIDTH = 96
 _TURNS_PER_LINE = 5
-# A session may inherit another completion_type or autocommit from the server, and either would keep
-# a transaction open where gtid_next must be set (error 1766).
-_PROLOGUE = "SET SESSION autocommit = 1, SESSION completion_type = 'NO_CHAIN', @go = 1, @done = 0;"
+# A session inherits from its client and its server what would change a script:
+# * the client's character set, in which the names of channels would be others (3074);
+# * sql_mode: a backslash has to mean itself in FOR CHANNEL, PAD_CHAR_TO_FULL_LENGTH pads the names
+#   in performance_schema, HIGH_NOT_PRECEDENCE changes conditions;
+# * completion_type and autocommit, which would keep a transaction open where gtid_next must be set
+#   (1766).
+PROLOGUE = (
+    "SET NAMES utf8mb4;",
+    (
+        "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES', SESSION autocommit = 1,"
+        " SESSION completion_type = 'NO_CHAIN', @go = 1, @done = 0;"
+    ),
+)
 
 
 def render_files(plan: Plan) -> dict[str, str]:
     """Return the plan's files by name, scripts first, in order."""
-    files = {step.file_name: render_script(plan, step) for step in plan.steps}
-    assert len(files) == len(plan.steps), "the number makes every name different"
+    files: dict[str, str] = {}
+    for step in plan.steps:
+        for check in step.checks:
+            files[step.check_name(check)] = render_check(plan, step, check)
+        files[step.file_name] = render_script(plan, step)
+    scripts = sum(1 + len(step.checks) for step in plan.steps)
+    assert len(files) == scripts, "number and server make every name different"
     files[RUNBOOK] = render_runbook(plan)
     files[PLAN] = json.dumps(plan.as_json(), indent=2, ensure_ascii=False) + "\n"
     return files
@@ -37,7 +52,7 @@ def render_script(plan: Plan, step: Step) -> str:
     """Return the script of one step."""
     header = (
         f"Plan {plan.id}, step {step.number} of {len(plan.steps)}: {step.title}",
-        f"Server: {step.server} ({step.host}:{step.port})",
+        f"Server: {step.server} ({address_of(step)})",
         f"Why: {step.why}",
         f"Findings: {', '.join(step.finding_ids)}",
         f"Risk: {step.risk}",
@@ -46,14 +61,16 @@ def render_script(plan: Plan, step: Step) -> str:
         f"If it stops here: {step.if_stopped}",
         f"Undo: {step.undo}",
         f"Check: {step.check}",
-        f"Run: {_command(step)}",
+        f"Privileges: {'; '.join(step.privileges) or 'none'}",
+        *(f"First: {_command(check, step.check_name(check))}" for check in step.checks),
+        f"Run: {_command(step, step.file_name)}",
         (
-            "It stops at the first line that does not find what the plan assumes, and says what"
-            " that is. Running it again is safe."
+            "It stops at the first line that does not find what the plan assumes; the message of"
+            " error 1231 is the reason. It is safe to run it again."
         ),
     )
     lines = [line for text in header for line in _comment(text)]
-    lines += ["", _PROLOGUE, *step.session]
+    lines += ["", *PROLOGUE, *step.session]
     for guard in step.preconditions:
         lines += ["", *_comment("must hold, or nothing is changed:"), *guard.statements()]
     lines += ["", *_comment("the change"), *_joined(step.statements)]
@@ -64,42 +81,89 @@ def render_script(plan: Plan, step: Step) -> str:
     return "\n".join(lines) + "\n"
 
 
+def render_check(plan: Plan, step: Step, check: Check) -> str:
+    """Return the script that looks at another server before a step, and changes nothing."""
+    header = (
+        f"Plan {plan.id}, check before step {step.number}: it changes nothing",
+        f"Server: {check.server} ({address_of(check)})",
+        f"Why: {check.why}",
+        f"Run: {_command(check, step.check_name(check))}",
+    )
+    lines = [line for text in header for line in _comment(text)]
+    lines += ["", *PROLOGUE]
+    for guard in check.guards:
+        lines += ["", *_comment("must hold:"), *guard.statements()]
+    done = f"go on with step {step.number}"
+    lines += ["", f"SELECT IF(@go, '{done}', 'do NOT go on') AS `plan {plan.id}`;"]
+    return "\n".join(lines) + "\n"
+
+
 def render_runbook(plan: Plan) -> str:
     """Return what a person reads before and while running the scripts."""
+    steps = "1 step" if len(plan.steps) == 1 else f"{len(plan.steps)} steps"
     lines = [
         f"# Repair of {_line(plan.cluster)}",
         "",
         (
             f"Plan `{plan.id}`, made from the state of {plan.snapshot_read_at or 'no reading'}:"
-            f" {len(plan.steps)} steps, about {plan.estimated_seconds} s."
+            f" {steps}, about {plan.estimated_seconds} s."
         ),
         "",
         *_findings(plan),
+        *_bullets(
+            "## Choices made", [f"{key}: {strategy}" for key, strategy in plan.choices.items()]
+        ),
         *_bullets("## Rows that differ", [_row(each) for each in plan.rows]),
         *_bullets("## Before you begin", plan.warnings),
     ]
     if plan.steps:
-        lines += _HOW_TO_RUN
+        lines += [*_HOW_TO_RUN, *_privileges(plan), *_how_to_stop(plan)]
     for step in plan.steps:
         lines += _step_section(step)
-    lines += _rest(plan)
+    lines += [*_how_to_go_back(plan), *_rest(plan)]
     return "\n".join(lines).rstrip() + "\n"
 
 
 _HOW_TO_RUN = [
     "## How to run it",
     "",
-    "One script after the other, in order, with the ordinary `mysql` client and an account that",
-    "may do it: SUPER; from 8.0 REPLICATION_SLAVE_ADMIN, REPLICATION_APPLIER,",
-    "SYSTEM_VARIABLES_ADMIN and SELECT on performance_schema. Put the account into an option file",
-    "(`--defaults-extra-file=…` or `--login-path=…`, first on the line); it does not belong on the",
-    "command line. Go on only if a script exits with 0 and prints that its step is done. Do not",
-    "use `--force`.",
-    "",
-    "A script that stops names what it did not find (error 1231 shows the message). You may stop",
-    "after any step, run a script again, or audit and plan again: all three lead to the same end.",
+    "Run one script after the other, in order, with the ordinary `mysql` client. Put the account",
+    "into an option file (`--defaults-extra-file=…` or `--login-path=…`, first on the line): it",
+    "does not belong on the command line. Go on only if a script exits with 0 and prints that its",
+    "step is done. Do not use `--force`. A script that stops prints what it did not find, as error",
+    "1231.",
     "",
 ]
+
+
+def _privileges(plan: Plan) -> list[str]:
+    """List what the account needs, server by server, exactly as the scripts look for it."""
+    needed: dict[str, set[str]] = {}
+    for step in plan.steps:
+        needed.setdefault(step.server, set()).update(step.privileges)
+    return _bullets(
+        "### Privileges",
+        [f"{server}: {'; '.join(sorted(each))}" for server, each in sorted(needed.items()) if each],
+    )
+
+
+def _how_to_stop(plan: Plan) -> list[str]:
+    again = ["", "This plans again:", "", "```", _line(plan.command), "```"] if plan.command else []
+    return [
+        "## How to stop",
+        "",
+        "You may stop after any script, or interrupt one (Ctrl-C). What to know then is below, at",
+        'each step: "If it stops here". Go on in one of three ways, which reach the same end: run',
+        "the next script, run the same script again, or plan again with the same choices.",
+        *again,
+        "",
+    ]
+
+
+def _how_to_go_back(plan: Plan) -> list[str]:
+    """List how each step is undone, the last one first."""
+    undone = [f"Step {step.number}, on {step.server}: {step.undo}" for step in reversed(plan.steps)]
+    return _bullets("## How to go back", undone)
 
 
 def _findings(plan: Plan) -> list[str]:
@@ -128,10 +192,15 @@ def _step_section(step: Step) -> list[str]:
         f"## Step {step.number}: {_line(step.title)}",
         "",
         "```",
-        _command(step),
+        *(f"{_command(check, step.check_name(check))}" for check in step.checks),
+        _command(step, step.file_name),
         "```",
         "",
         f"* Why: {_line(step.why)}",
+        *(
+            f"* First, `{step.check_name(check)}`: {_line(check.why)}. It changes nothing."
+            for check in step.checks
+        ),
         f"* Risk: {_line(step.risk)}",
         f"* Takes about {step.estimated_seconds} s, assuming {step.estimate_assumes}.",
         f"* If it stops here: {_line(step.if_stopped)}",
@@ -155,7 +224,7 @@ def _rest(plan: Plan) -> list[str]:
         *_bullets(
             "## What the plan assumes",
             [
-                f"{_line(each.server)} ({each.host}:{each.port}, {each.version}), server_uuid"
+                f"{_line(each.server)} ({_line(each.address)}, {each.version}), server_uuid"
                 f" {each.server_uuid}"
                 + "".join(f"; channel {_line(channel)}" for channel in each.channels)
                 for each in plan.assumed
@@ -173,11 +242,18 @@ def _bullets(heading: str, items: list[str] | tuple[str, ...]) -> list[str]:
     return [heading, "", *(f"* {_line(item)}" for item in items), ""] if items else []
 
 
-def _command(step: Step) -> str:
-    return (
-        f"mysql --host={shlex.quote(_line(step.host))} --port={step.port} --protocol=TCP"
-        f" < {step.file_name}"
-    )
+def _command(where: Step | Check, file_name: str) -> str:
+    """Return the exact command line: a server that was reached by socket answers nowhere else."""
+    if where.unix_socket is not None:
+        way = f"--socket={shlex.quote(_line(where.unix_socket))} --protocol=SOCKET"
+    else:
+        way = f"--host={shlex.quote(_line(where.host))} --port={where.port} --protocol=TCP"
+    return f"mysql {way} < {file_name}"
+
+
+def address_of(where: Step | Check) -> str:
+    """Return how a server is reached, for a person."""
+    return where.unix_socket or f"{where.host}:{where.port}"
 
 
 def _joined(statements: tuple[str, ...]) -> list[str]:

@@ -9,6 +9,7 @@
 from collections.abc import Iterator
 
 from repair.actions import MakeRowsAlike
+from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
 from repair.replay import ROW_SESSION
 from repair.row_sql import redo_row, row_condition, table_name
@@ -65,6 +66,7 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
                 " plan again; super_read_only must be off while the script runs"
             ),
         ),
+        needs=(StatementKind.SET_SQL_LOG_BIN, StatementKind.WRITE_ROWS),
     )
 
 

@@ -7,11 +7,15 @@
    Statements"; seen on 5.6.24 and 9.7.4).
 """
 
+from collections.abc import Sequence
+
 from gtid import Gtid, GtidSet
-from repair.dialect import ChannelQuestions
+from repair.dialect import ChannelAddress, ChannelQuestions, channels_are
 from repair.steps import Guard
 from topology.dialect import Dialect
 from topology.quoting import quote_string
+from topology.snapshot import ChannelSnapshot
+from topology.version import ServerVersion
 
 # How long a script waits for transactions to be applied before it says that they were not.
 APPLY_WAIT_SECONDS_MAX = 120
@@ -82,34 +86,98 @@ def executed(name: str, gtids: GtidSet) -> Guard:
     """Require that all of these are executed."""
     return Guard(
         f"GTID_SUBSET({literal(gtids)}, @@GLOBAL.gtid_executed)",
-        f"{name}: the goal is not reached, gtid_executed lacks some of the GTIDs; run this again",
+        f"{name}: the goal is not reached: gtid_executed does not hold all of the GTIDs; run this"
+        " again",
     )
 
 
-def applied(name: str, gtids: GtidSet, dialect: Dialect) -> Guard:
-    """Require that all of these have arrived, after a wait for them."""
-    return Guard(
+def arrived(
+    name: str, gtids: GtidSet, dialect: Dialect, asks: ChannelQuestions
+) -> tuple[Guard, ...]:
+    """Require, after a wait, that the channel runs and that all of these are executed.
+
+    In this order: an applier that stopped with an error does not need time, and the error is what
+    the operator has to read.
+    """
+    not_stopped = Guard(
+        f"{asks.applier_error} IS NULL",
+        f"{name}: the applier stopped; audit and plan again: ",
+        detail=asks.applier_error,
+    )
+    waited = Guard(
         f"GTID_SUBSET({literal(gtids)}, @@GLOBAL.gtid_executed)",
-        f"{name}: not all has arrived after {APPLY_WAIT_SECONDS_MAX} s; read"
-        f" {dialect.show_replica_status}: if both threads run, it only needs time; run this again",
+        f"{name}: both threads run, and not all has arrived after {APPLY_WAIT_SECONDS_MAX} s; wait"
+        f" and run this again; {dialect.show_replica_status} shows how far it is",
     )
+    return (not_stopped, runs(name, asks, dialect), *((waited,) if gtids else ()))
 
 
 def runs(name: str, asks: ChannelQuestions, dialect: Dialect) -> Guard:
     """Require that both threads run and the receiver is connected."""
     return Guard(
         f"IFNULL({asks.runs}, FALSE)",
-        f"{name}: replication does not run; read {dialect.show_replica_status}, then audit and plan"
-        " again",
+        f"{name}: replication does not run; read the errors in {dialect.show_replica_status}, then"
+        " audit and plan again",
     )
 
 
 def same_source(name: str, asks: ChannelQuestions, source_uuid: str) -> Guard:
-    """Require that the channel, as far as it says, has the source the plan was made for."""
+    """Require that the channel, once it has connected, has the source the plan was made for."""
     return Guard(
         f"IFNULL({asks.source_uuid}, {quote_string(source_uuid)}) = {quote_string(source_uuid)}",
         f"{name}: the channel has another source now than when the plan was made; nothing was"
         " changed; audit and plan again",
+    )
+
+
+def same_channels(name: str, version: ServerVersion, channels: Sequence[ChannelSnapshot]) -> Guard:
+    """Require the channels that the plan saw, with their addresses, and no other.
+
+    SOURCE_UUID is empty until a channel that was changed connects: only the address shows then that
+    it has another source. A new channel may deliver what the plan declares unneeded.
+    """
+    expected = [address_of(each) for each in channels]
+    listed = ", ".join(f"{each.channel!r} from {each.host}:{each.port}" for each in expected)
+    return Guard(
+        channels_are(version, expected),
+        f"{name}: its channels changed since the plan was made; nothing was changed; audit and plan"
+        f" again; the plan saw {listed or 'none'}",
+    )
+
+
+def address_of(channel: ChannelSnapshot) -> ChannelAddress:
+    """Return where a channel received from when it was read."""
+    return ChannelAddress(channel.name, channel.source_host, channel.source_port)
+
+
+def same_error(name: str, asks: ChannelQuestions, seen: Sequence[int]) -> Guard:
+    """Require that the applier has no error, or the one that the plan was made for."""
+    known = ", ".join(str(each) for each in sorted({0, *seen}))
+    return Guard(
+        f"IFNULL({asks.applier_errno}, 0) IN ({known})",
+        f"{name}: the applier stopped since the plan was made; audit and plan again: ",
+        detail=asks.applier_error,
+    )
+
+
+def still_by_sets(name: str, asks: ChannelQuestions) -> Guard:
+    """Require that a channel which used auto-position still uses it."""
+    return Guard(
+        f"IFNULL({asks.auto_position}, 1) = 1",
+        f"{name}: auto-position was switched off since the plan was made; nothing was changed;"
+        " audit and plan again",
+    )
+
+
+def has_history(name: str) -> Guard:
+    """Require that gtid_executed is not empty where the plan saw transactions.
+
+    Behind a reset, or in the middle of `reset_and_purge`, a channel would fetch everything again.
+    """
+    return Guard(
+        "@@GLOBAL.gtid_executed <> ''",
+        f"{name}: gtid_executed is empty now; if a reset was interrupted, run its script again;"
+        " nothing was changed",
     )
 
 

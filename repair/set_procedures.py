@@ -1,7 +1,9 @@
 """Scripts that change a server's GTID sets: empty transactions, gtid_purged, and the old reset."""
 
+from gtid import GtidSet
 from repair.actions import AppendPurged, InjectEmpty, ResetAndPurge
 from repair.dialect import for_channel
+from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
 from repair.script import (
     RUN_TODO,
@@ -37,6 +39,12 @@ def inject_empty(action: InjectEmpty, _setting: Setting) -> Procedure:
         estimate_assumes=f"{_EMPTY_PER_SECOND} commits a second",
         if_stopped="some of the GTIDs are executed, the others are not; run the script again",
         risk="the content of these transactions will never be applied here",
+        needs=(
+            StatementKind.SET_TAGGED_GTID_NEXT
+            if _has_tags(action.gtids)
+            else StatementKind.SET_GTID_NEXT,
+            StatementKind.READ_CHANNELS,
+        ),
     )
 
 
@@ -68,6 +76,12 @@ def append_purged(action: AppendPurged, _setting: Setting) -> Procedure:
                 f"a replica of {name} that is not in this plan and lacks these GTIDs will get error"
                 " 1236"
             ),
+        ),
+        needs=(
+            StatementKind.SET_TAGGED_GTID_PURGED
+            if _has_tags(action.gtids)
+            else StatementKind.SET_GTID_PURGED,
+            StatementKind.READ_CHANNELS,
         ),
     )
 
@@ -112,7 +126,17 @@ def reset_and_purge(action: ResetAndPurge, setting: Setting) -> Procedure:
             ),
             f"before, stop every write to {name} and to its sources, and copy its binary logs",
         ),
+        needs=(
+            StatementKind.RESET_LOGS,
+            StatementKind.SET_GTID_PURGED,
+            StatementKind.STEER_CHANNEL,
+            StatementKind.READ_CHANNELS,
+        ),
     )
+
+
+def _has_tags(gtids: GtidSet) -> bool:
+    return any(tsid.tag for tsid in gtids.tsids)
 
 
 def _reset_statements(

@@ -15,6 +15,8 @@ from topology.quoting import quote_string
 # The text of error 1231 shows 200 characters of the refused value (share/errmsg-utf8.txt, seen on
 # 5.6.24 and 9.7.4). Error 1772 shows as many on 5.6, and only about 25 on 9.7.
 GUARD_CHARACTERS_MAX = 200
+# Of them, what the server itself adds to a message.
+DETAIL_CHARACTERS_MAX = 110
 _CUT = "..."
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
@@ -25,11 +27,12 @@ class Guard:
 
     condition: str  # an SQL expression
     message: str
+    detail: str = ""  # an SQL expression, whose text is put behind the message
 
     def __post_init__(self) -> None:
-        if len(self.message) > GUARD_CHARACTERS_MAX:
-            cut = self.message[: GUARD_CHARACTERS_MAX - len(_CUT)] + _CUT
-            object.__setattr__(self, "message", cut)
+        limit = GUARD_CHARACTERS_MAX - (DETAIL_CHARACTERS_MAX if self.detail else 0)
+        if len(self.message) > limit:
+            object.__setattr__(self, "message", self.message[: limit - len(_CUT)] + _CUT)
 
     def statements(self) -> tuple[str, ...]:
         """Return the statements that end the script if the condition does not hold.
@@ -38,13 +41,25 @@ class Guard:
         1231. The client stops there. Where it was told not to stop (--force, `source`), @go is 0
         and no later statement of the script changes anything.
         """
+        message = quote_string(self.message)
+        if self.detail:
+            message = f"CONCAT({message}, IFNULL(LEFT({self.detail}, {DETAIL_CHARACTERS_MAX}), ''))"
         return (
             f"SET @go = @go AND IFNULL(({self.condition}), FALSE);",
-            (
-                "SET SESSION completion_type = IF(@go, @@SESSION.completion_type,"
-                f" {quote_string(self.message)});"
-            ),
+            (f"SET SESSION completion_type = IF(@go, @@SESSION.completion_type, {message});"),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A look at another server before a step: its script changes nothing."""
+
+    server: str
+    host: str
+    port: int
+    guards: tuple[Guard, ...]
+    why: str
+    unix_socket: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +98,9 @@ class Step:
     # This step's server, then every other server that the step changes, by the model.
     before: tuple[ServerState, ...] = ()
     after: tuple[ServerState, ...] = ()
+    privileges: tuple[str, ...] = ()  # what the account needs on this server
+    checks: tuple[Check, ...] = ()  # to be run first, on other servers
+    unix_socket: str | None = None  # how the plan reached the server, if not by TCP
 
     def __post_init__(self) -> None:
         assert self.number >= 1, "steps are counted from 1"
@@ -98,3 +116,7 @@ class Step:
     def file_name(self) -> str:
         """Return the name of its script: number and server, with nothing a shell would mind."""
         return f"{self.number:02d}-{_UNSAFE.sub('_', self.server)}.sql"
+
+    def check_name(self, check: Check) -> str:
+        """Return the name of the script of a check."""
+        return f"{self.number:02d}-check-{_UNSAFE.sub('_', check.server)}.sql"

@@ -20,6 +20,15 @@ def quote_string(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def quote_channel(value: str) -> str:
+    """Return a channel's name for FOR CHANNEL, in a session with NO_BACKSLASH_ESCAPES alone.
+
+    The clause takes a string literal and no expression: the hexadecimal form of `quote_string` is a
+    syntax error there (1064, seen on 9.7.4), and so a backslash has to mean itself.
+    """
+    return "'" + value.replace("'", "''") + "'"
+
+
 def quote_identifier(name: str) -> str:
     """Return `name` as a quoted identifier.
 

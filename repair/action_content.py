@@ -1,0 +1,34 @@
+"""An action as plain values, for programs that read a plan.
+
+1. Every field of an action is in it, by its name, and `type` has the action's name.
+2. Sets, GTIDs, places and UUIDs are text. Rows are named, not shown: their versions are in the
+   plan's `rows`.
+"""
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from repair.actions import Action
+from repair.row_versions import RowVersions
+
+
+def action_content(action: Action) -> dict[str, Any]:
+    """Return an action as plain values."""
+    return {
+        "type": type(action).__name__,
+        **{each.name: _plain(getattr(action, each.name)) for each in fields(action)},
+    }
+
+
+def _plain(value: object) -> object:
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case tuple() | list():
+            return [_plain(each) for each in value]
+        case RowVersions():
+            return {"table": value.table.name, "where": value.where}
+        case _ if is_dataclass(value) and type(value).__str__ is object.__str__:
+            return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        case _:
+            return str(value)

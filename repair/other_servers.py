@@ -1,0 +1,84 @@
+"""What must still be true on other servers before a step: checks, each a script of its own.
+
+1. A script sees one server. Where an action declares transactions unneeded because another server
+   holds them alone, that server must not have committed more of them since: the cause would still
+   be there, and the plan would not answer it.
+2. What the holder receives from its own sources grows all the time and means nothing.
+3. Pure: conditions are made from the plan's last readings.
+"""
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from gtid import GtidSet
+from repair.actions import Action, AppendPurged, InjectEmpty, ResetAndPurge
+from repair.model import Model
+from repair.procedure import Setting
+from repair.steps import Check, Guard
+from topology.quoting import quote_string
+
+_GNO_MAX = (1 << 63) - 2
+
+
+def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
+    """Return the checks of an action: none where the server receives from whoever holds them."""
+    if not isinstance(action, InjectEmpty | AppendPurged | ResetAndPurge):
+        return ()
+    upstream = upstream_of(setting.before, action.server)
+    return tuple(
+        _no_more_than_seen(name, setting)
+        for name, reading in setting.seen.items()
+        if name != action.server
+        and name not in upstream
+        and (reading.gtid_executed or GtidSet()) & action.gtids
+    )
+
+
+def upstream_of(model: Model, name: str) -> frozenset[str]:
+    """Return every server that a server receives from, by any number of channels."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        for channel in model[waiting.pop()].channels:
+            source = channel.source
+            if source is not None and source in model.servers and source not in found:
+                found.add(source)
+                waiting.append(source)
+    return frozenset(found)
+
+
+def _no_more_than_seen(name: str, setting: Setting) -> Check:
+    """Require that a server has no transactions but those seen, and those it receives."""
+    reading = setting.seen[name]
+    received = set(_received(name, setting))
+    seen = GtidSet.union_of(each.gtid_executed or GtidSet() for each in setting.seen.values())
+    endless = [f"{tsid}:1-{_GNO_MAX}" for tsid in seen.tsids if tsid.uuid in received]
+    endless += [f"{uuid}:1-{_GNO_MAX}" for uuid in received]
+    known = GtidSet.parse(",".join(endless))
+    for uuid in received:
+        seen = seen.without_uuid(uuid)
+    return Check(
+        server=name,
+        host=reading.host,
+        port=reading.port,
+        guards=(
+            Guard(
+                f"@@GLOBAL.server_uuid = {quote_string(str(reading.server_uuid))}",
+                f"{name}: this is another server (expected server_uuid {reading.server_uuid})",
+            ),
+            Guard(
+                f"GTID_SUBSET(@@GLOBAL.gtid_executed, {quote_string(str(seen | known))})",
+                f"{name}: it has committed more transactions that {setting.server.name} does not"
+                " have; stop what writes to it; audit and plan again",
+            ),
+        ),
+        why=f"{name} must not have committed more of its own since the plan was made",
+    )
+
+
+def _received(name: str, setting: Setting) -> Iterator[UUID]:
+    for source in upstream_of(setting.before, name):
+        yield setting.before[source].server_uuid
+    for channel in setting.seen[name].channels or ():
+        if channel.source_uuid is not None:
+            yield channel.source_uuid

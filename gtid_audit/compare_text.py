@@ -10,7 +10,7 @@ from rich.text import Text
 
 from gtid_audit.affected_rows import AffectedRow, AffectedRows, Row
 from gtid_audit.comparing import LogsCompared
-from gtid_audit.content_text import content_record
+from gtid_audit.content_text import content_record, remark_lines, result_of
 from gtid_audit.text import (
     QUIET,
     VERDICT_STYLE,
@@ -85,7 +85,7 @@ def show_comparison(done: LogsCompared, *, left: str, right: str) -> None:
     """Show the comparison to a person."""
     line = Text(f" {done.verdict.value} ", style=VERDICT_STYLE[done.verdict])
     line.append(f"  {left} · {right} · ", style="default")
-    line.append(counted(done.reading.compared_count, "GTID") + " compared", style="default")
+    line.append(result_of(done.reading), style="default")
     parts: list[RenderableType] = [line]
     for finding in done.findings:
         title = f"{finding.code} {finding.name}, {finding.severity.value}, {finding.grade.value}"
@@ -95,6 +95,8 @@ def show_comparison(done: LogsCompared, *, left: str, right: str) -> None:
     if done.rows is not None:
         parts += [Text(), *_shown_rows(done.rows, left=left, right=right)]
     parts += unknown_parts(done.unknown, name_cluster=False)
+    if not done.unknown:
+        parts += [line_of(line) for line in remark_lines(done.reading)]
     show(*parts)
 
 

@@ -7,21 +7,23 @@
 
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from uuid import UUID
 
 from pymysql.cursors import DictCursor
 
-from binlog.adapters.compare_server import ServerCompared, ServerState
+from binlog.adapters.compare_server import ServerCompared, ServerState, uuid_or_none
 from binlog.content.compare import Agreement, Comparison
 from binlog.content.reuse import Compared, compare_after_starts, compare_given
 from gtid import GtidSet
 from gtid_audit import clock
 from gtid_audit.affected_rows import AffectedRows, look_up_rows
-from gtid_audit.content import reading_of
+from gtid_audit.content_facts import Comparing, reading_of
+from gtid_audit.content_filters import filters_of
 from gtid_audit.log_operands import LogFiles, LogOperand, LogServer
 from topology.audit import CONTENT
-from topology.contents import ContentReading
+from topology.contents import ContentReading, UnreadContent
 from topology.findings import Finding, Unknown, Verdict, verdict_of
 from topology.rules.content import same_gtid_different_content
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:  # it needs more installed than live servers do
 
 # The cluster of a finding that two logs make, without a fleet.
 CLUSTER: Final = "compare"
+
+NOTHING_COMPARED: Final = "no GTID was compared: the logs of the two hold none in common"
 
 Side: TypeAlias = "ServerCompared | FilesCompared"
 
@@ -47,7 +51,7 @@ class LogsCompared:
 
     @property
     def verdict(self) -> Verdict:
-        """Return the judgement."""
+        """Return the verdict."""
         return verdict_of(findings=self.findings, unknown=self.unknown)
 
     @property
@@ -83,11 +87,19 @@ def compare_logs(
         compared = compare_all(*sides)
     else:
         compared = compare_after_starts(*sides)
-    names = (sides[0].name, sides[1].name)
-    origins = {
-        side.state.server_uuid: side.name for side in sides if isinstance(side, ServerCompared)
-    }
-    reading = reading_of(compared, names, read_at=clock.now(), origins=origins)
+    comparing = Comparing(
+        names=(sides[0].name, sides[1].name),
+        origins={
+            side.state.server_uuid: side.name for side in sides if isinstance(side, ServerCompared)
+        },
+        filters={
+            side.name: partial(filters_of, operand.connector(seconds_max=seconds_max))
+            for side, operand in zip(sides, (left, right), strict=True)
+            if isinstance(operand, LogServer)
+        },
+        is_asked_for=True,
+    )
+    reading = reading_of(compared, comparing, read_at=clock.now())
     rows = None
     if isinstance(left, LogServer) and isinstance(right, LogServer):
         rows = _affected(left, right, sides, compared, seconds_max)
@@ -95,11 +107,23 @@ def compare_logs(
         compared=compared,
         reading=reading,
         findings=tuple(same_gtid_different_content(reading, cluster=CLUSTER)),
-        unknown=tuple(
-            sorted(Unknown(CLUSTER, each.server, CONTENT, each.reason) for each in reading.unread)
-        ),
+        unknown=tuple(sorted(_unknown(reading, comparing, is_given=only is not None))),
         rows=rows,
     )
+
+
+def _unknown(reading: ContentReading, comparing: Comparing, *, is_given: bool) -> set[Unknown]:
+    """Return what was asked for and has no answer.
+
+    Logs are purged from their beginning, so a comparison of all that both still hold is whole
+    without it. It is not if these very GTIDs were asked for, or nothing was left to compare.
+    """
+    unread = set(reading.unread)
+    if is_given or not reading.compared_count:
+        unread |= set(reading.remarks)
+    if not reading.compared_count:
+        unread.add(UnreadContent(", ".join(comparing.names), NOTHING_COMPARED))
+    return {Unknown(CLUSTER, each.server, CONTENT, each.reason) for each in unread}
 
 
 def _side(operand: LogOperand, seconds_max: float) -> Side:
@@ -118,6 +142,11 @@ _FACTS: Final = (
     " @@GLOBAL.gtid_purged AS purged, UNIX_TIMESTAMP() AS moment"
 )
 
+_VARIABLES: Final = (
+    "SHOW GLOBAL VARIABLES WHERE Variable_name IN"
+    " ('lower_case_table_names', 'group_replication_group_name')"
+)
+
 
 def _state(operand: LogServer, connection: Any) -> ServerState:  # noqa: ANN401 - PyMySQL's
     with connection.cursor(DictCursor) as cursor:
@@ -127,6 +156,8 @@ def _state(operand: LogServer, connection: Any) -> ServerState:  # noqa: ANN401 
         uptime = int(cursor.fetchone()["Value"])
         cursor.execute(_FACTS)
         facts = cursor.fetchone()
+        cursor.execute(_VARIABLES)
+        variables = {row["Variable_name"]: row["Value"] for row in cursor.fetchall()}
     return ServerState(
         name=operand.name,
         server_uuid=UUID(facts["server_uuid"]),
@@ -134,6 +165,8 @@ def _state(operand: LogServer, connection: Any) -> ServerState:  # noqa: ANN401 
         purged=GtidSet.parse(facts["purged"]),
         log_names=names,
         up_since_seconds=int(facts["moment"]) - uptime,
+        group_name=uuid_or_none(variables.get("group_replication_group_name")),
+        lower_case_table_names=int(variables["lower_case_table_names"]),
     )
 
 
@@ -147,7 +180,7 @@ def _affected(
     gtids = GtidSet.of(
         each.gtid
         for each in compared.comparisons
-        if each.agreement in (Agreement.DIFFERENT, Agreement.DRIFTED)
+        if each.agreement in (Agreement.DIFFERENT, Agreement.DRIFTED, Agreement.SKIPPED)
     )
     if not gtids:
         return None

@@ -1,45 +1,33 @@
 """Compares the content of transactions as an audit does: cheaply, and where it is needed.
 
-1. Reused numbers follow a lost tail, and a tail is lost when a server stops without warning. So the
-   first own transactions after a start decide (binlog/content/reuse.py); nothing else is read.
-2. After which starts is decided in content_due.py: this file brings in the binlog reader.
-3. Servers are compared along the channels between them, in either direction. What was not read is
-   UNKNOWN, with the reason.
+1. A GTID is reused after a lost tail, and a tail is lost when a server stops without warning. So
+   the own transactions around a restart decide (binlog/content/reuse.py); nothing else is read.
+2. Which restarts are due is decided in content_due.py: this file brings in the binlog reader.
+3. Servers are compared along the channels between them, in either direction, and members of a group
+   one with the next. What could not be read is UNKNOWN, with the reason; what can never be compared
+   (no binary log, purged) is a remark.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from functools import partial
+from itertools import pairwise
 from typing import Final
 from uuid import UUID
 
-from binlog.adapters.compare_server import ServerCompared, ServerState, Since, Starts
-from binlog.adapters.stream_session import Connect
-from binlog.content.compare import Agreement, Comparison, Version
-from binlog.content.reuse import Compared, compare_after_starts
-from gtid import Gtid, GtidSet
+from binlog.adapters.compare_server import ServerCompared, ServerState, Since, Starts, uuid_or_none
+from binlog.content.reuse import compare_after_starts
 from gtid_audit.content_due import Looked
-from gtid_audit.content_short import in_short
+from gtid_audit.content_facts import Comparing, reading_of
+from gtid_audit.content_filters import Way, filters_of
 from topology.adapters.mysql import connect
-from topology.contents import (
-    ContentDifference,
-    ContentReading,
-    Difference,
-    StartLookedAt,
-    TransactionVersion,
-    UnreadContent,
-)
+from topology.contents import ContentReading, UnreadContent
 from topology.graph import build_graph
 from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
 from topology.target import ServerTarget
 
 # For one question to one server, connecting included.
 SECONDS_MAX: Final = 10.0
-_DIFFERENCES: Final = {
-    Agreement.TWICE: Difference.COMMIT,
-    Agreement.DIFFERENT: Difference.CONTENT,
-    Agreement.DRIFTED: Difference.DRIFT,
-}
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_contents(
@@ -75,38 +63,27 @@ def read_contents(
     return Looked(_merged(readings) if readings else None, frozenset(look_again))
 
 
-def reading_of(
-    compared: Compared, names: tuple[str, str], *, read_at: datetime, origins: Mapping[UUID, str]
-) -> ContentReading:
-    """Turn one comparison into the facts that the rule judges.
-
-    `names` are those of the left and the right server; `origins` names the server of a UUID.
-    """
-    return ContentReading(
-        read_at=read_at,
-        compared_count=compared.gtids.gtid_count,
-        starts=tuple(
-            StartLookedAt(log, datetime.fromtimestamp(start.started_at_seconds, UTC), start.file)
-            for log, start in compared.starts
-        ),
-        differences=tuple(
-            _difference(each, names, origins)
-            for each in compared.comparisons
-            if each.agreement is not Agreement.UNKNOWN
-        ),
-        unread=tuple(sorted({*_unread(compared), *_untold(compared, names)})),
-        is_cut=compared.is_cut,
-        pairs=(names,),
-    )
-
-
 def _neighbours(snapshot: ClusterSnapshot) -> list[tuple[str, str]]:
-    """Return the servers that a channel links, each two once; of two servers, these two."""
+    """Return the servers that a channel links, each pair once; of two servers, these two.
+
+    Members of a group have no channels between them: each is compared with the next by name. Two
+    that hold different transactions under a GTID differ somewhere along that line.
+    """
     names = tuple(server.name for server in snapshot.last)
     if len(names) == 2:  # noqa: PLR2004
         return [(names[0], names[1])]
     edges = build_graph(snapshot).edges
-    return sorted({(min(e.source, e.replica), max(e.source, e.replica)) for e in edges})
+    found = {(min(e.source, e.replica), max(e.source, e.replica)) for e in edges}
+    members: dict[UUID, list[str]] = {}
+    for server in snapshot.last:
+        if (group := _group_of(server)) is not None:
+            members.setdefault(group, []).append(server.name)
+    return sorted(found.union(*(pairwise(sorted(each)) for each in members.values())))
+
+
+def _group_of(server: ServerSnapshot) -> UUID | None:
+    """Return the name of the server's group, which is the UUID that its members commit under."""
+    return uuid_or_none(server.setting("group_replication_group_name"))
 
 
 def _starts_of(server: ServerSnapshot, back: Mapping[str, timedelta | None]) -> Starts | Since:
@@ -121,31 +98,38 @@ def _starts_of(server: ServerSnapshot, back: Mapping[str, timedelta | None]) -> 
 def _compared(
     pair: Sequence[ServerSnapshot],
     back: Mapping[str, timedelta | None],
-    ways: Mapping[str, Connect],
+    ways: Mapping[str, Way],
     seconds_max: float,
 ) -> Looked:
     left, right = pair
     names = (left.name, right.name)
     logs = []
-    unread = []
+    unread, remarks = [], []
     for server in pair:
         if server.binary_logs is None:
-            return Looked(None, frozenset(names))  # which the audit says
+            return Looked(None, frozenset(names))  # which the audit reports
         if not server.binary_logs:
-            unread.append(UnreadContent(server.name, "it has no binary logs (log_bin is off)"))
+            remarks.append(UnreadContent(server.name, "it has no binary logs (log_bin is off)"))
         elif server.name not in ways:
             unread.append(UnreadContent(server.name, "no way to it is known"))
         else:
             state = _state(server, server.binary_logs)
             starts = _starts_of(server, back)
             logs.append(ServerCompared(state, ways[server.name], seconds_max, starts))
-    if unread:
-        nothing = ContentReading(right.read_ended, 0, (), (), tuple(unread), pairs=(names,))
-        return Looked(nothing)
-    origins = {server.server_uuid: server.name for server in pair if server.server_uuid}
-    compared = compare_after_starts(*logs)
     moment = max(server.read_ended for server in pair)
-    reading = reading_of(compared, names, read_at=moment, origins=origins)
+    if len(logs) < len(pair):
+        nothing = ContentReading(
+            moment, 0, (), (), tuple(unread), pairs=(names,), remarks=tuple(remarks)
+        )
+        return Looked(nothing)
+    compared = compare_after_starts(*logs)
+    comparing = Comparing(
+        names=names,
+        origins={server.server_uuid: server.name for server in pair if server.server_uuid},
+        filters={server.name: partial(filters_of, ways[server.name]) for server in pair},
+        is_asked_for=False,
+    )
+    reading = reading_of(compared, comparing, read_at=moment)
     is_over = all(each.is_lasting for each in compared.unread)
     return Looked(reading, frozenset() if is_over else frozenset(names))
 
@@ -154,6 +138,7 @@ def _state(server: ServerSnapshot, logs: Sequence[BinaryLog]) -> ServerState:
     assert server.server_uuid is not None, "only judgeable servers are compared"
     assert server.gtid_executed is not None, "only judgeable servers are compared"
     assert server.gtid_purged is not None, "only judgeable servers are compared"
+    folds = server.setting("lower_case_table_names")
     up_since = None
     if server.server_clock is not None and server.uptime_seconds is not None:
         up_since = int(server.server_clock.timestamp()) - server.uptime_seconds
@@ -165,27 +150,14 @@ def _state(server: ServerSnapshot, logs: Sequence[BinaryLog]) -> ServerState:
         log_names=tuple(log.name for log in logs),
         full_logs=frozenset(log.name for log in logs if _is_full(server, log)),
         up_since_seconds=up_since,
+        group_name=_group_of(server),
+        lower_case_table_names=int(folds) if folds is not None else None,
     )
 
 
 def _is_full(server: ServerSnapshot, log: BinaryLog) -> bool:
     limit = server.setting("max_binlog_size")
     return limit is not None and log.size_bytes >= int(limit)
-
-
-def _unread(compared: Compared) -> Iterator[UnreadContent]:
-    return (UnreadContent(each.log, each.reason) for each in compared.unread)
-
-
-def _untold(compared: Compared, names: tuple[str, str]) -> Iterator[UnreadContent]:
-    """Say of which transactions both versions were read and nothing follows."""
-    gtids: dict[str, list[Gtid]] = {}
-    for each in compared.comparisons:
-        if each.agreement is Agreement.UNKNOWN:
-            gtids.setdefault(each.reason, []).append(each.gtid)
-    for reason, of_reason in gtids.items():
-        told = GtidSet.of(of_reason).shortened()
-        yield UnreadContent(names[1], f"not to be compared with {names[0]}: {told}: {reason}")
 
 
 def _merged(readings: Sequence[ContentReading]) -> ContentReading:
@@ -196,43 +168,11 @@ def _merged(readings: Sequence[ContentReading]) -> ContentReading:
         differences=tuple(found for each in readings for found in each.differences),
         unread=tuple(sorted({found for each in readings for found in each.unread})),
         is_cut=any(each.is_cut for each in readings),
+        undecided_count=sum(each.undecided_count for each in readings),
+        remarks=tuple(sorted({found for each in readings for found in each.remarks})),
         pairs=tuple(pair for each in readings for pair in each.pairs),
     )
 
 
-def _difference(
-    comparison: Comparison, names: tuple[str, str], origins: Mapping[UUID, str]
-) -> ContentDifference:
-    versions = [
-        _version(version, name)
-        for version, name in zip((comparison.left, comparison.right), names, strict=True)
-    ]
-    if origins.get(comparison.gtid.tsid.uuid) == names[1]:
-        versions.reverse()
-    difference = _DIFFERENCES[comparison.agreement]
-    if difference is Difference.CONTENT and comparison.has_one_empty:
-        difference = Difference.EMPTY
-    return ContentDifference(
-        gtid=comparison.gtid,
-        difference=difference,
-        is_proved=comparison.is_proved,
-        reason=comparison.reason,
-        source=versions[0],
-        replica=versions[1],
-    )
-
-
-def _version(version: Version, server: str) -> TransactionVersion:
-    transaction, moment = version.transaction, version.committed_at
-    return TransactionVersion(
-        server=server,
-        place=f"{transaction.file}:{transaction.start}",
-        committed_at=None if moment is None else _EPOCH + timedelta(microseconds=moment),
-        logged_at=_EPOCH + timedelta(seconds=transaction.timestamp_seconds),
-        content=in_short(version),
-        is_empty=version.content.is_empty,
-    )
-
-
-def _way_to(target: ServerTarget, seconds_max: float) -> Connect:
+def _way_to(target: ServerTarget, seconds_max: float) -> Way:
     return lambda: connect(target, timeout_seconds_max=seconds_max)

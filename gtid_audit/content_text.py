@@ -9,22 +9,23 @@ from topology.records import Record, time_to_text
 STARTS_SHOWN_MAX = 4
 PAIRS_SHOWN_MAX = 2
 CLUSTERS_SHOWN_MAX = 10
-# What is stored without contents was read by --no-content, or before they were kept.
+REMARKS_SHOWN_MAX = 4
+# What is stored without contents was read with --no-content, or before contents were stored.
 NOT_STORED: Final = (
-    "Content not compared: nobody looked when these servers were read, and equal sets may hide"
-    " different transactions. `gtid-audit audit --fleet FILE --content` looks."
+    "Content not compared when these servers were read, and equal sets may hide different"
+    " transactions. `gtid-audit audit --fleet FILE --content` compares."
 )
 NOT_ASKED_FOR: Final = "Content not compared: --no-content."
 NONE_DUE: Final = (
-    "Content not compared: no two servers were read of which one had started within 24 hours (with"
-    " --out: or since the last look at it). --content looks behind every start."
+    "Content not compared: no server restarted within 24 hours (with --out: or since the last audit"
+    " that compared). --content compares around every restart."
 )
 
 
 def content_lines(
     readings: Mapping[str, ContentReading] | None, *, is_stored: bool
 ) -> Iterator[str]:
-    """Say what was compared, cluster by cluster, or why nothing was. None: nobody looked."""
+    """Report what was compared, cluster by cluster, or why nothing was. None: not asked for."""
     if readings is None:
         yield NOT_STORED if is_stored else NOT_ASKED_FOR
         return
@@ -32,50 +33,76 @@ def content_lines(
         yield NONE_DUE
         return
     if len(readings) == 1:
-        yield from map(content_line, readings.values())
+        for reading in readings.values():
+            yield content_line(reading)
+            yield from remark_lines(reading)
         return
     for cluster in sorted(readings)[:CLUSTERS_SHOWN_MAX]:
         yield f"{cluster}: {content_line(readings[cluster])}"
     if len(readings) > CLUSTERS_SHOWN_MAX:
         count = sum(each.compared_count for each in readings.values())
-        yield f"Contents compared in {len(readings):,} clusters, {count:,} GTIDs in all."
+        in_all = number_of(count, "GTID")
+        yield f"Contents compared in {len(readings):,} clusters, {in_all} in all."
 
 
 def content_line(reading: ContentReading) -> str:
-    """Say in a line what was compared, and what came of it."""
+    """Report in a line what was compared, and the result."""
     starts = [
         f"{each.server} ({each.started_at:%Y-%m-%d %H:%M:%S} UTC)"
         for each in reading.starts[:STARTS_SHOWN_MAX]
     ]
     if len(reading.starts) > STARTS_SHOWN_MAX:
         starts.append(f"{len(reading.starts) - STARTS_SHOWN_MAX:,} more")
-    where = "the first own transactions after the start of " + ", ".join(starts)
+    where = "the own transactions around the restart of " + ", ".join(starts)
     if not starts:
-        where = "nothing: no start of a server was found"
+        where = "nothing: no restart of a server was found"
     between = [f"{one} and {other}" for one, other in reading.pairs[:PAIRS_SHOWN_MAX]]
     if len(reading.pairs) > PAIRS_SHOWN_MAX:
-        between.append(f"{len(reading.pairs) - PAIRS_SHOWN_MAX:,} more pairs")
+        between.append(f"{number_of(len(reading.pairs) - PAIRS_SHOWN_MAX, 'more pair')}")
     if between:
         where += f", between {'; '.join(between)}"
-    counted = f"{reading.compared_count:,} GTIDs held by both"
+    return f"Content compared: {where}; {result_of(reading)}."
+
+
+def result_of(reading: ContentReading) -> str:
+    """Report how many GTIDs were compared, with which result, and how many were not."""
+    parts = [f"{number_of(reading.compared_count, 'GTID')} compared"]
     differing = len(reading.differences)
-    came_of_it = f"{differing:,} not the same" if differing else "all the same"
-    if not reading.compared_count:
-        came_of_it = "nothing to compare"
-    return f"Content compared: {where}; {counted}, {came_of_it}."
+    is_whole = not (reading.undecided_count or reading.unread or reading.remarks or reading.is_cut)
+    if differing:
+        parts.append(f"{differing:,} not the same")
+    elif reading.compared_count:
+        parts.append("all the same" if is_whole else "these are the same")
+    if reading.undecided_count:
+        parts.append(f"{number_of(reading.undecided_count, 'GTID')} not comparable")
+    return ", ".join(parts)
+
+
+def remark_lines(reading: ContentReading) -> Iterator[str]:
+    """Report what can never be compared, and why."""
+    for remark in reading.remarks[:REMARKS_SHOWN_MAX]:
+        yield f"Not compared: {remark.server}: {remark.reason}."
+    if len(reading.remarks) > REMARKS_SHOWN_MAX:
+        yield f"Not compared: {len(reading.remarks) - REMARKS_SHOWN_MAX:,} more reasons."
+
+
+def number_of(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 GTID`, `2 GTIDs`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def content_records(contents: Mapping[str, ContentReading]) -> Iterator[Record]:
-    """Give what was compared as plain values, by cluster; the differences are a finding's."""
+    """Return what was compared as plain values, by cluster; findings have the differences."""
     for cluster in sorted(contents):
         yield {"cluster": cluster, **content_record(contents[cluster])}
 
 
 def content_record(reading: ContentReading) -> Record:
-    """Return what was compared as plain values; the differences are a finding's."""
+    """Return what was compared as plain values; findings have the differences."""
     return {
         "read_at": time_to_text(reading.read_at),
         "compared_count": reading.compared_count,
+        "undecided_count": reading.undecided_count,
         "differing_count": len(reading.differences),
         "pairs": [list(pair) for pair in reading.pairs],
         "starts": [
@@ -87,4 +114,5 @@ def content_record(reading: ContentReading) -> Record:
             for each in reading.starts
         ],
         "unread": [{"server": each.server, "reason": each.reason} for each in reading.unread],
+        "remarks": [{"server": each.server, "reason": each.reason} for each in reading.remarks],
     }

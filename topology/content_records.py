@@ -60,6 +60,7 @@ _DIFFERENCE = Shape(
         "reason": TEXT,
         "source": _VERSION.codec,
         "replica": _VERSION.codec,
+        "lesser": TEXT,
     },
 )
 
@@ -77,8 +78,14 @@ _READING = Shape(
         "unread": many(_UNREAD.codec),
         "is_cut": FLAG,
         "pairs": many(text_pair("one", "other")),
+        "undecided_count": NUMBER,
+        "remarks": many(_UNREAD.codec),
     },
 )
+
+# Fields that runs written before them do not have, with what they meant then.
+_ADDED_TO_READING: Final[Record] = {"undecided_count": 0, "remarks": []}
+_ADDED_TO_DIFFERENCE: Final[Record] = {"lesser": ""}
 
 # Held against the dataclasses by a test.
 SHAPES: Final[tuple[Shape[Any], ...]] = (_VERSION, _DIFFERENCE, _UNREAD, _START, _READING)
@@ -105,7 +112,21 @@ def contents_from_text(text: str) -> dict[str, ContentReading]:
     contents = {}
     for name, plain in clusters.items():
         try:
-            contents[name] = _READING.read(plain)
+            contents[name] = _READING.read(_with_added(plain))
         except MalformedRecord as error:
             raise error.within(name) from error
     return contents
+
+
+def _with_added(plain: Plain) -> Plain:
+    """Give an older record the fields that it does not have."""
+    if not isinstance(plain, dict):
+        return plain
+    found = {**_ADDED_TO_READING, **plain}
+    differences = found.get("differences")
+    if isinstance(differences, list):
+        found["differences"] = [
+            {**_ADDED_TO_DIFFERENCE, **each} if isinstance(each, dict) else each
+            for each in differences
+        ]
+    return found

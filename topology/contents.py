@@ -1,8 +1,8 @@
 """What was found when the content of transactions was compared: facts, read from binary logs.
 
 1. The sets of two servers may be equal while the transactions under one GTID are not. Only their
-   binary logs show it; whoever reads those hands what was found over in these types.
-2. Nothing is judged here. What could not be read is named, with the reason.
+   binary logs show it; the reader of the logs reports what it found in these types.
+2. Nothing is evaluated here. What could not be read is listed, with the reason.
 """
 
 from dataclasses import dataclass
@@ -13,11 +13,13 @@ from gtid import Gtid
 
 
 class Difference(Enum):
-    """In what way two transactions under one GTID are not the same; the gravest first."""
+    """In what way two transactions under one GTID are not the same; the most severe first."""
 
     CONTENT = "different content"
     DRIFT = "one commit, applied to other rows"
+    SKIPPED = "one commit, not applied in full on one server"
     EMPTY = "empty on one server"
+    FILTERED = "one commit, left out on one server by its filters"
     COMMIT = "committed twice, with equal content"
 
 
@@ -42,10 +44,11 @@ class ContentDifference:
 
     gtid: Gtid
     difference: Difference
-    is_proved: bool  # the two commits were at different moments
+    is_proved: bool  # there were two commits
     reason: str
     source: TransactionVersion
     replica: TransactionVersion
+    lesser: str = ""  # the server whose log has fewer rows, or nothing; "" where neither has
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -58,7 +61,7 @@ class UnreadContent:
 
 @dataclass(frozen=True, slots=True)
 class StartLookedAt:
-    """A start of a server, after which its first own transactions were compared."""
+    """A restart of a server, around which its own transactions were compared."""
 
     server: str
     started_at: datetime
@@ -67,12 +70,18 @@ class StartLookedAt:
 
 @dataclass(frozen=True, slots=True)
 class ContentReading:
-    """What one comparison of contents found."""
+    """What one comparison of contents found.
+
+    `compared_count` counts the GTIDs with an answer, `undecided_count` those of which both versions
+    were read and are not comparable.
+    """
 
     read_at: datetime
     compared_count: int
     starts: tuple[StartLookedAt, ...]
     differences: tuple[ContentDifference, ...]
-    unread: tuple[UnreadContent, ...]
-    is_cut: bool = False  # there are more differences than were looked for
+    unread: tuple[UnreadContent, ...]  # UNKNOWN follows: it may be read another time
+    is_cut: bool = False  # there are more differences than were compared
     pairs: tuple[tuple[str, str], ...] = ()  # the servers that were compared with each other
+    undecided_count: int = 0
+    remarks: tuple[UnreadContent, ...] = ()  # what can never be compared: information only

@@ -164,6 +164,7 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "super_read_only": ("super_read_only",),
     "auto_increment_increment": ("auto_increment_increment",),
     "auto_increment_offset": ("auto_increment_offset",),
+    "lower_case_table_names": ("lower_case_table_names",),
     "hostname": ("hostname",),
     "port": ("port",),
     "datadir": ("datadir",),

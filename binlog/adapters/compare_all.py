@@ -1,11 +1,12 @@
 """Compares every GTID that two servers' logs hold: commit times first, then digests.
 
-1. Ledgers are joined on the GTID, as columns. Where both have the moment of the first commit and
-   the moments differ, or a digest says that contents may differ, the two versions are read and
-   compared one by one (binlog/content/compare.py); the rest is the same.
-2. Both are asked of files and of live servers alike: a live server's log is read once, whole, and
+1. Ledgers are joined on the GTID, as columns. Equal digests with equal moments (or without) are the
+   same transaction. Of all others the two versions are read and compared one by one
+   (binlog/content/compare.py).
+2. What both servers executed and one of them no longer has in its logs is reported with a count.
+3. Both are read from files and of live servers alike: a live server's log is read once, whole, and
    digested as it comes.
-3. Memory: 28 bytes for each transaction of either side, and what Arrow needs for the join.
+4. Memory: 28 bytes for each transaction of either side, and what Arrow needs for the join.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from binlog.adapters.compare_files import FilesCompared
 from binlog.adapters.compare_server import ServerCompared
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import AllBut
-from binlog.content.reuse import Compared, Search, Unread
+from binlog.content.reuse import Compared, Search, Unread, counted
 from binlog.errors import BinlogError
 from binlog.ledger.sets import gtids_of
 from gtid import GtidSet, Tsid
@@ -50,23 +51,39 @@ def compare_all(left: Side, right: Side) -> Compared:
             search.note(Unread(side.name, str(error)))
         sides.append(pa.concat_tables(tables) if tables else None)
     ours, theirs = sides
+    names = [Tsid(UUID(uuid), tag or "") for uuid, tag in tsids]
+    _note_absent(search, (left, right), [_gtids(side, names) for side in sides])
     if ours is None or theirs is None:
         return search.result()
     joined = ours.join(
         theirs, keys=["tsid", "gno"], join_type="inner", left_suffix="_left", right_suffix="_right"
     )
-    names = [Tsid(UUID(uuid), tag or "") for uuid, tag in tsids]
     is_suspect = _is_suspect(joined)
     search.agree(_gtids(joined.filter(pc.invert(is_suspect)), names))
     wanted = _gtids(joined.filter(is_suspect), names)
     if wanted.gtid_count > SUSPECTS_MAX:
-        wanted = wanted.first(SUSPECTS_MAX)
+        rest = wanted - wanted.first(SUSPECTS_MAX)
+        wanted -= rest
         search.cut()
+        both = f"{left.name}, {right.name}"
+        search.note(
+            Unread(both, f"more than {SUSPECTS_MAX:,} to compare one by one: {counted(rest)}")
+        )
     while wanted:
         chunk = wanted.first(CHUNK)
         wanted -= chunk
         search.compare(chunk)
     return search.result()
+
+
+def _note_absent(search: Search, sides: tuple[Side, Side], held: list[GtidSet]) -> None:
+    """Report what both servers have executed and one of them does not have in its logs."""
+    known = [side.known() | gtids for side, gtids in zip(sides, held, strict=True)]
+    common = known[0] & known[1]
+    for side, gtids in zip(sides, held, strict=True):
+        if absent := common - gtids:
+            text = f"purged, or never in these logs: {counted(absent)}"
+            search.note(Unread(side.name, text, is_lasting=True))
 
 
 def _ledger(side: Side) -> Iterator[pa.Table]:
@@ -102,18 +119,22 @@ def _numbered(rows: pa.Table, tsids: dict[tuple[str, str | None], int]) -> pa.Ta
 
 
 def _is_suspect(joined: pa.Table) -> pa.ChunkedArray:
-    """Tell where two versions may not be the same; nulls, what is not known, make no suspicion."""
+    """Return where two versions may not be the same.
+
+    Without a digest of both, nothing is known of the contents; without a moment of both, nothing
+    speaks against equal contents.
+    """
     moments, digests = (
         pc.not_equal(joined[f"{name}_left"], joined[f"{name}_right"])
         for name in ("moment", "digest")
     )
-    # Without a moment or a digest on both sides nothing is known.
-    unknown = pc.and_(pc.is_null(moments), pc.is_null(digests))
-    return pc.or_(unknown, pc.or_(pc.fill_null(moments, False), pc.fill_null(digests, False)))
+    return pc.or_(pc.fill_null(moments, False), pc.fill_null(digests, True))
 
 
-def _gtids(rows: pa.Table, names: list[Tsid]) -> GtidSet:
-    """Return the GTIDs of joined rows."""
+def _gtids(rows: pa.Table | None, names: list[Tsid]) -> GtidSet:
+    """Return the GTIDs of rows."""
+    if rows is None:
+        return GtidSet()
     words = pa.array([str(name.uuid) for name in names])
     tags = pa.array([name.tag or None for name in names], pa.string())
     codes = rows["tsid"].combine_chunks()

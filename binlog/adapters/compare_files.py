@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.files import CHUNK_BYTES, read_events, read_file_head
 from binlog.adapters.ledger_files import ledger_of_file
-from binlog.content.reuse import Start, Unread, first_of_each
+from binlog.content.reuse import Start, Unread, first_of_each, last_of_each
 from binlog.errors import BinlogMisuse, TruncatedBinlog
 from binlog.events import Event
 from binlog.ledger.sets import gtids_of, rows_in
@@ -43,6 +43,10 @@ class FilesCompared:
         """Return what the files are called together."""
         return self._name
 
+    @property
+    def names_fold(self) -> None:
+        """Return None: files do not say how their server stores names of tables."""
+
     def starts(self) -> Iterator[Start | Unread]:
         """Give the starts, the latest first."""
         for number in reversed(range(len(self._paths))):
@@ -57,9 +61,22 @@ class FilesCompared:
                 left -= window  # noqa: PLW2901 - what is left of one file
                 yield window
 
+    def own_before(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
+        """Give the server's last own transactions before a start, file after file."""
+        for number in reversed(range(self._number_of(start.file))):
+            left = self._own_in(number)
+            while left:
+                window = last_of_each(left, next(sizes))
+                left -= window
+                yield window
+
+    def known(self) -> GtidSet:
+        """Return what was logged before the first of the files."""
+        return self._head(0).previous_gtids or GtidSet()
+
     def unheld(self, wanted: GtidSet) -> GtidSet:
         """Return what was logged before the first of the files."""
-        return wanted & (self._head(0).previous_gtids or GtidSet())
+        return wanted & self.known()
 
     def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
         """Give the transactions that are there, with their events."""
@@ -98,10 +115,14 @@ class FilesCompared:
         for later in range(number, len(self._paths)):
             if later > number and self._created_at(later):
                 return
-            rows = self._rows(later)
-            server_id = next(read_events(self._paths[later])).header.server_id
-            is_own = pc.and_(pc.equal(rows["server_id"], server_id), pc.is_valid(rows["gno"]))
-            yield gtids_of(rows.filter(is_own))
+            yield self._own_in(later)
+
+    def _own_in(self, number: int) -> GtidSet:
+        """Return what the server itself committed in one file."""
+        rows = self._rows(number)
+        server_id = next(read_events(self._paths[number])).header.server_id
+        is_own = pc.and_(pc.equal(rows["server_id"], server_id), pc.is_valid(rows["gno"]))
+        return gtids_of(rows.filter(is_own))
 
     def _rows(self, number: int) -> pa.Table:
         """Return the ledger of one file; the last that was asked for is kept."""

@@ -21,7 +21,7 @@ from uuid import UUID
 from binlog.adapters.stream import FromPlace, ServerLogs
 from binlog.adapters.stream_packets import dump_events
 from binlog.adapters.stream_session import Bounds, Connect
-from binlog.content.reuse import Start, Unread, first_of_each
+from binlog.content.reuse import Start, Unread, first_of_each, last_of_each
 from binlog.decode import FIRST_POSITION
 from binlog.errors import CorruptBinlog
 from binlog.events import FormatDescription, PreviousGtids
@@ -40,6 +40,18 @@ _CLOCK_SLACK_SECONDS: Final = 2
 _SKIPPED: Final = (1, 4, 16, 64, 256, 1024)
 
 
+# lower_case_table_names = 0 stores and compares names as they are; 1 and 2 compare in lower case.
+_EXACT_NAMES: Final = 0
+
+
+def uuid_or_none(text: str | None) -> UUID | None:
+    """Return the UUID that is a setting's value; None if there is none, or it is not set yet."""
+    try:
+        return UUID(text or "")
+    except ValueError:
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class ServerState:
     """What must be known of a server before its logs are compared, read by one's own means."""
@@ -53,6 +65,13 @@ class ServerState:
     full_logs: frozenset[str] = frozenset()
     # By the server's clock: now minus its uptime. Only `Since` needs it.
     up_since_seconds: int | None = None
+    group_name: UUID | None = None  # group_replication_group_name: the UUID its group commits under
+    lower_case_table_names: int | None = None
+
+    def own(self, gtids: GtidSet) -> GtidSet:
+        """Return which of these the server, or the group it is a member of, committed first."""
+        own = gtids.from_uuid(self.server_uuid)
+        return own if self.group_name is None else own | gtids.from_uuid(self.group_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +112,12 @@ class ServerCompared:
         return self.state.name
 
     @property
+    def names_fold(self) -> bool | None:
+        """Return whether the server compares names of tables in lower case."""
+        setting = self.state.lower_case_table_names
+        return None if setting is None else setting != _EXACT_NAMES
+
+    @property
     def heads_read(self) -> int:
         """Return how many files' heads have been read so far."""
         return len(self._heads)
@@ -117,11 +142,24 @@ class ServerCompared:
         number = self.state.log_names.index(start.file)
         after = self._next_start(number)
         until = self.state.executed if after is None else self._head(after).previous
-        left = (until - self._head(number).previous).from_uuid(self.state.server_uuid)
+        left = self.state.own(until - self._head(number).previous)
         while left:
             window = first_of_each(left, next(sizes))
             left -= window
             yield window
+
+    def own_before(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
+        """Give the server's last own transactions before a start, the largest GNOs first."""
+        number = self.state.log_names.index(start.file)
+        left = self.state.own(self._head(number).previous - self.state.purged)
+        while left:
+            window = last_of_each(left, next(sizes))
+            left -= window
+            yield window
+
+    def known(self) -> GtidSet:
+        """Return all that the server has executed, purged or not."""
+        return self.state.executed
 
     def unheld(self, wanted: GtidSet) -> GtidSet:
         """Return what the server has purged."""

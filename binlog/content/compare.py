@@ -1,25 +1,40 @@
-"""Tells whether two logs hold the same transaction under the same GTID.
+"""Compares what two logs hold under the same GTID.
 
-1. Three answers, and never a false alarm: the same, different, or not to be told. Servers may log
-   the same work in different forms (statements or rows, full or minimal images, partial JSON, more
-   columns on a replica, filters, rewritten schemas): then the forms say nothing.
-2. The moment of the first commit (original_commit_timestamp, 8.0.1 and later) is handed down from
+1. Never a false alarm, and never "the same" about what was not compared. Servers may log the same
+   work in different forms (statements or rows, full or minimal images, partial JSON, more columns
+   on a replica, filters, rewritten schemas): then forms prove nothing, and the answer is UNKNOWN.
+2. The moment of the first commit (original_commit_timestamp, 8.0.1 and later) is passed on from
    server to server to the microsecond. Where both logs have it, equal moments mean one commit, and
-   different ones two. Two with equal content are told apart: a transaction redone under its GTID,
-   or a number reused for the same work. The rows agree.
+   different ones two. Before 8.0.1 different server_ids mean two commits: a replica logs the
+   server_id of the server that committed first (Log_event::server_id, sql/log_event.h). Two commits
+   with equal content are reported separately: a transaction redone under its GTID, or a GTID reused
+   for the same work. The rows agree.
 3. One commit whose rows differ found other rows on one of the servers: the data had drifted apart
-   before. That is no number given twice; it is told apart, and only where contents are read.
-4. An empty transaction is a word of somebody's: "declared done", or a filter's. It is told apart.
-5. Pure: it is given transactions and their content; adapters read them.
+   before. One commit of which one log has fewer rows, or nothing, was skipped there: by an error
+   that the server ignores (replica_skip_errors, replica_exec_mode=IDEMPOTENT), or by a filter.
+   Neither is a reused GTID.
+4. Servers with different lower_case_table_names spell names differently: see `names_fold`.
+5. Pure: it gets transactions and their content; adapters read them. What the parts of a content
+   prove is in parts.py.
 """
 
 import re
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from itertools import groupby
 from typing import Final
 
-from binlog.content.digest import Content, IncidentPart, Part, RowsPart, StatementPart, content_of
+from binlog.content.digest import Content, content_of
+from binlog.content.parts import (
+    LeftOut,
+    Work,
+    are_equal_parts,
+    compare_parts,
+    folded,
+    has_only_rows,
+    has_rows,
+    rows_left_out,
+    statements_of,
+)
 from binlog.errors import BinlogMisuse
 from binlog.scan import EventGroup
 from binlog.transactions import Transaction, TransactionKind
@@ -36,7 +51,8 @@ class Agreement(Enum):
     TWICE = "committed twice, with equal content"
     DIFFERENT = "different"
     DRIFTED = "one commit, applied to other rows"
-    UNKNOWN = "not to be told"
+    SKIPPED = "one commit, and one log has less of it"
+    UNKNOWN = "not comparable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +96,9 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One GTID in two logs, and what they say of it.
+    """One GTID in two logs, and whether they hold one transaction.
 
-    `is_proved`: the commits were two, which no way of logging explains. `reason` says what decided.
+    `is_proved`: the commits were two, which no form of logging explains. `reason` is what decided.
     """
 
     left: Version
@@ -90,6 +106,7 @@ class Comparison:
     agreement: Agreement
     is_proved: bool
     reason: str
+    has_less: LeftOut = LeftOut.NONE  # the log that has fewer rows, or nothing, where SKIPPED
 
     def __post_init__(self) -> None:
         if self.left.transaction.gtid is None or self.gtid != self.right.transaction.gtid:
@@ -104,8 +121,13 @@ class Comparison:
 
     @property
     def has_one_empty(self) -> bool:
-        """Tell whether exactly one of the two does nothing."""
+        """Return whether exactly one of the two does nothing."""
         return self.left.content.is_empty != self.right.content.is_empty
+
+    @property
+    def is_one_commit(self) -> bool:
+        """Return whether both logs have the same moment of the first commit."""
+        return are_one_commit(self.left, self.right)
 
 
 def are_one_commit(left: Version, right: Version) -> bool:
@@ -113,10 +135,20 @@ def are_one_commit(left: Version, right: Version) -> bool:
     return left.committed_at is not None and left.committed_at == right.committed_at
 
 
-def compare_versions(left: Version, right: Version) -> Comparison:
-    """Judge one GTID in two logs, by the moments and by the content."""
-    agreement, is_proved, reason = _judged(left, right)
-    return Comparison(left.lightened(), right.lightened(), agreement, is_proved, reason)
+def compare_versions(
+    left: Version, right: Version, *, names_fold: bool | None = False
+) -> Comparison:
+    """Compare one GTID in two logs, by the moments and by the content.
+
+    `names_fold`: at least one of the servers stores the names of tables in lower case. None: that
+    is not known; names that differ in letter case only are then UNKNOWN.
+    """
+    found = _Pair(left, right, folds=bool(names_fold)).judged()
+    if names_fold is None and found.agreement not in (Agreement.SAME, Agreement.TWICE):
+        other = _Pair(left, right, folds=True).judged()
+        if other.agreement in (Agreement.SAME, Agreement.TWICE):
+            found = replace(found, agreement=Agreement.UNKNOWN, reason=_LETTER_CASE)
+    return replace(found, left=left.lightened(), right=right.lightened())
 
 
 def _content_of(group: EventGroup) -> Content:
@@ -125,204 +157,134 @@ def _content_of(group: EventGroup) -> Content:
     return content_of(group.events)
 
 
-def _judged(left: Version, right: Version) -> tuple[Agreement, bool, str]:
-    if left.content.is_of_each_member or right.content.is_of_each_member:
-        return Agreement.SAME, False, "a view change, which every member of a group logs for itself"
-    moments = {left.committed_at, right.committed_at}
-    is_dated = None not in moments
-    if left.content.digest is not None and left.content.digest == right.content.digest:
-        if len(moments) == 1 or not is_dated:
-            return Agreement.SAME, False, "the content is equal"
-        return Agreement.TWICE, True, "committed at two moments, and the content is equal"
-    agreement, why = _contents(left, right)
-    if not is_dated:
-        return agreement, False, why
-    if len(moments) == 1:
-        if agreement is Agreement.DIFFERENT and _is_of_rows(left.content, right.content):
-            return Agreement.DRIFTED, False, f"one commit by its time, and {why}"
-        # Statements are handed down as they are, or as a server words them anew.
-        return Agreement.SAME, False, f"one commit by its time, though {why}"
-    if agreement is Agreement.DIFFERENT or left.content.is_empty != right.content.is_empty:
-        return Agreement.DIFFERENT, True, f"committed at two moments, and {why}"
-    # Two commits for sure; that they did different things is not.
-    return Agreement.DIFFERENT, False, f"committed at two moments, though {why}"
+_LETTER_CASE: Final = (
+    "names differ in letter case only, and lower_case_table_names of both servers is not known"
+)
 
 
-def _is_of_rows(*contents: Content) -> bool:
-    """Tell whether they have rows and nothing else."""
-    return all(isinstance(part, RowsPart) for each in contents for part in each.parts)
+class _Pair:
+    """Two versions of one GTID, with names in lower case if they fold."""
 
+    def __init__(self, left: Version, right: Version, *, folds: bool) -> None:
+        self._left = left
+        self._right = right
+        contents = left.content, right.content
+        self._contents = (folded(contents[0]), folded(contents[1])) if folds else contents
+        moments = left.committed_at, right.committed_at
+        self._is_dated = None not in moments
+        self._is_one = self._is_dated and moments[0] == moments[1]
 
-def _contents(left: Version, right: Version) -> tuple[Agreement, str]:
-    """Say whether contents with different digests differ, or were only logged differently."""
-    for version in (left, right):
-        if version.content.digest is None:
-            why = f"the content of one cannot be read ({version.content.unreadable})"
-            return Agreement.UNKNOWN, why
-    if left.content.is_empty or right.content.is_empty:
-        return Agreement.UNKNOWN, "one of them is empty"
-    if _creates_from_rows(left.content) != _creates_from_rows(right.content):
-        return Agreement.UNKNOWN, _OTHER_FORM
-    kinds = {left.transaction.kind, right.transaction.kind}
-    if len(kinds) > 1 and kinds & {TransactionKind.DDL, TransactionKind.INCIDENT}:
-        return (
-            Agreement.DIFFERENT,
-            f"one is {' and the other '.join(sorted(k.value for k in kinds))}",
-        )
-    if _differ_in_errors_only(left.content, right.content):
-        return Agreement.SAME, "the statements are the same, and did not end with the same error"
-    statements = _statements(left.content), _statements(right.content)
-    rows = _runs(left.content), _runs(right.content)
-    if len(statements[0]) != len(statements[1]) and (rows[0] or rows[1]):
-        return Agreement.UNKNOWN, _OTHER_FORM
-    agreement, why = _compare_statements(*statements)
-    if agreement is Agreement.DIFFERENT:
-        return agreement, why
-    by_rows = _compare_rows(*rows)
-    if by_rows is not None:
-        return by_rows
-    if agreement is Agreement.UNKNOWN:
-        return agreement, why
-    if left.content.is_cut or right.content.is_cut:
-        return Agreement.UNKNOWN, "they differ only beyond what is kept of so many statements"
-    return _rest(left.content, right.content)
+    def judged(self) -> Comparison:
+        """Return the answer."""
+        if any(content.is_of_each_member for content in self._contents):
+            return self._of(
+                Agreement.SAME, "a view change, which every member of a group logs for itself"
+            )
+        if self._are_equal():
+            if self._why_two() is None:
+                return self._of(Agreement.SAME, "the content is equal")
+            return self._of(
+                Agreement.TWICE, f"{self._why_two()}, and the content is equal", is_proved=True
+            )
+        return self._one_commit() if self._is_one else self._unequal()
 
-
-_OTHER_FORM: Final = "one was logged as statements and the other as rows"
-# With binlog_format=ROW, CREATE TABLE … SELECT is one transaction from 8.0.21 on: a statement that
-# ends so, and the rows (sql/sql_table.cc). As a statement it is DDL like any other.
-_CREATED_FROM_ROWS: Final = b" START TRANSACTION"
-
-
-def _creates_from_rows(content: Content) -> bool:
-    return any(part.sql.endswith(_CREATED_FROM_ROWS) for part in _statements(content))
-
-
-def _differ_in_errors_only(left: Content, right: Content) -> bool:
-    """Tell whether what was done is equal: a statement may end with an error on one server (A1)."""
-    return not left.is_cut and not right.is_cut and _done(left) == _done(right)
-
-
-def _done(content: Content) -> list[Part]:
-    return [
-        replace(part, error_code=0) if isinstance(part, StatementPart) else part
-        for part in content.parts
-    ]
-
-
-def _rest(left: Content, right: Content) -> tuple[Agreement, str]:
-    """Statements and runs are pairwise equal: what is left is what stands between, or incidents."""
-    if _incidents(left) != _incidents(right):
-        return Agreement.DIFFERENT, "the incidents differ"
-    return Agreement.UNKNOWN, "they have the same parts in another order"
-
-
-def _incidents(content: Content) -> list[IncidentPart]:
-    return [part for part in content.parts if isinstance(part, IncidentPart)]
-
-
-def _statements(content: Content) -> list[StatementPart]:
-    return [part for part in content.parts if isinstance(part, StatementPart)]
-
-
-# Statements that a server writes anew in its own words: accounts, with hashes for passwords.
-_REWORDED = (b"CREATE USER", b"ALTER USER", b"DROP USER", b"GRANT", b"REVOKE", b"SET PASSWORD")
-
-
-def _compare_statements(
-    left: list[StatementPart], right: list[StatementPart]
-) -> tuple[Agreement, str]:
-    if len(left) != len(right):
-        return Agreement.DIFFERENT, "the statements differ in number"
-    doubt = None
-    for ours, theirs in zip(left, right, strict=True):
-        if ours.sql != theirs.sql:
-            if not _is_reworded(ours.sql, theirs.sql):
-                return Agreement.DIFFERENT, "the statements differ"
-            doubt = "a statement is worded differently"
-        elif ours.context != theirs.context:
-            return Agreement.DIFFERENT, "what was logged with a statement differs"
-        elif ours != theirs:
-            doubt = "a statement ran under other settings, or ended with another error"
-    if doubt is not None:
-        return Agreement.UNKNOWN, doubt
-    return Agreement.SAME, "the statements are equal"
-
-
-def _is_reworded(left: bytes, right: bytes) -> bool:
-    """Tell whether two servers may have logged one statement as these two."""
-    for word in _REWORDED:
-        if left.upper().startswith(word) and right.upper().startswith(word):
+    def _are_equal(self) -> bool:
+        left, right = self._contents
+        if left.digest is not None and left.digest == right.digest:
             return True
-    return _plain(left) == _plain(right) or _is_created_anew(left, right)
+        return are_equal_parts(left, right)
+
+    def _why_two(self) -> str | None:
+        """Return what proves that there were two commits, or None."""
+        if self._is_dated:
+            return None if self._is_one else "committed at two moments"
+        servers = self._left.transaction.server_id, self._right.transaction.server_id
+        if servers[0] != servers[1]:
+            return f"committed on two servers (server_id {servers[0]} and {servers[1]})"
+        return None
+
+    def _unequal(self) -> Comparison:
+        """Judge two commits, or two versions of which the number of commits is not known."""
+        work, why = self._work()
+        has_one_empty = self._contents[0].is_empty != self._contents[1].is_empty
+        if (two := self._why_two()) is None:
+            if has_one_empty and self._is_work_that_every_server_logs():
+                return self._of(Agreement.SKIPPED, why, has_less=self._emptied())
+            return self._of(_AGREEMENTS[work], why)
+        if work is Work.DIFFERENT or has_one_empty:
+            return self._of(Agreement.DIFFERENT, f"{two}, and {why}", is_proved=True)
+        # Two commits for sure; that they did different things is not.
+        return self._of(Agreement.DIFFERENT, f"{two}, though {why}")
+
+    def _one_commit(self) -> Comparison:
+        """Judge two logs of one commit whose contents are not equal."""
+        left, right = self._contents
+        work, why = self._work()
+        reason = f"one commit by its time, and {why}"
+        if left.digest is None or right.digest is None:
+            return self._of(Agreement.UNKNOWN, reason)
+        if left.is_empty or right.is_empty:
+            if not self._is_work_that_every_server_logs():
+                return self._of(Agreement.UNKNOWN, reason)
+            return self._of(Agreement.SKIPPED, reason, has_less=self._emptied())
+        if not has_rows(left, right) and len(statements_of(left)) == len(statements_of(right)):
+            # Statements are passed on as they are, or as a server words them anew.
+            return self._of(Agreement.SAME, f"one commit by its time, though {why}")
+        less, fewer = rows_left_out(left, right)
+        if less is not LeftOut.NONE:
+            reason = f"one commit by its time, and {fewer}"
+            return self._of(Agreement.SKIPPED, reason, has_less=less)
+        if work is Work.DIFFERENT and has_only_rows(left, right):
+            return self._of(Agreement.DRIFTED, reason)
+        return self._of(Agreement.UNKNOWN, reason)
+
+    def _is_work_that_every_server_logs(self) -> bool:
+        """Return whether the one that is not empty is rows, or DDL on what is not temporary.
+
+        A server that logs rows has nothing to log for statements that change no row, or only
+        temporary tables.
+        """
+        left, right = self._contents
+        if has_rows(left, right):
+            return True
+        kinds = {self._left.transaction.kind, self._right.transaction.kind}
+        return TransactionKind.DDL in kinds and not any(
+            _TEMPORARY.match(part.sql) for each in (left, right) for part in statements_of(each)
+        )
+
+    def _emptied(self) -> LeftOut:
+        return LeftOut.LEFT if self._contents[0].is_empty else LeftOut.RIGHT
+
+    def _work(self) -> tuple[Work, str]:
+        """Compare the work of contents with different digests."""
+        left, right = self._contents
+        for content in (left, right):
+            if content.digest is None:
+                return (
+                    Work.UNKNOWN,
+                    f"the content of one cannot be read ({content.unreadable})",
+                )
+        if left.is_empty or right.is_empty:
+            return Work.UNKNOWN, "one of them is empty"
+        kinds = {self._left.transaction.kind, self._right.transaction.kind}
+        differ = len(kinds) > 1 and bool(kinds & {TransactionKind.DDL, TransactionKind.INCIDENT})
+        named = " and the other ".join(sorted(kind.value for kind in kinds))
+        return compare_parts(left, right, kinds=f"one is {named}" if differ else None)
+
+    def _of(
+        self,
+        agreement: Agreement,
+        reason: str,
+        *,
+        is_proved: bool = False,
+        has_less: LeftOut = LeftOut.NONE,
+    ) -> Comparison:
+        return Comparison(self._left, self._right, agreement, is_proved, reason, has_less)
 
 
-# A server that logs rows writes the columns where the client wrote from where to take them, if that
-# is a temporary table (mysql_create_like_table, sql/sql_table.cc) or a query.
-_CREATED = re.compile(rb"CREATE TABLE (?:IF NOT EXISTS )?(?:\S+\.)?(?P<name>\S+)", re.IGNORECASE)
-_TAKEN_FROM = re.compile(rb"\b(?:LIKE|SELECT)\b", re.IGNORECASE)
-
-
-def _is_created_anew(left: bytes, right: bytes) -> bool:
-    """Tell whether one statement may be the other's CREATE TABLE … LIKE or SELECT, written out."""
-    created = [_CREATED.match(_plain(sql)) for sql in (left, right)]
-    names = {match["name"] for match in created if match is not None}
-    taken = [_TAKEN_FROM.search(sql) is not None for sql in (left, right)]
-    return None not in created and len(names) == 1 and taken[0] != taken[1]
-
-
-# What a server adds to statements that it writes itself: of temporary tables it drops more than
-# it was told to, if there are such (sql/sql_table.cc, mysql_rm_table_no_locks).
-_ADDED = (b"/* generated by server */", b"`", b"IF EXISTS ")
-
-
-def _plain(sql: bytes) -> bytes:
-    """Leave out what a server may add or change when it writes a statement itself."""
-    for word in _ADDED:
-        sql = sql.replace(word, b"")
-    return b" ".join(sql.split())
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Neighbouring parts of one table and kind: minimal images cut more runs than full ones."""
-
-    schema: str
-    table: str
-    kind: str
-    parts: tuple[RowsPart, ...]
-
-    @property
-    def work(self) -> tuple[str, str, str]:
-        return self.schema, self.table, self.kind
-
-
-def _runs(content: Content) -> list[_Run]:
-    rows = [part for part in content.parts if isinstance(part, RowsPart)]
-    grouped = groupby(rows, key=lambda part: (part.schema, part.table, part.kind.value))
-    return [_Run(*key, tuple(parts)) for key, parts in grouped]
-
-
-def _compare_rows(left: list[_Run], right: list[_Run]) -> tuple[Agreement, str] | None:
-    """Compare the runs of rows; None if they are equal."""
-    if [run.work for run in left] != [run.work for run in right]:
-        return _compare_tables(left, right)
-    doubt = False
-    for ours, theirs in zip(left, right, strict=True):
-        if [part.form for part in ours.parts] != [part.form for part in theirs.parts]:
-            doubt = True
-        elif ours.parts != theirs.parts:
-            return Agreement.DIFFERENT, f"the rows of {ours.schema}.{ours.table} differ"
-    return (Agreement.UNKNOWN, "the rows were logged in different forms") if doubt else None
-
-
-def _compare_tables(left: list[_Run], right: list[_Run]) -> tuple[Agreement, str]:
-    """Tell whether other tables, or other work on them, can be a replica's doing."""
-    tables = [{(run.schema, run.table) for run in runs} for runs in (left, right)]
-    if tables[0] == tables[1]:
-        return Agreement.DIFFERENT, "what was done to the tables differs"
-    if tables[0] < tables[1] or tables[1] < tables[0]:
-        return Agreement.UNKNOWN, "one leaves out tables, as a filter does"
-    if {name for _, name in tables[0]} == {name for _, name in tables[1]}:
-        return Agreement.UNKNOWN, "only the schemas differ, as a rewrite does"
-    return Agreement.DIFFERENT, "the tables differ"
+_TEMPORARY: Final = re.compile(rb"\s*(?:CREATE|DROP)\s+TEMPORARY\b", re.IGNORECASE)
+_AGREEMENTS: Final = {
+    Work.SAME: Agreement.SAME,
+    Work.DIFFERENT: Agreement.DIFFERENT,
+    Work.UNKNOWN: Agreement.UNKNOWN,
+}

@@ -92,7 +92,9 @@ class RowsPart:
     schema: str
     table: str
     kind: RowKind
-    form: int  # a hash of types, metadata, bitmaps and partiality: rows compare only within one
+    # A hash of types, metadata, bitmaps and partiality, without names: rows compare only within
+    # one shape. Names are compared apart, because servers may store them in another letter case.
+    shape: int
     row_count: int
     rows: int  # the sum of the rows' hashes
 
@@ -150,6 +152,7 @@ class _Run:
     table: TableMap
     kind: RowKind
     form: int
+    shape: int
     row_count: int = 0
     rows: int = 0
 
@@ -237,7 +240,7 @@ class ContentFolder:
         run = self._run
         if run is None or (run.kind, run.form) != (rows.kind, form):
             self._end_run()
-            self._run = run = _Run(table, rows.kind, form)
+            self._run = run = _Run(table, rows.kind, form, shape_of(rows, table))
         try:
             for start, end in row_spans(rows, table):
                 run.rows = add(run.rows, finish(mix_bytes(SEED, rows.images[start:end])))
@@ -253,7 +256,7 @@ class ContentFolder:
         state = mix(mix(self._state, ROWS + KINDS[run.kind]), run.form)
         self._state = mix(mix(state, run.row_count), run.rows)
         name = (run.table.schema, run.table.table)
-        self._keep(RowsPart(*name, run.kind, run.form, run.row_count, run.rows))
+        self._keep(RowsPart(*name, run.kind, run.shape, run.row_count, run.rows))
 
     def _keep(self, part: Part) -> None:
         self._part_count += 1
@@ -266,7 +269,17 @@ def form_of(rows: Rows, table: TableMap) -> int:
 
     The bits of a bitmap beyond the last column are not looked at.
     """
-    state = mix_bytes(mix_bytes(SEED, table.schema.encode()), table.table.encode())
+    return _mixed(
+        mix_bytes(mix_bytes(SEED, table.schema.encode()), table.table.encode()), rows, table
+    )
+
+
+def shape_of(rows: Rows, table: TableMap) -> int:
+    """Hash the same without the names of the table and its schema."""
+    return _mixed(SEED, rows, table)
+
+
+def _mixed(state: int, rows: Rows, table: TableMap) -> int:
     state = mix_bytes(state, table.column_types)
     for number in table.column_metadata:
         state = mix(state, number)

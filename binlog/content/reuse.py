@@ -1,14 +1,20 @@
-"""Looks where a number may have been given twice: at what a server wrote first after each start.
+"""Looks where a GTID may have been used twice: around each restart of a server.
 
-1. A server that lost the tail of its log gives the lost numbers again, beginning with the first
-   transaction of its own after the start: automatic GNOs are the smallest free ones
-   (Gtid_state::get_automatic_gno, sql/rpl_gtid_state.cc). So the first of its own transactions
-   after each start decide; where they differ from what the other log holds under the same GTIDs,
-   the search goes on until they agree again.
-2. A start begins a log: its format description has the moment of creation, which a log begun by
-   rotation has not (Format_description_log_event::created, sql/log_event.h). RESET begins one too.
-3. What cannot be read is said, with the reason. It is never taken for agreement.
-4. Pure: what there is to read, and how, is told by `ComparedLogs`.
+1. A server that lost the tail of its log reuses the lost GTIDs, beginning with its first own
+   transaction after the restart: automatic GNOs are the smallest free ones
+   (Gtid_state::get_automatic_gno, sql/rpl_gtid_state.cc). So the first own transactions after each
+   restart decide; where they differ from what the other log holds under the same GTIDs, the search
+   goes on until they agree again.
+2. A server that stopped before its replicas had received everything keeps a tail that no other
+   server has. After a failover the operator may have committed empty transactions under these
+   GTIDs elsewhere. So the last own transactions before each restart are compared as well, and the
+   search goes backwards until they agree.
+3. A member of a group commits under the UUID of the group: own are both UUIDs.
+4. A restart begins a log: its format description has the moment of creation, which a log begun by
+   rotation does not have (Format_description_log_event::created, sql/log_event.h). RESET BINARY
+   LOGS AND GTIDS begins one too.
+5. What cannot be read is reported, with the reason. It never counts as agreement.
+6. Pure: `ComparedLogs` reads.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,19 +25,20 @@ from binlog.content.compare import (
     Agreement,
     Comparison,
     Version,
-    are_one_commit,
     compare_versions,
 )
 from binlog.errors import BinlogError
 from binlog.scan import EventGroup
-from gtid import Gtid, GtidSet
+from gtid import Gtid, GtidSet, Tsid
 
 # Own transactions compared first after a start, and the most that are compared if they go on to
 # differ. A lost tail is what was not synced: at most some seconds' work.
 FIRST_COMPARED: Final = 4
-# Numbers that were free below others are given first; more separate ones are not looked at.
+# GNOs that were free below others are used first; more separate ones are not compared.
 INTERVALS_MAX: Final = 64
 COMPARED_MAX: Final = 20_000
+# Given transactions that are read and compared at once.
+GIVEN_AT_ONCE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,7 @@ class Unread:
 
     log: str
     reason: str
-    is_lasting: bool = False  # it is gone: whoever looks again will not find it either
+    is_lasting: bool = False  # it is gone: it can never be compared
 
 
 class ComparedLogs(Protocol):
@@ -59,6 +66,10 @@ class ComparedLogs(Protocol):
     def name(self) -> str:
         """Return what the server, or the folder of files, is called."""
 
+    @property
+    def names_fold(self) -> bool | None:
+        """Return whether names of tables are compared in lower case; None if that is not known."""
+
     def starts(self) -> Iterator[Start | Unread]:
         """Give the starts to be looked at, the latest first."""
 
@@ -66,6 +77,12 @@ class ComparedLogs(Protocol):
         """Give what the server itself committed since a start and before the next.
 
         In sets of the first so many of each interval (`first_of_each`), as long as there are any.
+        """
+
+    def own_before(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
+        """Give what the server itself committed last before a start and has not purged.
+
+        In sets of the last so many of each interval (`last_of_each`), as long as there are any.
         """
 
     def unheld(self, wanted: GtidSet) -> GtidSet:
@@ -86,6 +103,12 @@ class Compared:
     is_cut: bool = False  # the differences go on beyond what was compared
 
 
+def counted(gtids: GtidSet) -> str:
+    """Return how many GTIDs there are, and which: `3 GTIDs, UUID:1-3`."""
+    number = gtids.gtid_count
+    return f"{number:,} GTID{'' if number == 1 else 's'}, {gtids.shortened()}"
+
+
 def compare_after_starts(left: ComparedLogs, right: ComparedLogs) -> Compared:
     """Compare what either server committed first after each of its starts.
 
@@ -98,9 +121,9 @@ def compare_after_starts(left: ComparedLogs, right: ComparedLogs) -> Compared:
 
 
 def compare_given(left: ComparedLogs, right: ComparedLogs, *, wanted: GtidSet) -> Compared:
-    """Compare the given transactions, as far as both logs hold them."""
+    """Compare the given transactions, as far as both logs hold them; the rest is reported."""
     search = Search(left, right)
-    search.compare(search.held(wanted))
+    search.compare_in_chunks(wanted)
     return search.result()
 
 
@@ -110,11 +133,26 @@ def first_of_each(gtids: GtidSet, size: int) -> GtidSet:
     A server fills what is free below before it goes on above: lost numbers may be the first of
     any interval of those it has given since its start.
     """
-    intervals = [(tsid, start, min(end, start + size)) for tsid, start, end in gtids.intervals()]
+    return _outermost(
+        [(tsid, start, min(end, start + size)) for tsid, start, end in gtids.intervals()]
+    )
+
+
+def last_of_each(gtids: GtidSet, size: int) -> GtidSet:
+    """Return the last `size` GNOs of each interval, of the first and the last intervals."""
+    return _outermost(
+        [(tsid, max(start, end - size), end) for tsid, start, end in gtids.intervals()]
+    )
+
+
+def _outermost(intervals: list[tuple[Tsid, int, int]]) -> GtidSet:
     half = INTERVALS_MAX // 2
     if len(intervals) > INTERVALS_MAX:
         intervals = intervals[:half] + intervals[-half:]
     return GtidSet.from_intervals(intervals)
+
+
+_GOES_ON: Final = frozenset({Agreement.DIFFERENT, Agreement.TWICE, Agreement.SKIPPED})
 
 
 class Search:
@@ -128,6 +166,8 @@ class Search:
         self._starts: list[tuple[str, Start]] = []
         self._unread: dict[Unread, None] = {}
         self._is_cut = False
+        folds = {logs.names_fold for logs in (left, right)}
+        self._names_fold = True if True in folds else None if None in folds else False
 
     def look(self, origin: ComparedLogs) -> None:
         """Look at the first own transactions of one server after each of its starts."""
@@ -142,12 +182,23 @@ class Search:
             self.note(Unread(origin.name, str(error)))
 
     def _look_after(self, origin: ComparedLogs, start: Start) -> None:
+        """Compare on both sides of a start, on each as long as it goes on to differ.
+
+        The first sets of both sides are asked for together: one question to each server.
+        """
+        ways = [
+            origin.own_since(start, sizes=_sizes()),
+            origin.own_before(start, sizes=_sizes()),
+        ]
         looked_at = 0
-        for window in origin.own_since(start, sizes=_sizes()):
-            looked_at += window.gtid_count
-            if not self.compare(self.held(window), by_content=False):
-                return
-            if looked_at >= COMPARED_MAX:
+        while windows := [(way, window) for way in ways if (window := next(way, None))]:
+            both = GtidSet()
+            for _, window in windows:
+                both |= window
+            looked_at += both.gtid_count
+            differing = self.compare(self.held(both))
+            ways = [way for way, window in windows if window & differing]
+            if ways and looked_at >= COMPARED_MAX:
                 self.cut()
                 return
 
@@ -160,7 +211,7 @@ class Search:
                 self.note(Unread(logs.name, str(error)))
                 return GtidSet()
             if gone:
-                text = f"purged, or never in these logs: {gone.shortened()}"
+                text = f"purged, or never in these logs: {counted(gone)}"
                 self.note(Unread(logs.name, text, is_lasting=True))
                 wanted -= gone
         return wanted
@@ -177,29 +228,37 @@ class Search:
         """Say that there is more than is compared."""
         self._is_cut = True
 
-    def compare(self, wanted: GtidSet, *, by_content: bool = True) -> bool:
-        """Compare some transactions; tell whether any of them was committed twice.
+    def compare_in_chunks(self, wanted: GtidSet) -> None:
+        """Compare given transactions; report those that are not in one of the logs."""
+        wanted = self.held(wanted)
+        while wanted:
+            chunk = wanted.first(GIVEN_AT_ONCE)
+            wanted -= chunk
+            before, unread = self._gtids, len(self._unread)
+            self.compare(chunk)
+            absent = chunk - (self._gtids - before)
+            if absent and len(self._unread) == unread:
+                names = f"{self._left.name}, {self._right.name}"
+                self.note(Unread(names, f"not in both logs: {counted(absent)}", is_lasting=True))
 
-        Without `by_content` those of one commit, by its moment, are the same at once.
-        """
+    def compare(self, wanted: GtidSet) -> GtidSet:
+        """Compare some transactions; return those after which the search goes on."""
         sides = []
         for logs in (self._left, self._right):
             try:
                 sides.append(_versions(logs.groups_of(wanted)))
             except BinlogError as error:
                 self.note(Unread(logs.name, str(error)))
-                return False
-        goes_on = False
+                return GtidSet()
+        goes_on = []
         for gtid in sorted(sides[0].keys() & sides[1].keys()):
-            ours, theirs = sides[0][gtid], sides[1][gtid]
-            if not by_content and are_one_commit(ours, theirs):
-                continue
-            last = compare_versions(ours, theirs)
-            goes_on |= last.agreement in (Agreement.DIFFERENT, Agreement.TWICE)
+            last = compare_versions(sides[0][gtid], sides[1][gtid], names_fold=self._names_fold)
+            if last.agreement in _GOES_ON:
+                goes_on.append(gtid)
             if last.agreement is not Agreement.SAME:
                 self._found[gtid] = last
         self._gtids |= GtidSet.of(sides[0].keys() & sides[1].keys())
-        return goes_on
+        return GtidSet.of(goes_on)
 
     def result(self) -> Compared:
         """Close the search."""

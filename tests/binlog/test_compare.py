@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 
 from binlog.adapters.memory import MemoryLogs
+from binlog.content import digest
 from binlog.content.compare import Agreement, Comparison, Version, compare_versions
+from binlog.content.parts import LeftOut
 from binlog.errors import BinlogMisuse
 from binlog.event_types import EventType
 from gtid import Gtid, GtidSet, Tsid
@@ -91,7 +93,7 @@ FAILED = failed("CREATE VIEW v", error_code=1050)
 WENT_WELL = failed("CREATE VIEW v", error_code=0)
 OF_ANOTHER = failed("CREATE VIEW w", error_code=0)
 SQL_MODE = b"\x01" + struct.pack("<Q", 4)
-SAME, TWICE, DIFFERENT, DRIFTED, UNKNOWN = Agreement
+SAME, TWICE, DIFFERENT, DRIFTED, SKIPPED, UNKNOWN = Agreement
 CASES = [
     # left, right: without times, at one moment, at two; and whether the last is proved
     (rows(1), rows(1), SAME, SAME, TWICE, True),
@@ -100,23 +102,38 @@ CASES = [
     (FAILED, WENT_WELL, SAME, SAME, DIFFERENT, False),
     (FAILED, OF_ANOTHER, DIFFERENT, SAME, DIFFERENT, True),
     (rows(1), rows(1, table="u"), DIFFERENT, DRIFTED, DIFFERENT, True),
-    (rows(1), rows(1, schema="e"), UNKNOWN, SAME, DIFFERENT, False),  # a rewrite?
-    (rows(1), two_tables(), UNKNOWN, SAME, DIFFERENT, False),  # a filter?
-    (rows(1), rows(1, types=LONG * 2), UNKNOWN, SAME, DIFFERENT, False),  # one more column
-    (rows(1), statement("INSERT INTO t VALUES (1)"), UNKNOWN, SAME, DIFFERENT, False),
+    (rows(1), rows(1, schema="e"), UNKNOWN, UNKNOWN, DIFFERENT, False),  # a rewrite?
+    (rows(1), two_tables(), UNKNOWN, SKIPPED, DIFFERENT, False),  # a filter?
+    (rows(1), rows(1, 2), DIFFERENT, SKIPPED, DIFFERENT, True),
+    (rows(1, 2), rows(2, 3), DIFFERENT, DRIFTED, DIFFERENT, True),
+    (rows(1), rows(1, types=LONG * 2), UNKNOWN, UNKNOWN, DIFFERENT, False),  # one more column
+    (rows(1), rows(1, 2, types=LONG * 2), UNKNOWN, SKIPPED, DIFFERENT, False),
+    (rows(1), statement("INSERT INTO t VALUES (1)"), UNKNOWN, UNKNOWN, DIFFERENT, False),
     (
         rows(1),
         statement("CREATE TABLE t (a INT)", inside=False),
-        *(DIFFERENT, SAME, DIFFERENT, True),
+        *(DIFFERENT, UNKNOWN, DIFFERENT, True),
     ),
-    (rows(1), empty(), UNKNOWN, SAME, DIFFERENT, True),
+    (rows(1), empty(), SKIPPED, SKIPPED, DIFFERENT, True),
+    # A server that logs rows logs nothing for a statement that changes no row, or temporary tables.
+    (statement("DELETE FROM t"), empty(), UNKNOWN, UNKNOWN, DIFFERENT, True),
+    (
+        statement("CREATE TEMPORARY TABLE t (a INT)", inside=False),
+        empty(),
+        *(UNKNOWN, UNKNOWN, DIFFERENT, True),
+    ),
+    (
+        statement("ALTER TABLE t ADD b INT", inside=False),
+        empty(),
+        *(SKIPPED, SKIPPED, DIFFERENT, True),
+    ),
     (empty(), empty(), SAME, SAME, TWICE, True),
     (statement("DELETE FROM t"), statement("DELETE FROM u"), DIFFERENT, SAME, DIFFERENT, True),
     # CREATE TABLE … SELECT as a statement, and as 8.0.21 and later log it with rows.
     (
         statement("CREATE TABLE t AS SELECT 1 AS a", inside=False),
         created_from_rows("CREATE TABLE `t` (\n  `a` int\n) START TRANSACTION"),
-        *(UNKNOWN, SAME, DIFFERENT, False),
+        *(UNKNOWN, UNKNOWN, DIFFERENT, False),
     ),
     (
         statement("CREATE TABLE d.t LIKE d.temporary", inside=False),
@@ -209,3 +226,111 @@ def test_a_version_without_its_end_says_nothing() -> None:
 def test_only_one_gtid_is_compared() -> None:
     with pytest.raises(BinlogMisuse):
         compare_versions(version(rows(1)), version(rows(1, gno=6)))
+
+
+def test_the_log_that_has_less_is_named() -> None:
+    found = compare_versions(version(rows(1, 2), at=NOON), version(rows(2), at=NOON))
+    assert (found.agreement, found.has_less) == (SKIPPED, LeftOut.RIGHT)
+    assert found.reason.endswith("one has 1 of 2 rows of d.t")
+    found = compare_versions(version(empty(), at=NOON), version(rows(2), at=NOON))
+    assert (found.agreement, found.has_less) == (SKIPPED, LeftOut.LEFT)
+    assert not found.is_proved
+
+
+def test_rows_without_a_logged_column_cannot_be_counted() -> None:
+    blank = Log()
+    blank.gtid(5)
+    blank.query("BEGIN")
+    _add(blank, table="t")
+    blank.xid()
+    found = compare_versions(version(blank, at=NOON), version(rows(1), at=NOON))
+    assert found.agreement is not SKIPPED
+
+
+def test_before_commit_times_another_server_id_is_another_commit() -> None:
+    cases = [
+        (rows(1), rows(1), TWICE),
+        (rows(1), rows(2), DIFFERENT),
+        (rows(1), empty(), DIFFERENT),  # committed empty by hand on the other server
+        (rows(1), rows(1, types=LONG * 2), DIFFERENT),
+    ]
+    for ours, theirs, expected in cases:
+        there = version(theirs)
+        there = replace(there, transaction=replace(there.transaction, server_id=4711))
+        found = compare_versions(version(ours), there)
+        assert found.agreement is expected
+        assert found.is_proved == (theirs is not cases[3][1])
+        assert "4711" in found.reason
+        # The moment of one commit outweighs it: `mysqlbinlog | mysql` passes the moment on.
+        dated = replace(there.transaction, original_commit_timestamp=NOON)
+        found = compare_versions(version(ours, at=NOON), replace(there, transaction=dated))
+        assert found.agreement is not DIFFERENT
+
+
+def test_names_in_another_letter_case_are_the_same_where_a_server_folds_them() -> None:
+    upper, lower = rows(1, table="T", schema="Shop"), rows(1, table="t", schema="shop")
+    for moments in ((None, None), (NOON, NOON), (NOON, NOON + 1)):
+        left, right = version(upper, at=moments[0]), version(lower, at=moments[1])
+        two = moments[0] != moments[1]
+        folds = compare_versions(left, right, names_fold=True)
+        assert folds.agreement is (TWICE if two else SAME)
+        exact = compare_versions(left, right, names_fold=False)
+        assert exact.agreement not in (SAME, TWICE)
+        unsure = compare_versions(left, right, names_fold=None)
+        assert unsure.agreement is UNKNOWN
+        assert "lower_case_table_names" in unsure.reason
+        other = version(rows(2, table="t", schema="shop"), at=moments[1])
+        assert compare_versions(left, other, names_fold=True).agreement in (DIFFERENT, DRIFTED)
+        assert compare_versions(left, other, names_fold=None).agreement in (DIFFERENT, DRIFTED)
+
+
+def many_tables(*names: str) -> Log:
+    log = Log()
+    log.gtid(5)
+    log.query("BEGIN")
+    for name in names:
+        _add(log, 1, table=name)
+    log.xid()
+    return log
+
+
+def test_parts_in_another_order_are_not_called_the_same() -> None:
+    def of(*words: str) -> Log:
+        log = Log()
+        log.gtid(5)
+        log.query("BEGIN")
+        for word in words:
+            if word == "row":
+                _add(log, 1, table="t")
+            else:
+                log.add(EventType.QUERY, query_body(word))
+        log.xid()
+        return log
+
+    for left, right in (
+        (of("row", "DELETE FROM u"), of("DELETE FROM u", "row")),
+        (many_tables("t", "u"), many_tables("u", "t")),
+    ):
+        for ours, theirs in ((None, None), (NOON, NOON)):
+            found = compare_versions(version(left, at=ours), version(right, at=theirs))
+            assert found.agreement is UNKNOWN
+
+
+def test_what_is_beyond_the_kept_parts_is_not_called_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(digest, "PARTS_MAX", 2)
+    kept = ("t", "u")
+    left, right = many_tables(*kept, "v"), many_tables(*kept, "w")
+    for fold in (False, True, None):
+        for ours, theirs in ((None, None), (NOON, NOON)):
+            found = compare_versions(
+                version(left, at=ours), version(right, at=theirs), names_fold=fold
+            )
+            assert found.agreement is UNKNOWN
+        found = compare_versions(
+            version(left, at=NOON), version(right, at=NOON + 1), names_fold=fold
+        )
+        assert (found.agreement, found.is_proved) in ((DIFFERENT, False), (UNKNOWN, False))
+    same = many_tables(*kept, "v")
+    assert compare_versions(version(left), version(same)).agreement is SAME

@@ -94,7 +94,7 @@ def _undated(version: Version) -> Version:
 
 def _form(version: Version) -> list[object]:
     return [
-        part.form if isinstance(part, RowsPart) else type(part) for part in version.content.parts
+        part.shape if isinstance(part, RowsPart) else type(part) for part in version.content.parts
     ]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from binlog.adapters.memory import MemoryLogs
 from binlog.content import reuse
-from binlog.content.compare import Agreement
+from binlog.content.compare import Agreement, Comparison, Version, compare_versions
 from binlog.content.reuse import (
     FIRST_COMPARED,
     INTERVALS_MAX,
@@ -16,6 +16,7 @@ from binlog.content.reuse import (
     compare_after_starts,
     compare_given,
     first_of_each,
+    last_of_each,
 )
 from binlog.errors import BinlogError, DumpRefused
 from binlog.event_types import EventType
@@ -42,6 +43,8 @@ class Told:
     refusal: BinlogError | None = None
     unread: Unread | None = None
     asked: list[GtidSet] = field(default_factory=list)
+    earlier: GtidSet = field(default_factory=GtidSet)
+    folds: bool | None = False
     committed_at: int | None = None  # in microseconds; None: as before 8.0.1
 
     def starts(self) -> Iterator[Start | Unread]:
@@ -55,6 +58,18 @@ class Told:
         left = self.own
         while left:
             window = first_of_each(left, next(sizes))
+            left -= window
+            yield window
+
+    @property
+    def names_fold(self) -> bool | None:
+        return self.folds
+
+    def own_before(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
+        assert start == STARTED
+        left = self.earlier
+        while left:
+            window = last_of_each(left, next(sizes))
             left -= window
             yield window
 
@@ -152,7 +167,7 @@ def test_what_is_purged_is_said_and_the_rest_compared() -> None:
     right = Told("b", same(2, 3), purged=a("1"))
     found = compare_after_starts(left, right)
     assert found.unread == (
-        Unread("b", f"purged, or never in these logs: {UUID_A}:1", is_lasting=True),
+        Unread("b", f"purged, or never in these logs: 1 GTID, {UUID_A}:1", is_lasting=True),
     )
     assert found.gtids == a("2-3")
 
@@ -177,5 +192,50 @@ def test_given_transactions_are_compared_as_far_as_both_hold_them() -> None:
     assert [each.gtid.gno for each in found.comparisons] == [2]
     assert found.gtids == a("1-2")
     assert found.unread == (
-        Unread("b", f"purged, or never in these logs: {UUID_A}:3", is_lasting=True),
+        Unread("b", f"purged, or never in these logs: 1 GTID, {UUID_A}:3", is_lasting=True),
+        Unread("a, b", f"not in both logs: 6 GTIDs, {UUID_A}:4-9", is_lasting=True),
     )
+
+
+@pytest.mark.parametrize("injected", [1, 3, 8, 30])
+def test_the_last_own_transactions_before_a_start_are_compared_backwards(injected: int) -> None:
+    """An old primary returns with a tail under whose GTIDs others committed something else."""
+    numbers = range(1, 201)
+    left = Told("a", same(*numbers), own=a("201"), earlier=a("1-200"))
+    right = Told("b", {**same(*numbers), **other(*range(201 - injected, 201))})
+    for found in (compare_after_starts(left, right), compare_after_starts(right, left)):
+        assert GtidSet.of(each.gtid for each in found.comparisons) == a(f"{201 - injected}-200")
+        assert not found.is_cut
+        assert found.gtids.gtid_count < 200
+
+
+def test_one_question_to_each_server_finds_that_all_is_well_around_a_start() -> None:
+    left = Told("a", same(*range(1, 101)), own=a("51-100"), earlier=a("1-50"))
+    right = Told("b", same(*range(1, 101)))
+    found = compare_after_starts(left, right)
+    assert found.gtids == a("47-54")
+    assert [each.gtid_count for each in (*left.asked, *right.asked)] == [8, 8]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "both"),
+    [
+        *((False, False, False), (False, True, True), (True, None, True)),
+        *((None, False, None), (None, None, None)),
+    ],
+)
+def test_how_names_compare_is_decided_by_both_servers(
+    ours: bool | None, theirs: bool | None, both: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def compared(left: Version, right: Version, *, names_fold: bool | None) -> Comparison:
+        asked.append(names_fold)
+        return compare_versions(left, right, names_fold=names_fold)
+
+    monkeypatch.setattr(reuse, "compare_versions", compared)
+    for left, right in ((ours, theirs), (theirs, ours)):
+        compare_given(
+            Told("a", same(1), folds=left), Told("b", same(1), folds=right), wanted=a("1")
+        )
+    assert asked == [both, both]

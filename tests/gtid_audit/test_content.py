@@ -9,6 +9,7 @@ from gtid_audit.content import read_contents
 from gtid_audit.content_due import RECENT, looked_back
 from gtid_audit.content_text import CLUSTERS_SHOWN_MAX, content_line, content_lines
 from tests.gtid_audit.build import half_read, healthy
+from topology.audit import audit_cluster
 from topology.contents import ContentReading, StartLookedAt, UnreadContent
 from topology.snapshot import BinaryLog, ClusterSnapshot
 
@@ -75,14 +76,20 @@ def test_how_long_a_server_is_up_decides_and_not_its_clock() -> None:
     assert "a" not in looked_back(snapshot, None)
 
 
-def test_a_server_without_logs_or_a_way_to_it_is_said() -> None:
+def test_a_server_without_logs_is_a_remark_and_no_way_to_it_is_unknown() -> None:
     snapshot = healthy()
     no_logs = read_contents(snapshot, (), back=EVERY)
     assert no_logs.reading is not None
     reason = "it has no binary logs (log_bin is off)"
-    assert no_logs.reading.unread == (UnreadContent("a", reason), UnreadContent("b", reason))
+    assert no_logs.reading.remarks == (UnreadContent("a", reason), UnreadContent("b", reason))
+    assert no_logs.reading.unread == ()
     assert not no_logs.look_again
     assert no_logs.reading.pairs == (("a", "b"),)
+    audit = audit_cluster(snapshot, contents=no_logs.reading)
+    assert (audit.findings, audit.unknown) == ((), ())
+    lines = list(content_lines({"pair": no_logs.reading}, is_stored=False))
+    assert "all the same" not in " ".join(lines)
+    assert lines[1:] == [f"Not compared: {name}: {reason}." for name in "ab"]
     logged = tuple(
         replace(server, binary_logs=(BinaryLog("binlog.000001", 200),)) for server in snapshot.last
     )
@@ -104,20 +111,31 @@ def test_pairs_without_a_start_to_look_at_are_left_alone() -> None:
 
 def test_what_was_compared_is_said_in_a_line() -> None:
     nothing = ContentReading(NOON, 0, (), (), ())
-    assert content_line(nothing).endswith("nothing to compare.")
+    assert content_line(nothing).endswith("; 0 GTIDs compared.")
     start = StartLookedAt("a", NOON, "binlog.000002")
     some = ContentReading(NOON, 1200, (start,) * 6, (), ())
     assert content_line(some) == (
-        "Content compared: the first own transactions after the start of"
+        "Content compared: the own transactions around the restart of"
         + " a (2026-01-02 12:00:00 UTC)," * 4
-        + " 2 more; 1,200 GTIDs held by both, all the same."
+        + " 2 more; 1,200 GTIDs compared, all the same."
     )
+    one = replace(some, compared_count=1, starts=(start,))
+    assert content_line(one).endswith("; 1 GTID compared, all the same.")
+    left_out = (
+        replace(one, undecided_count=1),
+        replace(one, unread=(UnreadContent("b", "why"),)),
+        replace(one, remarks=(UnreadContent("b", "why"),)),
+        replace(one, is_cut=True),
+    )
+    for each in left_out:
+        assert "; 1 GTID compared, these are the same" in content_line(each)
+    assert content_line(left_out[0]).endswith(", 1 GTID not comparable.")
     many = {f"cluster{number:02}": some for number in range(CLUSTERS_SHOWN_MAX + 2)}
     lines = list(content_lines(many, is_stored=False))
     assert len(lines) == CLUSTERS_SHOWN_MAX + 1
     assert lines[-1] == "Contents compared in 12 clusters, 14,400 GTIDs in all."
     pairs = replace(some, starts=(start,), pairs=(("a", "b"), ("a", "c"), ("b", "c")))
-    assert "UTC), between a and b; a and c; 1 more pairs; 1,200 GTIDs" in content_line(pairs)
+    assert "UTC), between a and b; a and c; 1 more pair; 1,200 GTIDs" in content_line(pairs)
 
 
 def test_where_nothing_was_compared_the_reason_is_said() -> None:
@@ -127,6 +145,6 @@ def test_where_nothing_was_compared_the_reason_is_said() -> None:
         *content_lines(None, is_stored=True),
     ]
     assert len(said) == len(set(said)) == 3
-    assert all(each.startswith("Content not compared: ") for each in said)
+    assert all(each.startswith("Content not compared") for each in said)
     assert "24 hours" in said[0]
     assert "--no-content" in said[1]

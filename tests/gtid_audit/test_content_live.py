@@ -162,7 +162,7 @@ def test_what_may_not_be_read_is_unknown(pair97: Pair) -> None:
     assert all("REPLICATION SLAVE" in each["reason"] for each in unknown)
 
 
-def test_what_the_other_server_has_purged_is_unknown(pair97: Pair) -> None:
+def test_what_is_purged_can_never_be_compared_and_is_a_remark(pair97: Pair) -> None:
     a, b = pair97.a, pair97.b
     a.execute("CREATE DATABASE first")
     pair97.settle()
@@ -170,24 +170,22 @@ def test_what_the_other_server_has_purged_is_unknown(pair97: Pair) -> None:
     current, _ = b.binary_log_position()
     b.execute(f"PURGE BINARY LOGS TO '{current}'")
     status, found = audited(pair97)
-    assert status == 3
-    [unknown] = [each for each in found["unknown"] if "never in these logs" in each["reason"]]
-    assert (unknown["fact"], unknown["server"]) == (
-        "content of transactions",
-        f"{b.host}:{b.port}",
-    )
-    assert a.value("@@GLOBAL.server_uuid") in unknown["reason"]
+    assert (status, found["findings"], found["unknown"]) == (0, [], [])
+    remarks = [each for contents in found["contents"] for each in contents["remarks"]]
+    [remark] = [each for each in remarks if "never in these logs" in each["reason"]]
+    assert remark["server"] == f"{b.host}:{b.port}"
+    assert f"1 GTID, {a.value('@@GLOBAL.server_uuid')}:1" in remark["reason"]
+    text = run_cli("pair", a.dsn, b.dsn).stdout
+    assert f"Not compared: {b.host}:{b.port}: purged, or never in these logs: 1 GTID" in text
+    assert "all the same" not in text
 
-
-def test_a_start_whose_log_is_purged_is_unknown(pair97: Pair) -> None:
-    a = pair97.a
-    a.execute("CREATE DATABASE first")
-    pair97.settle()
     a.execute("FLUSH BINARY LOGS", "DO SLEEP(4)", "FLUSH BINARY LOGS", "DO SLEEP(1)")
     current, _ = a.binary_log_position()
     a.execute(f"PURGE BINARY LOGS TO '{current}'")
     status, found = audited(pair97)
-    assert status == 3
-    [unknown] = found["unknown"]
-    assert unknown["fact"] == "content of transactions"
-    assert "purged" in unknown["reason"]
+    assert (status, found["findings"], found["unknown"]) == (0, [], [])
+    [contents] = found["contents"]
+    assert {each["server"] for each in contents["remarks"]} == {
+        f"{server.host}:{server.port}" for server in (a, b)
+    }
+    assert all("is purged" in each["reason"] for each in contents["remarks"])

@@ -1,7 +1,7 @@
 """The rule on content: one GTID, two transactions.
 
-It asks what the binary logs showed (contents.py), which the readings of a cluster do not hold: so
-it is not among the rules on readings, and says nothing where contents were not compared.
+It evaluates what the binary logs showed (contents.py), which the readings of a cluster do not hold:
+so it is not among the rules on readings, and reports nothing where contents were not compared.
 """
 
 from collections.abc import Iterator
@@ -20,19 +20,23 @@ from topology.contents import (
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.rules.build import many
 
-# Both versions of so many GTIDs are quoted; the finding's set has all.
+# The evidence quotes both versions of so many GTIDs; the finding's set has all.
 VERSIONS_QUOTED_MAX: Final = 8
 
 _SEVERITY: Final = {
     Difference.CONTENT: Severity.CRITICAL,
-    # One transaction, no number given twice: the rows had drifted apart before it.
+    # One commit, no GTID reused: the rows had drifted apart before it.
     Difference.DRIFT: Severity.WARNING,
-    # Somebody declared the transaction done without its content, or a filter took it away.
+    # One commit, of which one server applied less: the rows are missing there.
+    Difference.SKIPPED: Severity.WARNING,
+    # An operator committed it empty: the rows may be missing there.
     Difference.EMPTY: Severity.WARNING,
-    # Redone under its GTID, or its number reused for the same work: the rows agree.
+    # The filters say that the server leaves these tables out.
+    Difference.FILTERED: Severity.INFO,
+    # Redone under its GTID, or its GTID reused for the same work: the rows agree.
     Difference.COMMIT: Severity.INFO,
 }
-_ROWS_DIFFER: Final = frozenset({Difference.CONTENT, Difference.DRIFT})
+_ROWS_DIFFER: Final = frozenset({Difference.CONTENT, Difference.DRIFT, Difference.SKIPPED})
 
 
 def same_gtid_different_content(contents: ContentReading, *, cluster: str) -> Iterator[Finding]:
@@ -42,39 +46,46 @@ def same_gtid_different_content(contents: ContentReading, *, cluster: str) -> It
     for (source, replica), group in groupby(ordered, key=_servers):
         differences = list(group)
         kinds = {each.difference for each in differences}
-        gravest = next(kind for kind in Difference if kind in kinds)
-        told = sorted(
-            (each for each in differences if each.difference is gravest),
+        worst = next(kind for kind in Difference if kind in kinds)
+        shown = sorted(
+            (each for each in differences if each.difference is worst),
             key=lambda each: each.gtid,
         )
-        is_proved = any(each.is_proved for each in told)
+        is_proved = any(each.is_proved for each in shown)
         yield Finding(
             code=entry.code,
             name=entry.name,
-            severity=_SEVERITY[gravest],
+            severity=_SEVERITY[worst],
             grade=Grade.PROVED if is_proved else Grade.LIKELY,
             cluster=cluster,
             source=source,
             replica=replica,
             channel=None,
-            gtid_set=GtidSet.of(each.gtid for each in told),
+            gtid_set=GtidSet.of(each.gtid for each in shown),
             first_seen=contents.read_at,
             last_seen=contents.read_at,
-            evidence=tuple(_proof(told, contents.read_at)),
-            explanation=_explanation(told, len(differences) - len(told), cut=contents.is_cut),
-            strategies=entry.strategies if gravest in _ROWS_DIFFER else (),
+            evidence=tuple(_proof(shown, contents.read_at)),
+            explanation=_explanation(shown, len(differences) - len(shown), cut=contents.is_cut),
+            strategies=entry.strategies if _can_be_repaired(shown) else (),
         )
+
+
+def _can_be_repaired(shown: list[ContentDifference]) -> bool:
+    """Return whether rows differ, and the replica's may be made like the source's."""
+    return shown[0].difference in _ROWS_DIFFER and all(
+        each.lesser != each.source.server for each in shown
+    )
 
 
 def _servers(difference: ContentDifference) -> tuple[str, str]:
     return difference.source.server, difference.replica.server
 
 
-def _proof(told: list[ContentDifference], read_at: datetime) -> Iterator[Evidence]:
-    both = f"{told[0].source.server}, {told[0].replica.server}"
-    reasons = dict.fromkeys(each.reason for each in told)
+def _proof(shown: list[ContentDifference], read_at: datetime) -> Iterator[Evidence]:
+    both = f"{shown[0].source.server}, {shown[0].replica.server}"
+    reasons = dict.fromkeys(each.reason for each in shown)
     yield Evidence("what the binary logs show", "; ".join(reasons), both, read_at)
-    for each in told[:VERSIONS_QUOTED_MAX]:
+    for each in shown[:VERSIONS_QUOTED_MAX]:
         for version in (each.source, each.replica):
             yield Evidence(f"{each.gtid}", _quoted(version), version.server, read_at)
 
@@ -87,45 +98,94 @@ def _quoted(version: TransactionVersion) -> str:
     return f"{version.place}, {moment}: {version.content}"
 
 
-def _explanation(told: list[ContentDifference], others: int, *, cut: bool) -> str:
-    gtids = GtidSet.of(each.gtid for each in told)
-    source, replica = told[0].source.server, told[0].replica.server
-    count = many(gtids)
-    if told[0].difference is Difference.CONTENT:
-        text = (
-            f"{source} and {replica} hold different transactions under the same GTID, {count} in"
-            " all. Sets and threads cannot show it: each takes the other's version for its own and"
-            " skips it. The server whose UUID they carry lost the first ones in a crash and gave"
-            " their numbers again, unless somebody set gtid_next by hand. The rows differ until"
-            " they are mended."
-        )
-        if not any(each.is_proved for each in told):
-            text += (
-                " Without the moments of both commits it may also be that one transaction met rows"
-                " on the replica which had drifted apart before: compare them."
-            )
-    elif told[0].difference is Difference.DRIFT:
-        text = (
-            f"{count} committed once found other rows on {replica} than on {source}: the data had"
-            " drifted apart before (replica_exec_mode=IDEMPOTENT, writes with sql_log_bin=0, or a"
-            " key that is equal where other columns are not). No number was given twice."
-        )
-    elif told[0].difference is Difference.EMPTY:
-        empty, full = _empty_and_full(told[0])
-        text = (
-            f"{count} did something on {full} and nothing on {empty}: committed empty there, by"
-            " hand or by a repair. If that was not on purpose, the work is lacking there."
-        )
-    else:
-        text = (
-            f"{count} were committed on both servers, at different moments, with equal content:"
-            " redone under their GTIDs, or numbers reused for the same work. The rows agree."
-        )
+def _explanation(shown: list[ContentDifference], others: int, *, cut: bool) -> str:
+    text = _EXPLANATIONS[shown[0].difference](shown)
     if others:
-        text += f" {others} more differ in lesser ways."
-    return text + (" There are more than were looked for." if cut else "")
+        text += f" {others:,} more differ in a less severe way."
+    return text + (" There are more than were compared." if cut else "")
 
 
-def _empty_and_full(each: ContentDifference) -> tuple[str, str]:
+def _different(shown: list[ContentDifference]) -> str:
+    source, replica = shown[0].source.server, shown[0].replica.server
+    text = (
+        f"{source} and {replica} hold different transactions under the same GTID: {_count(shown)}."
+        " Sets and threads do not show it, because each server skips a GTID that it already has."
+        " Probably a server lost its last transactions in a crash and reused their GTIDs, or a"
+        " client set gtid_next. The rows differ until an operator repairs them."
+    )
+    if not any(each.is_proved for each in shown):
+        text += (
+            " The commit times are not known. So it may also be one transaction that met other rows"
+            " on the replica, because the data had drifted apart before: compare the rows."
+        )
+    return text
+
+
+def _drifted(shown: list[ContentDifference]) -> str:
+    source, replica = shown[0].source.server, shown[0].replica.server
+    return (
+        f"{_count(shown)} changed other rows on {replica} than on {source}, in one commit. The data"
+        " had drifted apart before: replica_exec_mode=IDEMPOTENT, writes with sql_log_bin=0, or a"
+        " key that is equal where other columns differ. No GTID was reused."
+    )
+
+
+def _skipped(shown: list[ContentDifference]) -> str:
+    lesser, fuller = _lesser_and_fuller(shown[0])
+    text = (
+        f"{lesser} logged less of {_count(shown)} than {fuller}: {_kind_of_less(shown)}."
+        f" Rows are probably missing on {lesser}. It may skip errors (replica_skip_errors,"
+        " replica_exec_mode=IDEMPOTENT), or a filter that was active then left them out."
+    )
+    if shown[0].source.committed_at is None or shown[0].replica.committed_at is None:
+        text += " An operator may also have skipped them (sql_replica_skip_counter)."
+    return text + " The sets agree, so replication does not repair it."
+
+
+def _kind_of_less(shown: list[ContentDifference]) -> str:
+    empty = sum(each.source.is_empty or each.replica.is_empty for each in shown)
+    if empty == len(shown):
+        return "its log has nothing under the GTID"
+    return "its log has fewer rows under the GTID"
+
+
+def _emptied(shown: list[ContentDifference]) -> str:
+    lesser, fuller = _lesser_and_fuller(shown[0])
+    return (
+        f"{_count(shown)} changed data on {fuller} and nothing on {lesser}: an operator or a repair"
+        f" committed an empty transaction under the GTID on {lesser}. If that was not intended, the"
+        f" rows are missing on {lesser}."
+    )
+
+
+def _filtered(shown: list[ContentDifference]) -> str:
+    lesser, _ = _lesser_and_fuller(shown[0])
+    return f"The filters of {lesser} leave {_count(shown)} out, in full or in part."
+
+
+def _redone(shown: list[ContentDifference]) -> str:
+    was = "was" if len(shown) == 1 else "were"
+    return (
+        f"{_count(shown)} {was} committed on both servers, at different moments, with equal"
+        " content: redone under the GTID, or the GTID was reused for the same work. The rows agree."
+    )
+
+
+_EXPLANATIONS: Final = {
+    Difference.CONTENT: _different,
+    Difference.DRIFT: _drifted,
+    Difference.SKIPPED: _skipped,
+    Difference.EMPTY: _emptied,
+    Difference.FILTERED: _filtered,
+    Difference.COMMIT: _redone,
+}
+
+
+def _count(shown: list[ContentDifference]) -> str:
+    return many(GtidSet.of(each.gtid for each in shown))
+
+
+def _lesser_and_fuller(each: ContentDifference) -> tuple[str, str]:
     names = each.source.server, each.replica.server
-    return names if each.source.is_empty else names[::-1]
+    is_source = each.source.is_empty if not each.lesser else each.lesser == names[0]
+    return names if is_source else names[::-1]

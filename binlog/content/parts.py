@@ -1,0 +1,305 @@
+"""Compares the parts of two contents: statements with statements, rows with rows.
+
+How it works
+------------
+A content is a list of parts (binlog/content/digest.py): statements, runs of rows, incidents. Two
+servers may log the same work in different forms, so two lists that differ prove nothing yet. The
+questions, in this order:
+
+1. `compare_parts`: do the parts do different work? The answer is SAME, DIFFERENT or UNKNOWN, and
+   never DIFFERENT where the form alone may explain it.
+2. `rows_left_out`: for one commit that both servers logged. A replica applies what its source
+   logged. If one list has only some of the rows of the other, table by table, then one server
+   skipped rows, whatever the form in which both logged them.
+
+Example: the source logged `d.t: 2 rows written`, the replica `d.t: 1 row written`. With the moments
+of two commits these are two transactions (question 1: the rows differ). With the moment of one
+commit, the replica skipped a row (question 2: "b has 1 of 2 rows of d.t").
+
+Rows are counted by table and kind. A run without counted rows may hold rows of which no column was
+logged (minimal row images): then counts prove nothing.
+
+Names: a server with lower_case_table_names = 1 stores names in lower case, so the same table has
+two spellings in two logs. `folded` gives a content with all names in lower case.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import groupby
+from typing import Final
+
+from binlog.content.digest import Content, IncidentPart, Part, RowsPart, StatementPart
+
+
+class Work(Enum):
+    """Whether the parts of two contents do the same work."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    UNKNOWN = "not comparable"
+
+
+class LeftOut(Enum):
+    """Which of two contents has only some of the rows of the other."""
+
+    NONE = "neither"
+    LEFT = "left"
+    RIGHT = "right"
+
+
+OTHER_FORM: Final = "one was logged as statements and the other as rows"
+OTHER_ORDER: Final = "they have the same parts in another order"
+OTHER_ROW_FORM: Final = "the rows were logged in different forms"
+
+
+def folded(content: Content) -> Content:
+    """Return the content with the names of schemas and tables in lower case."""
+    parts = tuple(_folded(part) for part in content.parts)
+    return replace(content, parts=parts)
+
+
+def _folded(part: Part) -> Part:
+    match part:
+        case RowsPart():
+            return replace(part, schema=part.schema.lower(), table=part.table.lower())
+        case StatementPart():
+            return replace(part, schema=part.schema.lower())
+    return part
+
+
+def are_equal_parts(left: Content, right: Content) -> bool:
+    """Return whether both have the same parts, and all of them were kept."""
+    readable = left.digest is not None and right.digest is not None
+    return readable and not left.is_cut and not right.is_cut and left.parts == right.parts
+
+
+def compare_parts(left: Content, right: Content, *, kinds: str | None) -> tuple[Work, str]:
+    """Compare two contents with different digests, neither of which is empty or unreadable.
+
+    `kinds` says how the kinds of the two transactions differ, if no form of logging explains it.
+    """
+    if _creates_from_rows(left) != _creates_from_rows(right):
+        return Work.UNKNOWN, OTHER_FORM
+    if kinds is not None:
+        return Work.DIFFERENT, kinds
+    if _differ_in_errors_only(left, right):
+        return Work.SAME, "the statements are the same, and did not end with the same error"
+    statements = statements_of(left), statements_of(right)
+    rows = _runs(left), _runs(right)
+    if len(statements[0]) != len(statements[1]) and (rows[0] or rows[1]):
+        return Work.UNKNOWN, OTHER_FORM
+    work, why = _compare_statements(*statements)
+    if work is Work.DIFFERENT:
+        return work, why
+    by_rows = _compare_rows(*rows)
+    if by_rows is not None:
+        return by_rows
+    if work is Work.UNKNOWN:
+        return work, why
+    if left.is_cut or right.is_cut:
+        return Work.UNKNOWN, "they differ only beyond what is kept of so many parts"
+    return _rest(left, right)
+
+
+def rows_left_out(left: Content, right: Content) -> tuple[LeftOut, str]:
+    """Return which of two contents of one commit has fewer rows and no other ones, and of what.
+
+    Only rows that both logged as rows are counted.
+    """
+    if left.is_cut or right.is_cut or len(statements_of(left)) != len(statements_of(right)):
+        return LeftOut.NONE, ""
+    if _creates_from_rows(left) != _creates_from_rows(right):
+        return LeftOut.NONE, ""
+    if _has_uncounted_rows(left) or _has_uncounted_rows(right):
+        return LeftOut.NONE, ""
+    ours, theirs = _row_counts(left), _row_counts(right)
+    if {name for _, name, _ in ours} == {name for _, name, _ in theirs} and (
+        {schema for schema, _, _ in ours} != {schema for schema, _, _ in theirs}
+    ):
+        return LeftOut.NONE, ""  # a schema that was rewritten
+    if ours == theirs or not (ours <= theirs or theirs <= ours):
+        return LeftOut.NONE, ""
+    fewer, more = (ours, theirs) if ours <= theirs else (theirs, ours)
+    side = LeftOut.LEFT if fewer is ours else LeftOut.RIGHT
+    [table, *others] = sorted(key for key in more if fewer[key] != more[key])
+    why = f"one has {fewer[table]:,} of {more[table]:,} rows of {table[0]}.{table[1]}"
+    return side, why + (f", and fewer rows of {len(others):,} more" if others else "")
+
+
+def has_only_rows(*contents: Content) -> bool:
+    """Return whether they have rows and nothing else."""
+    return all(isinstance(part, RowsPart) for each in contents for part in each.parts)
+
+
+def has_rows(*contents: Content) -> bool:
+    """Return whether any of them has rows."""
+    return any(isinstance(part, RowsPart) for each in contents for part in each.parts)
+
+
+def statements_of(content: Content) -> list[StatementPart]:
+    """Return the statements of a content, in their order."""
+    return [part for part in content.parts if isinstance(part, StatementPart)]
+
+
+# ---- rows -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Neighbouring parts of one table and kind: minimal images cut more runs than full ones."""
+
+    schema: str
+    table: str
+    kind: str
+    parts: tuple[RowsPart, ...]
+
+    @property
+    def work(self) -> tuple[str, str, str]:
+        return self.schema, self.table, self.kind
+
+
+def _rows_of(content: Content) -> list[RowsPart]:
+    return [part for part in content.parts if isinstance(part, RowsPart)]
+
+
+def _runs(content: Content) -> list[_Run]:
+    grouped = groupby(
+        _rows_of(content), key=lambda part: (part.schema, part.table, part.kind.value)
+    )
+    return [_Run(*key, tuple(parts)) for key, parts in grouped]
+
+
+def _row_counts(content: Content) -> Counter[tuple[str, str, str]]:
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for part in _rows_of(content):
+        counts[part.schema, part.table, part.kind.value] += part.row_count
+    return counts
+
+
+def _has_uncounted_rows(content: Content) -> bool:
+    return any(not part.row_count for part in _rows_of(content))
+
+
+def _compare_rows(left: list[_Run], right: list[_Run]) -> tuple[Work, str] | None:
+    """Compare the runs of rows; None if they are equal."""
+    if [run.work for run in left] != [run.work for run in right]:
+        return _compare_tables(left, right)
+    doubt = False
+    for ours, theirs in zip(left, right, strict=True):
+        if [part.shape for part in ours.parts] != [part.shape for part in theirs.parts]:
+            doubt = True
+        elif ours.parts != theirs.parts:
+            return Work.DIFFERENT, f"the rows of {ours.schema}.{ours.table} differ"
+    return (Work.UNKNOWN, OTHER_ROW_FORM) if doubt else None
+
+
+def _compare_tables(left: list[_Run], right: list[_Run]) -> tuple[Work, str]:
+    """Return whether other tables, or other work on them, can be a replica's doing."""
+    tables = [{(run.schema, run.table) for run in runs} for runs in (left, right)]
+    if tables[0] == tables[1]:
+        if Counter(part for run in left for part in run.parts) == (
+            Counter(part for run in right for part in run.parts)
+        ):
+            return Work.UNKNOWN, OTHER_ORDER
+        return Work.DIFFERENT, "what was done to the tables differs"
+    if tables[0] < tables[1] or tables[1] < tables[0]:
+        return Work.UNKNOWN, "one leaves out tables, as a filter does"
+    if {name for _, name in tables[0]} == {name for _, name in tables[1]}:
+        return Work.UNKNOWN, "only the schemas differ, as a rewrite does"
+    return Work.DIFFERENT, "the tables differ"
+
+
+# ---- statements -------------------------------------------------------------------------------
+
+# With binlog_format=ROW, CREATE TABLE … SELECT is one transaction from 8.0.21 on: a statement that
+# ends so, and the rows (sql/sql_table.cc). As a statement it is DDL like any other.
+_CREATED_FROM_ROWS: Final = b" START TRANSACTION"
+
+
+def _creates_from_rows(content: Content) -> bool:
+    return any(part.sql.endswith(_CREATED_FROM_ROWS) for part in statements_of(content))
+
+
+def _differ_in_errors_only(left: Content, right: Content) -> bool:
+    """Tell whether what was done is equal: a statement may end with an error on one server (A1)."""
+    return not left.is_cut and not right.is_cut and _done(left) == _done(right)
+
+
+def _done(content: Content) -> list[Part]:
+    return [
+        replace(part, error_code=0) if isinstance(part, StatementPart) else part
+        for part in content.parts
+    ]
+
+
+def _rest(left: Content, right: Content) -> tuple[Work, str]:
+    """Statements and runs are pairwise equal: what is left is what stands between, or incidents."""
+    if _incidents(left) != _incidents(right):
+        return Work.DIFFERENT, "the incidents differ"
+    return Work.UNKNOWN, OTHER_ORDER
+
+
+def _incidents(content: Content) -> list[IncidentPart]:
+    return [part for part in content.parts if isinstance(part, IncidentPart)]
+
+
+# Statements that a server writes anew in its own words: accounts, with hashes for passwords.
+_REWORDED = (b"CREATE USER", b"ALTER USER", b"DROP USER", b"GRANT", b"REVOKE", b"SET PASSWORD")
+
+
+def _compare_statements(left: list[StatementPart], right: list[StatementPart]) -> tuple[Work, str]:
+    if len(left) != len(right):
+        return Work.DIFFERENT, "the statements differ in number"
+    doubt = None
+    for ours, theirs in zip(left, right, strict=True):
+        if ours.sql != theirs.sql:
+            if not _is_reworded(ours.sql, theirs.sql):
+                return Work.DIFFERENT, "the statements differ"
+            doubt = "a statement is worded differently"
+        elif ours.context != theirs.context:
+            return Work.DIFFERENT, "what was logged with a statement differs"
+        elif ours != theirs:
+            doubt = "a statement ran under other settings, or ended with another error"
+    if doubt is not None:
+        return Work.UNKNOWN, doubt
+    return Work.SAME, "the statements are equal"
+
+
+def _is_reworded(left: bytes, right: bytes) -> bool:
+    """Tell whether two servers may have logged one statement as these two."""
+    for word in _REWORDED:
+        if left.upper().startswith(word) and right.upper().startswith(word):
+            return True
+    plain = _plain(left), _plain(right)
+    if _BY_THE_SERVER in left and _BY_THE_SERVER in right:  # names as this server stores them
+        plain = plain[0].lower(), plain[1].lower()
+    return plain[0] == plain[1] or _is_created_anew(left, right)
+
+
+# A server that logs rows writes the columns where the client wrote from where to take them, if that
+# is a temporary table (mysql_create_like_table, sql/sql_table.cc) or a query.
+_CREATED = re.compile(rb"CREATE TABLE (?:IF NOT EXISTS )?(?:\S+\.)?(?P<name>\S+)", re.IGNORECASE)
+_TAKEN_FROM = re.compile(rb"\b(?:LIKE|SELECT)\b", re.IGNORECASE)
+
+
+def _is_created_anew(left: bytes, right: bytes) -> bool:
+    """Tell whether one statement may be the other's CREATE TABLE … LIKE or SELECT, written out."""
+    created = [_CREATED.match(_plain(sql)) for sql in (left, right)]
+    names = {match["name"] for match in created if match is not None}
+    taken = [_TAKEN_FROM.search(sql) is not None for sql in (left, right)]
+    return None not in created and len(names) == 1 and taken[0] != taken[1]
+
+
+# What a server adds to statements that it writes itself: of temporary tables it drops more than
+# it was told to, if there are such (sql/sql_table.cc, mysql_rm_table_no_locks).
+_BY_THE_SERVER: Final = b"/* generated by server */"
+_ADDED = (_BY_THE_SERVER, b"`", b"IF EXISTS ")
+
+
+def _plain(sql: bytes) -> bytes:
+    """Leave out what a server may add or change when it writes a statement itself."""
+    for word in _ADDED:
+        sql = sql.replace(word, b"")
+    return b" ".join(sql.split())

@@ -1,0 +1,208 @@
+"""Turns comparisons of logs into the facts that the rule on content evaluates.
+
+1. A difference keeps both versions, and which server has less of it.
+2. What was read and is not comparable is counted. After a command that asked for it, it is UNKNOWN.
+   In an audit it is UNKNOWN only where two commits are possible: the moment of one commit excludes
+   that a GTID was reused, and then it is a remark.
+3. What can never be compared (purged, or in no log) is a remark.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from binlog.content.compare import Agreement, Comparison, Version
+from binlog.content.digest import Content, RowsPart, StatementPart
+from binlog.content.parts import LeftOut
+from binlog.content.reuse import Compared, counted
+from gtid import Gtid, GtidSet
+from gtid_audit.content_short import in_short
+from topology.contents import (
+    ContentDifference,
+    ContentReading,
+    Difference,
+    StartLookedAt,
+    TransactionVersion,
+    UnreadContent,
+)
+from topology.replication_filters import ReplicationFilters, Table, tables_named_in
+
+_DIFFERENCES: Final = {
+    Agreement.TWICE: Difference.COMMIT,
+    Agreement.DIFFERENT: Difference.CONTENT,
+    Agreement.DRIFTED: Difference.DRIFT,
+    Agreement.SKIPPED: Difference.SKIPPED,
+}
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FROM_MORE_ROWS: Final = "the server that committed it logged fewer rows than the other"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparing:
+    """What must be known of two compared servers, and of who asked.
+
+    `filters` reads a server's filters; a log in files has none that are known.
+    """
+
+    names: tuple[str, str]  # of the left and the right server
+    origins: Mapping[UUID, str]  # the server of a UUID
+    filters: Mapping[str, Callable[[], ReplicationFilters | None]]
+    is_asked_for: bool  # by a command that compares, not by an audit
+
+
+def reading_of(compared: Compared, comparing: Comparing, *, read_at: datetime) -> ContentReading:
+    """Turn one comparison into the facts that the rule evaluates."""
+    differences, undecided = _sorted_out(compared, comparing)
+    open_: dict[str, list[Gtid]] = {}
+    closed: dict[str, list[Gtid]] = {}
+    unread, remarks = (
+        [
+            UnreadContent(each.log, each.reason)
+            for each in compared.unread
+            if each.is_lasting is gone
+        ]
+        for gone in (False, True)
+    )
+    for each, why in undecided:
+        is_unknown = comparing.is_asked_for or not each.is_one_commit
+        (open_ if is_unknown else closed).setdefault(why, []).append(each.gtid)
+    unread += _not_comparable(open_, comparing.names)
+    remarks += _not_comparable(closed, comparing.names)
+    return ContentReading(
+        read_at=read_at,
+        compared_count=compared.gtids.gtid_count - len(undecided),
+        starts=tuple(
+            StartLookedAt(log, datetime.fromtimestamp(start.started_at_seconds, UTC), start.file)
+            for log, start in compared.starts
+        ),
+        differences=tuple(differences),
+        unread=tuple(sorted(set(unread))),
+        is_cut=compared.is_cut,
+        pairs=(comparing.names,),
+        undecided_count=len(undecided),
+        remarks=tuple(sorted(set(remarks))),
+    )
+
+
+def _sorted_out(
+    compared: Compared, comparing: Comparing
+) -> tuple[list[ContentDifference], list[tuple[Comparison, str]]]:
+    """Return the differences, and what is not comparable with the reason."""
+    filters = _Filters(comparing)
+    differences: list[ContentDifference] = []
+    undecided: list[tuple[Comparison, str]] = []
+    for each in compared.comparisons:
+        if each.agreement is Agreement.UNKNOWN:
+            undecided.append((each, each.reason))
+        elif _has_more_than_its_origin(each, comparing):
+            undecided.append((each, f"{each.reason}: {_FROM_MORE_ROWS}"))
+        else:
+            differences.append(_difference(each, comparing, filters))
+    return differences, undecided
+
+
+def _has_more_than_its_origin(each: Comparison, comparing: Comparing) -> bool:
+    """Return whether a replica logged more rows than the server that committed.
+
+    So do replicas that log what foreign keys cascade to where their source does not.
+    """
+    return (
+        each.agreement is Agreement.SKIPPED
+        and not each.has_one_empty
+        and comparing.origins.get(each.gtid.tsid.uuid) == _lesser(each, comparing.names)
+    )
+
+
+def _lesser(each: Comparison, names: tuple[str, str]) -> str:
+    if each.has_less is LeftOut.NONE:
+        return ""
+    return names[0] if each.has_less is LeftOut.LEFT else names[1]
+
+
+def _not_comparable(
+    gtids: Mapping[str, list[Gtid]], names: tuple[str, str]
+) -> Iterator[UnreadContent]:
+    """Report, by reason, of which transactions both versions were read and nothing follows."""
+    for why, of_reason in gtids.items():
+        which = counted(GtidSet.of(of_reason))
+        yield UnreadContent(names[1], f"not comparable with {names[0]}: {which}: {why}")
+
+
+def _difference(
+    comparison: Comparison, comparing: Comparing, filters: "_Filters"
+) -> ContentDifference:
+    names = comparing.names
+    versions = [
+        _version(version, name)
+        for version, name in zip((comparison.left, comparison.right), names, strict=True)
+    ]
+    if comparing.origins.get(comparison.gtid.tsid.uuid) == names[1]:
+        versions.reverse()
+    difference, reason = _DIFFERENCES[comparison.agreement], comparison.reason
+    lesser = _lesser(comparison, names)
+    if difference is Difference.CONTENT and comparison.has_one_empty:
+        difference = Difference.EMPTY
+        lesser = names[0] if comparison.left.content.is_empty else names[1]
+    elif difference is Difference.SKIPPED and filters.explain(comparison, lesser):
+        difference, reason = Difference.FILTERED, f"{reason}; the filters of {lesser} explain it"
+    return ContentDifference(
+        gtid=comparison.gtid,
+        difference=difference,
+        is_proved=comparison.is_proved,
+        reason=reason,
+        source=versions[0],
+        replica=versions[1],
+        lesser=lesser,
+    )
+
+
+class _Filters:
+    """The filters of the compared servers, each read when it is first needed."""
+
+    def __init__(self, comparing: Comparing) -> None:
+        self._comparing = comparing
+        self._read: dict[str, ReplicationFilters | None] = {}
+
+    def explain(self, comparison: Comparison, lesser: str) -> bool:
+        """Return whether the filters of a server leave out what its log does not have."""
+        if lesser not in self._comparing.filters:
+            return False
+        if lesser not in self._read:
+            self._read[lesser] = self._comparing.filters[lesser]()
+        filters = self._read[lesser]
+        contents = comparison.left.content, comparison.right.content
+        less, more = contents if comparison.has_less is LeftOut.LEFT else contents[::-1]
+        return bool(filters) and filters is not None and filters.explain(_absent(less, more))
+
+
+def _absent(less: Content, more: Content) -> set[Table]:
+    """Return the tables of which one content has fewer rows than the other."""
+    tables = {table for table, count in _rows(more).items() if _rows(less).get(table, 0) < count}
+    if less.is_empty:
+        for part in more.parts:
+            if isinstance(part, StatementPart):
+                tables |= tables_named_in(part.sql.decode(errors="backslashreplace"), part.schema)
+    return tables
+
+
+def _rows(content: Content) -> dict[Table, int]:
+    counts: dict[Table, int] = {}
+    for part in content.parts:
+        if isinstance(part, RowsPart):
+            table = (part.schema, part.table)
+            counts[table] = counts.get(table, 0) + part.row_count
+    return counts
+
+
+def _version(version: Version, server: str) -> TransactionVersion:
+    transaction, moment = version.transaction, version.committed_at
+    return TransactionVersion(
+        server=server,
+        place=f"{transaction.file}:{transaction.start}",
+        committed_at=None if moment is None else _EPOCH + timedelta(microseconds=moment),
+        logged_at=_EPOCH + timedelta(seconds=transaction.timestamp_seconds),
+        content=in_short(version),
+        is_empty=version.content.is_empty,
+    )

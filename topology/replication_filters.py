@@ -1,0 +1,112 @@
+"""Replication filters: whether they explain that a server did not apply work on some tables.
+
+1. The rules are those of the manual, "How Servers Evaluate Replication Filtering Rules": first the
+   database-level options, then the table-level ones. Rows count by the schema of their table.
+2. Binary log filters (binlog_do_db, binlog_ignore_db) leave work out of the log, not of the tables;
+   in the log the two look the same, so they explain it as well.
+3. Pure: filters come as SHOW REPLICA STATUS and SHOW BINARY LOG STATUS list them.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+Table: TypeAlias = tuple[str, str]
+"""Schema and table; of a statement whose tables are not known, the default schema and ''."""
+
+# A name behind one of these words is a table's, in nearly every statement.
+_NAMED = re.compile(
+    r"\b(?:TABLE(?:\s+IF(?:\s+NOT)?\s+EXISTS)?|INTO|UPDATE|FROM|VIEW|ON|JOIN)\s+"
+    r"(?:(?P<schema>[\w$]+)\s*\.\s*)?(?P<table>[\w$]+)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicationFilters:
+    """The filters of one server, by the names of their columns; each value is a list."""
+
+    do_db: frozenset[str] = frozenset()
+    ignore_db: frozenset[str] = frozenset()
+    do_table: frozenset[str] = frozenset()
+    ignore_table: frozenset[str] = frozenset()
+    wild_do_table: frozenset[str] = frozenset()
+    wild_ignore_table: frozenset[str] = frozenset()
+    _patterns: dict[str, re.Pattern[str]] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, columns: Iterable[tuple[str, str]]) -> "ReplicationFilters":
+        """Take columns such as ("Replicate_Ignore_DB", "a,b"); other columns are left out."""
+        found: dict[str, frozenset[str]] = {}
+        for column, text in columns:
+            name = column.lower().removeprefix("replicate_").removeprefix("binlog_")
+            if name in cls.__slots__ and not name.startswith("_"):
+                items = frozenset(item.strip() for item in text.split(",") if item.strip())
+                found[name] = found.get(name, frozenset()) | items
+        return cls(**found)  # type: ignore[arg-type]
+
+    def __bool__(self) -> bool:
+        """Return whether there are any."""
+        return any(
+            (
+                *(self.do_db, self.ignore_db, self.do_table),
+                *(self.ignore_table, self.wild_do_table, self.wild_ignore_table),
+            )
+        )
+
+    def leave_out(self, table: Table) -> bool:
+        """Return whether work on a table is left out."""
+        schema, name = table
+        if self.do_db:
+            if schema not in self.do_db:
+                return True
+        elif schema in self.ignore_db:
+            return True
+        if not name:
+            return False
+        whole = f"{schema}.{name}"
+        if whole in self.do_table:
+            return False
+        if whole in self.ignore_table:
+            return True
+        if self._matches(self.wild_do_table, whole):
+            return False
+        if self._matches(self.wild_ignore_table, whole):
+            return True
+        return bool(self.do_table or self.wild_do_table)
+
+    def explain(self, tables: Iterable[Table]) -> bool:
+        """Return whether they leave out work on all of these tables, of which there is one."""
+        found = list(tables)
+        return bool(found) and all(map(self.leave_out, found))
+
+    def _matches(self, wild: frozenset[str], whole: str) -> bool:
+        for text in wild:
+            if text not in self._patterns:
+                self._patterns[text] = _pattern(text)
+            if self._patterns[text].fullmatch(whole):
+                return True
+        return False
+
+
+def tables_named_in(sql: str, schema: str) -> frozenset[Table]:
+    """Return the tables that a statement names, as far as its words show it; else its schema."""
+    plain = sql.replace("`", "")
+    found = {(match["schema"] or schema, match["table"]) for match in _NAMED.finditer(plain)}
+    return frozenset(found or {(schema, "")})
+
+
+def _pattern(wild: str) -> re.Pattern[str]:
+    r"""Turn a LIKE pattern into a regular expression: `%`, `_`, and `\` before either."""
+    parts = []
+    escaped = False
+    for character in wild:
+        if escaped or character not in "\\%_":
+            parts.append(re.escape(character))
+            escaped = False
+        elif character == "\\":
+            escaped = True
+        else:
+            parts.append(".*" if character == "%" else ".")
+    return re.compile("".join(parts), re.DOTALL)

@@ -22,6 +22,9 @@ BY_HAND: Mapping[str, str] = {
     " source now",
     "kill_blocker": "find the session in performance_schema.metadata_locks and KILL it",
     "new_server_uuid": "stop the server, remove auto.cnf from its data directory, start it",
+    "attach": "compare the data of the two servers first; then CHANGE REPLICATION SOURCE TO the"
+    " candidate with SOURCE_AUTO_POSITION = 1, START REPLICA, and audit again",
+    "add_servers": "add the servers that the finding names, and audit again",
     "configure": "change the setting, in the configuration file too",
     "grant": "grant the privilege or mend the access, and audit again",
     "explain": "read the error text; `gtid-audit explain` says what it means",

@@ -5,8 +5,8 @@
    judge. So this file can be too careful, never too bold; a property test holds it to that.
 2. CLEAN_WHEN_SILENT names the rules these conditions were held against. A rule that is not among
    them makes nothing clean any more, until somebody has looked at it here.
-3. What no rule looks at (settings, lists of binary logs, the workers and filters of a channel that
-   is well) is not looked at here either: see COLUMNS, QUOTED and _OF_A_CHANNEL.
+3. What no rule looks at (other settings, lists of binary logs, the workers and filters of a channel
+   that is well) is not looked at here either: see COLUMNS, QUOTED and _OF_A_CHANNEL.
 4. The loops over clusters are in spark_audit/kernels.py, those over sets in gtid.
 """
 
@@ -24,7 +24,7 @@ from spark_audit import kernels
 from topology.adapters.columns import SNAPSHOT_SCHEMA
 from topology.findings import Finding
 from topology.record_codec import VERSION, Codec, MalformedRecord, word
-from topology.rules import RULES, differences, identity, threads
+from topology.rules import RULES, differences, identity, joining, partial, settings, threads
 from topology.snapshot import ThreadState
 from topology.version import Vendor
 
@@ -38,6 +38,7 @@ COLUMNS: Final = (
     "read_started",
     "read_ended",
     "server_uuid",
+    "server_id",
     "version",
     "vendor",
     "uptime_seconds",
@@ -48,6 +49,7 @@ COLUMNS: Final = (
     "channels",
     "unread",
     "group",
+    "settings",
 )
 
 CLEAN_WHEN_SILENT: Final = (
@@ -64,15 +66,22 @@ CLEAN_WHEN_SILENT: Final = (
     threads.applier_error,
     threads.receiver_error,
     threads.replication_not_running,
-    threads.servers_not_linked,
+    joining.servers_not_linked,
+    joining.can_join,
+    joining.cannot_join_purged,
+    joining.cannot_join_diverged,
+    partial.source_outside,
+    partial.kind_not_evaluated,
     threads.auto_position_off,
+    settings.duplicate_server_id,
+    settings.silent_errors,
     identity.duplicate_server_uuid,
     identity.unreadable_facts,
     identity.torn_reading,
 )
 
 # What the evidence of a finding quotes that is not in COLUMNS.
-QUOTED: Final = {"C1": ("settings",)}
+QUOTED: Final = {"U4": ("version_text",)}
 _OTHERS: Final = tuple(name for name in SNAPSHOT_SCHEMA.names if name not in COLUMNS)
 
 _ALWAYS_THERE: Final = (
@@ -103,6 +112,13 @@ _OF_A_CHANNEL: Final = (
     "receiver_state",
     "delay_seconds",
 )
+# Values of the settings that rules look at, with which they report nothing.
+_HARMLESS: Final = {
+    "replica_skip_errors": ("", "OFF"),
+    "replica_exec_mode": ("STRICT",),
+    "replica_type_conversions": ("", "ALL_NON_LOSSY"),
+    "wsrep_on": ("OFF",),
+}
 _VENDOR: Final = word(Vendor)
 _RUNNING: Final = ThreadState.RUNNING.value
 _CONNECTING: Final = ThreadState.CONNECTING.value  # without an error it is on its way
@@ -175,6 +191,7 @@ def clean_clusters(batch: Batch) -> tuple[Flags, Sets]:
         clean,
     )
     kernels.linked(batch.starts, uuid.high, uuid.low, channels.starts, *channels.source[:2], clean)
+    _distinct_ids(batch.starts, table["server_id"], clean)
     uptime = _numbers(table["uptime_seconds"])
     _keep_uninterrupted(batch.starts, uptime, executed=executed, clean=clean)
     _keep_purged_within(batch.starts, purged, purged_rows, executed=executed, clean=clean)
@@ -266,7 +283,35 @@ def _whole_rows(table: pa.Table) -> Flags:
     ok &= _readable(_one(table["vendor"]), _VENDOR)
     ok &= _positions(_one(table["log_end"]))
     ok &= ~_is_there(_one(table["group"]))  # members of a group are left to the rules
+    ok &= _true(pc.not_equal(_one(table["vendor"]).fill_null(""), Vendor.GALERA.value))
+    return ok & _harmless_settings(_one(table["settings"]))
+
+
+def _harmless_settings(column: pa.Array) -> Flags:
+    """Return which rows have no setting that a rule reports; one it does not know is left to it."""
+    ok = np.ones(len(column), np.bool_)
+    lengths = _filled(pc.list_value_length(column), 0)
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    setting = column.flatten()
+    name, value = pc.struct_field(setting, "name"), pc.struct_field(setting, "value")
+    ok[row[~(_is_there(setting) & _is_there(name) & _is_there(value))]] = False
+    looked_at = np.flatnonzero(_true(pc.is_in(name, pa.array(list(_HARMLESS)))))
+    names, values = name.take(pa.array(looked_at)), value.take(pa.array(looked_at))
+    for known, harmless in _HARMLESS.items():
+        is_other = _true(pc.equal(names, known)) & ~_true(pc.is_in(values, pa.array(harmless)))
+        ok[row[looked_at[is_other]]] = False
     return ok
+
+
+def _distinct_ids(starts: Numbers, server_id: pa.ChunkedArray, clean: Flags) -> None:
+    """Keep the clusters whose servers have a server_id each: equal ones are left to the rules."""
+    ids, cluster = _numbers(server_id), _clusters_of_rows(starts)
+    halves = np.diff(starts) // 2
+    is_last = np.arange(len(ids)) >= (starts[:-1] + halves)[cluster]
+    rows = np.flatnonzero(is_last & _is_there(_one(server_id)))
+    rows = rows[np.lexsort((ids[rows], cluster[rows]))]
+    twice = (np.diff(ids[rows]) == 0) & (np.diff(cluster[rows]) == 0)
+    clean[cluster[rows[1:][twice]]] = False
 
 
 def _channels(table: pa.Table, row_ok: Flags) -> Channels:

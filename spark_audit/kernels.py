@@ -103,7 +103,8 @@ def linked(
 ) -> None:
     """Keep the clusters in which every server has one UUID of its own, and channels link them all.
 
-    Channels are those of the last readings; one whose source is not here links nothing.
+    Channels are those of the last readings. A cluster with a channel whose source is not another of
+    its servers is not kept: a rule reports the source (J4).
     """
     for cluster in range(len(clean)):
         if not clean[cluster]:
@@ -117,12 +118,15 @@ def linked(
             for other in range(row + 1, end):
                 ok = ok and not (high[row] == high[other] and low[row] == low[other])
             for channel in range(channel_starts[row], channel_starts[row + 1]):
+                is_here = False
                 for other in range(first + half, end):
                     if source_high[channel] == high[other] and source_low[channel] == low[other]:
+                        is_here = other != row
                         ours, theirs = group[row - first - half], group[other - first - half]
                         for server in range(half):
                             if group[server] == theirs:
                                 group[server] = ours
+                ok = ok and is_here
         for server in range(half):
             ok = ok and group[server] == group[0]
         clean[cluster] = ok

@@ -13,6 +13,7 @@ from topology.findings import ClusterAudit, Unknown, Verdict, verdict_of
 from topology.policy import Policy
 from topology.rules import RULES
 from topology.rules.content import same_gtid_different_content
+from topology.rules.partial import not_compared
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.suppression import suppress_symptoms
 
@@ -35,7 +36,16 @@ def audit_cluster(
     if contents is not None:
         found += same_gtid_different_content(contents, cluster=snapshot.cluster)
     findings = tuple(sorted(suppress_symptoms(found), key=lambda finding: finding.order))
-    unknown = tuple(sorted({*_unread(snapshot), *_torn(facts), *_uncompared(snapshot, contents)}))
+    unknown = tuple(
+        sorted(
+            {
+                *_unread(snapshot),
+                *_torn(facts),
+                *_uncompared(snapshot, contents),
+                *not_compared(facts),
+            }
+        )
+    )
     assert len({finding.id for finding in findings}) == len(findings), "one fact, one finding"
     return ClusterAudit(
         cluster=snapshot.cluster,

@@ -43,6 +43,7 @@ FAMILIES: dict[str, str] = {
     "T": "Differences that time heals",
     "H": "Holes",
     "E": "Extra transactions",
+    "J": "Servers that could join",
     "P": "Purge and error 1236",
     "A": "Stopped or blocked threads",
     "C": "Configuration that makes the rest possible",

@@ -149,6 +149,34 @@ ROWS: tuple[Row, ...] = (
         "The UUID is in gtid_executed and belongs to no server of the inventory.",
     ),
     Row(
+        "J1", "can join", "warning", True, ("attach",),
+        "No channel links this server to the others, and it could replicate from one of them.",
+        "A new server, a restored backup, or RESET REPLICA ALL.",
+        "Its gtid_executed is within what the others have, and the candidate has purged nothing"
+        " that it needs.",
+    ),
+    Row(
+        "J2", "cannot join: purged", "critical", True, ("reclone",),
+        "No channel links this server to the others, and none of them can send what it is missing.",
+        "A backup that is older than the binary logs, or a server that was away for too long.",
+        "The gtid_purged of every candidate is not within its gtid_executed.",
+    ),
+    Row(
+        "J3", "cannot join: diverged", "critical", True,
+        ("redo_on_source", "undo_on_replica", "reclone"),
+        "No channel links this server to the others, and it has transactions that none of them has."
+        " They would accept its connection and hide the difference.",
+        "An old source that returns after a failover with transactions that were never replicated,"
+        " or writes on a detached server.",
+        "Its gtid_executed is not within what the others have executed.",
+    ),
+    Row(
+        "J4", "source outside the inventory", "warning", True, ("add_servers",),
+        "A replica's source is not part of the audit: the two were not compared.",
+        "The server was left out of the fleet file or the command, or it is external on purpose.",
+        "The channel's server_uuid and address belong to no server of the audit.",
+    ),
+    Row(
         "P1", "1236 on the next connect", "critical", True, ("donor_refetch", "reclone"),
         "The source has purged transactions that the replica still needs.",
         "Binary logs were purged while the replica was stopped or behind.",
@@ -229,10 +257,12 @@ ROWS: tuple[Row, ...] = (
         "Two servers answer with one server_uuid from different addresses.",
     ),
     Row(
-        "C2", "duplicate server_id", "critical", False, ("configure",),
-        "Two servers have one server_id: a source drops one of them, or drops its own events.",
+        "C2", "duplicate server_id", "critical", True, ("configure",),
+        "Two servers have the same server_id. A replica drops every transaction that carries its"
+        " own server_id, without an error.",
         "A configuration file was copied.",
-        "@@server_id of two servers.",
+        "server_id of two servers of one topology. It is critical if transactions flow from one to"
+        " the other, and a warning if they do not.",
     ),
     Row(
         "C3", "auto-position off", "warning", True, ("auto_position_on",),
@@ -295,6 +325,14 @@ ROWS: tuple[Row, ...] = (
         "For example tagged GTIDs to a server before 8.3.", "The versions and the sets.",
     ),
     Row(
+        "C15", "errors skipped or values converted silently", "warning", True, ("configure",),
+        "The replica can lose changes without an error: sets and threads look right, and the rows"
+        " differ.",
+        "replica_skip_errors, replica_exec_mode = IDEMPOTENT or replica_type_conversions with"
+        " ALL_LOSSY, often left behind after a repair.",
+        "The settings of a server that has a channel.",
+    ),
+    Row(
         "S1", "schema versions apart", "info", False, ("wait",),
         "A DDL was applied on one server and not on the other.", "Backlog, or a blocked DDL.",
         "The DDL transactions in the two sets.",
@@ -335,6 +373,12 @@ ROWS: tuple[Row, ...] = (
         "U3", "text not parseable", "warning", False, (),
         "A text that should be a GTID set or a status is not.", "Truncated or edited output.",
         "The text and the place.",
+    ),
+    Row(
+        "U4", "not evaluated", "warning", True, (),
+        "This version does not evaluate how these servers replicate among themselves.",
+        "Group Replication, Galera, MariaDB.",
+        "performance_schema.replication_group_members, wsrep_on, or the server's version.",
     ),
 )
 # fmt: on

@@ -165,8 +165,13 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "auto_increment_increment": ("auto_increment_increment",),
     "auto_increment_offset": ("auto_increment_offset",),
     "lower_case_table_names": ("lower_case_table_names",),
+    "replica_skip_errors": ("replica_skip_errors", "slave_skip_errors"),
+    "replica_exec_mode": ("replica_exec_mode", "slave_exec_mode"),
+    "replica_type_conversions": ("replica_type_conversions", "slave_type_conversions"),
+    "wsrep_on": ("wsrep_on",),  # Galera only
     "hostname": ("hostname",),
     "port": ("port",),
     "datadir": ("datadir",),
     "group_replication_group_name": ("group_replication_group_name",),
+    "pid_file": ("pid_file",),
 }

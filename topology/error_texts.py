@@ -100,13 +100,32 @@ TEXTS: tuple[ErrorText, ...] = (
     ),
     ErrorText(
         "source and replica have one server_id",
-        r"equal MySQL server ids",
+        r"equal (?:MySQL )?server[ _]ids",
         "C2",
         (
             "Two servers have the same server_id: the replica would drop the source's events as"
             " its own."
         ),
         ("Set another server_id on one of them.",),
+    ),
+    ErrorText(
+        "source and replica have one identity",
+        r"^(?:13117|1593)$",  # the number alone: the text decides which of the two it is
+        "C1",
+        "The receiver stopped because source and replica have the same server_uuid or the same"
+        " server_id. The text of the error names which: equal MySQL server UUIDs, or equal MySQL"
+        " server ids.",
+        (
+            "Compare SELECT @@GLOBAL.server_uuid, @@GLOBAL.server_id on both servers.",
+            (
+                "The same server_uuid (C1): stop the copy, remove auto.cnf from its data directory,"
+                " and start it again."
+            ),
+            (
+                "The same server_id (C2): set another server_id on one of them, also in its"
+                " configuration file."
+            ),
+        ),
     ),
     ErrorText(
         "the file the replica asks for is gone",
@@ -273,8 +292,8 @@ NUMBERS: dict[int, str] = {
     1062: "duplicate key on the replica",
     1236: "the source refused to send",
     13114: "the source refused to send",
-    13117: "source and replica have one server_uuid",
-    1593: "source and replica have one server_uuid",
+    13117: "source and replica have one identity",
+    1593: "source and replica have one identity",
     1756: "the workers of a parallel applier have stopped",
     1772: "a GTID set that the server cannot read",
     1789: "the source has purged what the replica needs",

@@ -8,13 +8,14 @@
 """
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from gtid import GtidSet
 from topology.graph import Edge, Graph, build_graph
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
+from topology.unseen import group_peers, group_uuids, unseen_sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class EdgeFacts:
     errant: GtidSet  # had beyond the source, without an explanation
     allowed: GtidSet  # had beyond the source, and permitted
     way_back_is_stopped: bool  # channels would bring all of `errant`, but one is stopped by hand
+    unseen: tuple[str, ...] = ()  # servers not read that may still deliver `errant` to the source
 
     @property
     def is_clean(self) -> bool:
@@ -86,7 +88,7 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
     """Compute the facts of one cluster."""
     first = {server.name: server for server in snapshot.first}
     last = {server.name: server for server in snapshot.last}
-    graph = build_graph(snapshot)
+    graph = replace(build_graph(snapshot), peers=group_peers(last.values()))
     twins = _twins(snapshot)
     twin_names = {name for group in twins for name in group}
     torn = tuple(
@@ -100,9 +102,11 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
         for name in first
         if first[name].is_judgeable and last[name].is_judgeable and name not in set_aside
     )
+    groups = group_uuids(last.values())
     lost = tuple(
         facts
         for origin in sorted(judgeable)
+        if last[origin].server_uuid not in groups  # a group's transactions are no single server's
         for holder in sorted(judgeable - {origin})
         if (facts := _lost_facts(origin=last[origin], holder=first[holder])) is not None
     )
@@ -177,6 +181,7 @@ def _edge_facts(
         errant=errant,
         allowed=allowed,
         way_back_is_stopped=way_back_is_stopped,
+        unseen=unseen_sources(edge.source, graph=graph, servers=last) if errant else (),
     )
     assert not facts.errant & _set(last[edge.source].gtid_executed)
     assert not facts.bypassed & executed
@@ -244,6 +249,11 @@ def _errant(
     if not extra or any(last[name].channels is None for name in {edge.source, *upstream}):
         return GtidSet(), False
     at_source = last[edge.source].gtid_retrieved | _applying(last[edge.source])
+    at_source |= GtidSet.union_of(
+        server.group.received
+        for server in (last[name] for name in sorted({edge.source, *upstream}))
+        if server.group is not None
+    )
     errant = extra - at_source - _held_by(graph.upstream_of(edge.source), last)
     return errant, bool(errant) and errant <= _held_by(upstream, last)
 
@@ -331,6 +341,9 @@ def _islands(
 
     for edge in graph.edges:
         join(edge.source, edge.replica)
+    for group in graph.peers:
+        for name in group[1:]:
+            join(group[0], name)
     unsure = [
         server.name for server in snapshot.last if server.channels is None or server.name in torn
     ]

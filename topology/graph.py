@@ -41,6 +41,7 @@ class Graph:
 
     edges: tuple[Edge, ...]
     outside: tuple[tuple[str, ChannelSnapshot], ...]  # (replica name, channel)
+    peers: tuple[tuple[str, ...], ...] = ()  # members of one group: they deliver to each other
 
     def upstream_of(self, name: str, *, stopped_too: bool = False) -> frozenset[str]:
         """Return every server whose transactions arrive at `name` by open edges, however many.
@@ -57,6 +58,12 @@ class Graph:
                 if (edge.is_open or stopped_too)
                 and edge.replica in frontier
                 and edge.source not in found
+            } | {
+                peer
+                for group in self.peers
+                if frontier & set(group)
+                for peer in group
+                if peer not in found and peer not in frontier
             }
             found |= frontier
         return frozenset(found)

@@ -15,6 +15,9 @@ class Policy:
     # An applier that waits for a lock, or that applies nothing, is no finding for this long.
     lock_wait_seconds_max: int = 10
     stall_seconds_max: int = 60
+    # Addresses (host:port) of sources that this fleet does not audit on purpose: a channel from
+    # one of them is not reported as unknown.
+    external_sources: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         for name in ("lock_wait_seconds_max", "stall_seconds_max"):

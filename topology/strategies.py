@@ -109,6 +109,18 @@ _ALL = (
         "refused, with 1236, while transactions it needs are purged",
         "lets the sets, not a file position, decide what is sent",
     ),
+    Strategy(
+        "attach",
+        False,
+        "the server applies everything that it is missing",
+        "the sets show that the candidate can send all of it",
+    ),
+    Strategy(
+        "add_servers",
+        False,
+        "none",
+        "an audit that also reads these servers separates the causes that remain",
+    ),
     Strategy("configure", False, "as the setting's own", "change the setting"),
     Strategy("grant", False, "none", "grant the privilege, or mend the access, and audit again"),
     Strategy(

@@ -3,11 +3,14 @@
 1. A table of causes and the symptoms each explains, with the part of the cluster it reaches.
 2. Nothing is suppressed by a finding that is itself suppressed.
 3. What could not be read (U) explains only what follows from it, and is never suppressed.
+4. A cause that is only one of several possible ones (`likely`) explains nothing, unless what it
+   explains follows from each of them: a stopped applier has a backlog whatever stopped it.
 """
 
 from collections.abc import Callable, Iterable
 
-from topology.findings import Finding
+from topology.findings import Finding, Grade
+from topology.rules.differences import WAY_BACK
 
 Reach = Callable[[Finding, Finding], bool]
 
@@ -26,6 +29,17 @@ def _same_servers(cause: Finding, symptom: Finding) -> bool:
 
 def _way_back(cause: Finding, symptom: Finding) -> bool:
     return (cause.source, cause.replica) == (symptom.replica, symptom.source)
+
+
+def _stopped_way_back(cause: Finding, symptom: Finding) -> bool:
+    """Reach the stopped channel that an errant set names, or that cannot bring it."""
+    names_it = any(fact.fact == WAY_BACK for fact in cause.evidence)
+    return _way_back(cause, symptom) and (names_it or cause.grade is Grade.PROVED)
+
+
+def _if_proved(reaches: Reach) -> Reach:
+    """Reach nothing from a cause that is only one of several possible ones."""
+    return lambda cause, symptom: cause.grade is Grade.PROVED and reaches(cause, symptom)
 
 
 def _same_transactions_back(cause: Finding, symptom: Finding) -> bool:
@@ -52,18 +66,29 @@ def _from_silent_server(cause: Finding, symptom: Finding) -> bool:
     )
 
 
-_DIFFERENCES = ("T1", "T2", "T3", "T4", "H1", "E1", "E2", "E3", "P1")
+def _between_equal_ids(cause: Finding, symptom: Finding) -> bool:
+    """Reach what equal server_ids explain: a refused connection, transactions that were dropped."""
+    if symptom.code == "A4":
+        return {cause.source, cause.replica} == {symptom.source, symptom.replica} and any(
+            "equal MySQL server ids" in fact.value for fact in symptom.evidence
+        )
+    is_dropped = bool(symptom.gtid_set) and symptom.gtid_set <= cause.gtid_set
+    return symptom.replica in (cause.source, cause.replica) and is_dropped
+
+
+_DIFFERENCES = ("T1", "T2", "T3", "T4", "H1", "E1", "E2", "E3", "P1", "J1", "J2", "J3", "C2")
 _THREADS = ("A1", "A2", "A3", "A4", "A7", "C3")
 
 # (causes, what they explain, how far)
 EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("C1",), (*_DIFFERENCES, *_THREADS), _touching),
+    (("C2",), ("H1", "H8", "T1", "T2", "T3", "A4", "A8"), _between_equal_ids),
     (("A1", "A2", "A3"), ("T1", "T2", "A7"), _same_edge),
-    (("P1",), ("A4", "A7", "C3", "T3"), _same_edge),
-    (("H1", "P1"), ("E1", "E2"), _same_transactions_back),
+    (("P1",), ("A4", "A7", "C3", "T3"), _if_proved(_same_edge)),
+    (("H1", "P1"), ("E1", "E2"), _if_proved(_same_transactions_back)),
     (("E3",), ("A4", "A7", "C3", "T3"), _same_servers),
-    (("E1", "E2"), ("A7",), _way_back),
-    (("H1",), ("C3", "A7"), _same_edge),
+    (("E1", "E2"), ("A7",), _stopped_way_back),
+    (("H1",), ("C3", "A7"), _if_proved(_same_edge)),
     (("U1",), ("A4",), _from_silent_server),
 )
 

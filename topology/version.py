@@ -18,6 +18,7 @@ class Vendor(Enum):
     MYSQL = "MySQL"
     PERCONA = "Percona"
     AURORA = "Aurora"
+    GALERA = "Galera"  # Percona XtraDB Cluster, MySQL with wsrep: not evaluated by this version
     MARIADB = "MariaDB"  # other GTIDs altogether: recognised so that it can be refused
 
 
@@ -54,6 +55,8 @@ def vendor_of(*, version_text: str, version_comment: str) -> Vendor:
     both = f"{version_text} {version_comment}".lower()
     if "mariadb" in both:
         return Vendor.MARIADB
+    if any(word in both for word in ("wsrep", "xtradb cluster", "galera")):
+        return Vendor.GALERA
     if "percona" in both:
         return Vendor.PERCONA
     if "aurora" in both:

@@ -161,7 +161,7 @@ def test_an_unknown_rule_settles_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 # -- one field wrong ------------------------------------------------------------------------------
 
 # By any rule, unless something is amiss.
-NOT_LOOKED_AT = {"settings", "binary_logs", "workers", "filters"}
+NOT_LOOKED_AT = {"binary_logs", "workers", "filters"}
 ODD: tuple[Any, ...] = (None, "", "x", "Connecting", "No", 0, 1, 7, 10**9, False, [], "binlog.x")
 
 
@@ -266,6 +266,44 @@ def test_twins_are_not_settled() -> None:
     assert in_columns(rows) == judged({"twins": rows})
     # The evidence of this finding alone quotes columns that are not looked at otherwise.
     assert "/data/a" in str(in_columns(rows))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "code"),
+    [
+        ("replica_skip_errors", "1062", "C15"),
+        ("replica_exec_mode", "IDEMPOTENT", "C15"),
+        ("replica_type_conversions", "ALL_LOSSY,ALL_NON_LOSSY", "C15"),
+        ("wsrep_on", "ON", "U4"),
+        ("replica_exec_mode", "STRICT", None),
+    ],
+)
+def test_settings_that_a_rule_reports_are_not_settled(
+    name: str, value: str, code: str | None
+) -> None:
+    world = World(SHAPES["pair"], random.Random(3))
+    world.settle()
+    rows: list[Record] = [
+        dict(each, settings=[{"name": name, "value": value}])
+        for each in records_of(world.snapshot(restless=False), "set")
+    ]
+    assert in_columns(rows) == judged({"set": rows})
+    assert (code is None) == (in_columns(rows)[0]["verdict"] == "OK")
+    assert code is None or f"'code': '{code}'" in str(in_columns(rows))
+
+
+def test_equal_server_ids_and_sources_outside_are_not_settled() -> None:
+    world = World(SHAPES["pair"], random.Random(3))
+    world.settle()
+    clean = records_of(world.snapshot(restless=False), "odd")
+    same: list[Record] = [dict(each, server_id=7) for each in clean]
+    outside = [
+        with_at(each, ("channels", 0, "source_uuid"), str(UUID(int=9))) if row % 2 else each
+        for row, each in enumerate(clean)
+    ]
+    for rows, code in ((same, "C2"), (outside, "J4")):
+        assert in_columns(rows) == judged({"odd": rows})
+        assert f"'code': '{code}'" in str(in_columns(rows))
 
 
 def test_what_is_written_of_judgements_is_what_spark_would_write(

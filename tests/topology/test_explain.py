@@ -194,7 +194,7 @@ def test_other_texts_of_all_ages_are_known(text: str, code: str | None) -> None:
 
 @pytest.mark.parametrize("row", TEXTS, ids=lambda row: row.title)
 def test_every_row_is_reached_by_some_text(row: object) -> None:
-    texts = [text for text, _ in (*REFUSALS, *OTHER_TEXTS)] + [wrapped("?", "source")]
+    texts = [text for text, _ in (*REFUSALS, *OTHER_TEXTS)] + [wrapped("?", "source"), "13117"]
     assert row in [next(one for one in TEXTS if matches(one.pattern, text)) for text in texts]
 
 
@@ -265,3 +265,11 @@ def test_every_row_of_the_catalogue_is_whole() -> None:
 def test_every_strategy_is_somebodys_or_a_plans() -> None:
     named = {strategy.name for entry in CATALOGUE.values() for strategy in entry.strategies}
     assert STRATEGIES.keys() - named == {"reset_and_purge"}  # a plan's, for servers before 8.0
+
+
+@pytest.mark.parametrize("number", [13117, 1593])
+def test_a_refused_identity_is_a_uuid_or_a_server_id(number: int) -> None:
+    found = explain(str(number))
+    advice = " ".join(found.advice)
+    assert "server_uuid" in advice
+    assert "server_id" in advice

@@ -78,6 +78,17 @@ def test_a_fleet_is_read_in_order_of_name() -> None:
     assert len(read.policy.allowed_uuids) == 1
 
 
+def test_external_sources_are_addresses() -> None:
+    line = "  allowed_uuids: [3e11fa47-71ca-11e1-9e33-c80aa9429562]\n"
+    given = '  external_sources: ["db9.example:3306", "[fd00::9]:3306"]\n'
+    assert fleet(EXAMPLE.replace(line, given)).policy.external_sources == {
+        "db9.example:3306",
+        "[fd00::9]:3306",
+    }
+    found = problems(EXAMPLE.replace(line, "  external_sources: [db9.example]\n"))
+    assert found == ["f.yaml, line 11: policy.external_sources[0]: expected host:port"]
+
+
 def test_one_cluster_of_it() -> None:
     read = fleet(EXAMPLE)
     assert [cluster.name for cluster in read.only("orders").clusters] == ["orders"]

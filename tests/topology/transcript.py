@@ -32,6 +32,7 @@ from topology.rules import RULES
 from topology.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
+    GroupSnapshot,
     LogPosition,
     ServerSnapshot,
     ThreadState,
@@ -225,7 +226,11 @@ def _pair(word: str) -> tuple[str, str]:
 
 
 def _policy(pairs: dict[str, str]) -> Policy:
-    return Policy(allowed_uuids=frozenset(map(uuid_of, pairs.pop("allowed").split(","))))
+    external = pairs.pop("external", "")
+    return Policy(
+        allowed_uuids=frozenset(uuid_of(one) for one in pairs.pop("allowed", "").split(",") if one),
+        external_sources=frozenset(one for one in external.split(",") if one),
+    )
 
 
 def _server(
@@ -253,20 +258,35 @@ def _server(
     values: dict[str, Any] = {
         "server_uuid": uuid_of(facts.pop("uuid")),
         "version": ServerVersion(9, 7, 4),
-        "vendor": Vendor.MYSQL,
+        "vendor": Vendor(facts.pop("vendor", "MySQL")),
         "gtid_executed": gtids(facts.pop("executed")),
         "gtid_purged": gtids(facts.pop("purged")),
         "gtid_owned": gtids(facts.pop("owned")),
         "log_end": _place(facts.pop("log")),
         "uptime_seconds": int(facts.pop("uptime")),
         "channels": tuple(_channel(key, words, letters) for key, words in told.items()),
-        "settings": (("hostname", name),),
+        "settings": tuple(sorted({"hostname": name, **_settings(facts)}.items())),
+        "server_id": int(facts.pop("id")) if "id" in facts else None,
+        "group": _group(facts.pop("group", "")),
     }
     if facts:
         raise ValueError(f"{name}: no such fact: {', '.join(facts)}")
     for fact in empty.unread:
         values[fact.fact] = None
     return replace(empty, **values)
+
+
+def _settings(facts: dict[str, str]) -> dict[str, str]:
+    """Read `set.replica_exec_mode=IDEMPOTENT`."""
+    return {key[4:]: facts.pop(key) for key in sorted(facts) if key.startswith("set.")}
+
+
+def _group(text: str) -> GroupSnapshot | None:
+    """Read `G/A:1-7`: a member of the group G, which has received A:1-7."""
+    name, _, received = text.partition("/")
+    return (
+        GroupSnapshot(str(uuid_of(name)), "ONLINE", "SECONDARY", gtids(received)) if text else None
+    )
 
 
 def _channel(key: str, words: dict[str, str], letters: dict[str, str]) -> ChannelSnapshot:

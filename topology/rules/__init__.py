@@ -21,12 +21,19 @@ from topology.rules.differences import (
     unconfirmed_lead,
 )
 from topology.rules.identity import duplicate_server_uuid, torn_reading, unreadable_facts
+from topology.rules.joining import (
+    can_join,
+    cannot_join_diverged,
+    cannot_join_purged,
+    servers_not_linked,
+)
+from topology.rules.partial import kind_not_evaluated, source_outside
+from topology.rules.settings import duplicate_server_id, silent_errors
 from topology.rules.threads import (
     applier_error,
     auto_position_off,
     receiver_error,
     replication_not_running,
-    servers_not_linked,
 )
 
 Rule = Callable[[ClusterFacts], Iterator[Finding]]
@@ -41,15 +48,22 @@ RULES: tuple[Rule, ...] = (
     errant_available,  # E1
     errant_purged,  # E2
     crash_lost,  # E3
+    can_join,  # J1
+    cannot_join_purged,  # J2
+    cannot_join_diverged,  # J3
+    source_outside,  # J4
     purged_on_source,  # P1
     applier_error,  # A1 A2 A3
     receiver_error,  # A4
     replication_not_running,  # A7
     servers_not_linked,  # A7
     duplicate_server_uuid,  # C1
+    duplicate_server_id,  # C2
     auto_position_off,  # C3
+    silent_errors,  # C15
     unreadable_facts,  # U1
     torn_reading,  # U2
+    kind_not_evaluated,  # U4
 )
 
 __all__ = ["RULES", "Rule"]

@@ -8,9 +8,13 @@ from collections.abc import Iterator
 
 from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
-from topology.findings import Evidence, Finding, Grade
+from topology.findings import Evidence, Finding, Grade, Severity
 from topology.rules.build import evidence, finding, many
 from topology.snapshot import ServerSnapshot, ThreadState
+from topology.unseen import unseen_sources
+
+# The fact that a channel on the way from the replica to its source is stopped by hand.
+WAY_BACK = "channel on the way there"
 
 
 def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
@@ -158,7 +162,7 @@ def errant_available(facts: ClusterFacts) -> Iterator[Finding]:
     for edge in facts.edges:
         holder = _holder(facts, edge)
         available = edge.errant - (holder.gtid_purged or GtidSet())
-        if available:
+        if available and not _is_reported_elsewhere(facts, edge):
             yield _errant(facts, edge, "E1", available)
 
 
@@ -166,8 +170,33 @@ def errant_purged(facts: ClusterFacts) -> Iterator[Finding]:
     """E2: extra, and no longer in the replica's binary logs."""
     for edge in facts.edges:
         purged = edge.errant & (_holder(facts, edge).gtid_purged or GtidSet())
-        if purged:
+        if purged and not _is_reported_elsewhere(facts, edge):
             yield _errant(facts, edge, "E2", purged)
+
+
+def _is_reported_elsewhere(facts: ClusterFacts, edge: EdgeFacts) -> bool:
+    """Return whether another finding has the cause of an errant set.
+
+    1. Another source of the same replica, before this one by UUID, does not have the set either.
+    2. The set waits behind a channel that is stopped by hand further up the topology (A7): starting
+       that channel brings it. Where the channel is the direct way back from the replica to its
+       source, the write itself may be the fault: there E1 stands and names the channel.
+    """
+    for other in facts.edges:
+        channel = other.edge
+        if channel.replica == edge.edge.replica:
+            places = [
+                (str(facts.last[each.source].server_uuid), each.channel.name)
+                for each in (channel, edge.edge)
+            ]
+            if edge.errant == other.errant and places[0] < places[1]:
+                return True
+        elif edge.way_back_is_stopped and not channel.is_open:
+            waiting = other.expected | other.queued_above | other.queued_below
+            is_direct = (channel.source, channel.replica) == (edge.edge.replica, edge.edge.source)
+            if edge.errant <= waiting and not is_direct:
+                return True
+    return False
 
 
 def crash_lost(facts: ClusterFacts) -> Iterator[Finding]:
@@ -209,6 +238,7 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
         if not edge.purged:
             continue
         source, replica = facts.first[edge.edge.source], facts.last[edge.edge.replica]
+        others = unseen_sources(edge.edge.replica, graph=facts.graph, servers=facts.last)
         donors = [
             name
             for name in sorted(facts.judgeable - {edge.edge.source, edge.edge.replica})
@@ -232,7 +262,12 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
             ),
             explanation=f"{edge.edge.replica} needs {many(edge.purged)} that {edge.edge.source} has"
             " purged: its next connection is refused with error 1236."
-            + (f" {donors[0]} can still send them." if donors else ""),
+            + (f" {donors[0]} can still send them." if donors else "")
+            + (
+                f" {', '.join(others)} may have them; gtid-audit did not read that."
+                if others
+                else ""
+            ),
         )
 
 
@@ -249,6 +284,8 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         ("E2", True): ("inject_empty", "reclone"),
         ("E2", False): ("inject_empty", "reclone"),
     }
+    if edge.unseen:
+        return _errant_in_part(facts, edge, code, gtid_set)
     proof: tuple[Evidence, ...] = (
         evidence("extra, read first", gtid_set, holder),
         evidence("absent, read afterwards", gtid_set, source),
@@ -256,11 +293,21 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     )
     way_back = ""
     if edge.way_back_is_stopped:
-        proof += (evidence("channel on the way there", "stopped, without an error", source),)
+        proof += (evidence(WAY_BACK, "stopped, without an error", source),)
         way_back = (
             f" A channel on the way to {edge.edge.source} would bring them, but it is stopped:"
             " starting it applies them there."
         )
+    others = [
+        other.edge.source
+        for other in facts.edges
+        if other.edge.replica == edge.edge.replica
+        and other.edge.source != edge.edge.source
+        and gtid_set <= other.errant
+    ]
+    if others:
+        proof += (evidence("absent on its other sources too", ", ".join(others), holder),)
+        way_back += f" Its other sources do not have them either: {', '.join(others)}."
     origin = "its own" if gtid_set == _own(gtid_set, holder) else "committed elsewhere"
     return _on_edge(
         facts,
@@ -272,6 +319,34 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         proof=proof,
         explanation=f"{edge.edge.replica} has {many(gtid_set)} ({origin}) that its source"
         f" {edge.edge.source} does not have and does not receive.{way_back}",
+    )
+
+
+def _errant_in_part(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) -> Finding:
+    """Report an errant set of a topology that was read in part: it may still be on its way.
+
+    A server that was not read delivers to the source, directly or through others. Until it is read
+    nothing may be declared unneeded, redone or undone.
+    """
+    holder, source = _holder(facts, edge), facts.last[edge.edge.source]
+    unseen = ", ".join(edge.unseen)
+    return _on_edge(
+        facts,
+        edge,
+        code,
+        gtid_set,
+        grade=Grade.LIKELY,
+        severity=Severity.WARNING,
+        strategies=("add_servers",),
+        proof=(
+            evidence("extra, read first", gtid_set, holder),
+            evidence("absent, read afterwards", gtid_set, source),
+            evidence("gtid_purged", holder.gtid_purged, holder),
+            evidence("sources that were not read", unseen, source),
+        ),
+        explanation=f"{edge.edge.replica} has {many(gtid_set)} that its source {edge.edge.source}"
+        f" does not have. They are errant, or they are on their way through servers that are not"
+        f" part of this audit: {unseen}. Add these servers and audit again.",
     )
 
 
@@ -296,6 +371,7 @@ def _on_edge(
     proof: tuple[Evidence, ...],
     explanation: str,
     strategies: tuple[str, ...] | None = None,
+    severity: Severity | None = None,
 ) -> Finding:
     return finding(
         facts,
@@ -308,4 +384,5 @@ def _on_edge(
         proof=proof,
         explanation=explanation,
         strategies=strategies,
+        severity=severity,
     )

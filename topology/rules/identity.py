@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade
 from topology.rules.build import evidence, finding
+from topology.snapshot import ServerSnapshot, UnreadReason
+from topology.unseen import unevaluated_kind
+from topology.version import Vendor
 
 
 def duplicate_server_uuid(facts: ClusterFacts) -> Iterator[Finding]:
@@ -39,19 +42,27 @@ def unreadable_facts(facts: ClusterFacts) -> Iterator[Finding]:
             for server in (facts.first[name], facts.last[name])
             for fact in server.unread
         }
-        if unread:
+        if unread and not _is_of_a_kind_not_evaluated(facts.last[name]):
+            unsupported = all(fact.reason is UnreadReason.UNSUPPORTED for fact in unread)
             listed = ", ".join(sorted({fact.fact for fact in unread}))
             yield finding(
                 facts,
                 "U1",
                 replica=name,
                 grade=Grade.UNKNOWN,
+                strategies=("configure",) if unsupported else None,
                 proof=tuple(
                     evidence(fact.fact, f"{fact.reason.value}: {fact.detail}", server)
                     for fact, server in sorted(unread.items(), key=lambda item: item[0])
                 ),
-                explanation=f"Not read from {name}: {listed}. What depends on it is not judged.",
+                explanation=f"gtid-audit could not read from {name}: {listed}. It does not"
+                " evaluate what depends on it.",
             )
+
+
+def _is_of_a_kind_not_evaluated(server: ServerSnapshot) -> bool:
+    """Return whether U4 reports the server: MariaDB has no MySQL GTIDs to read."""
+    return server.vendor is Vendor.MARIADB and unevaluated_kind(server) is not None
 
 
 def torn_reading(facts: ClusterFacts) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from gtid import GtidSet
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
-from topology.rules.build import evidence, finding
+from topology.rules.build import evidence, finding, many
 from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 
 # sql/log_event.cc, Query_log_event::do_apply_event: the two texts of "the error is not the expected
@@ -15,6 +15,7 @@ _DIFFERENT_ERRORS = re.compile(
     r"caused different errors on (?:master|source) and (?:slave|replica)", re.IGNORECASE
 )
 _ROW_CONFLICTS = {1032: "the row is not there", 1062: "the key is already there"}
+_WORKERS_STOPPED = 1756  # ER_MTS_INCONSISTENT_DATA: the coordinator's word for any worker's error
 
 # The client's errors for a source that is away (no socket, no host, unknown host, gone, lost): the
 # receiver tries again and may succeed by itself. A refused account (1045) never does.
@@ -27,8 +28,9 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
         if not (channel.applier_errno or channel.applier_error):
             continue
         text = _applier_text(channel)
-        code, story = _classify(channel, text)
+        code, cause = _classify(channel, text)
         applying = _failing(channel, replica)
+        errant = _errant(facts, source, replica.name) if code == "A2" else GtidSet()
         yield finding(
             facts,
             code,
@@ -36,14 +38,21 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
             replica=replica.name,
             channel=channel.name,
             gtid_set=applying,
-            grade=Grade.PROVED,
+            grade=Grade.LIKELY if _hides_its_error(channel) else Grade.PROVED,
             proof=(
                 evidence("applier errno", channel.applier_errno, replica),
                 evidence("applier error", text, replica),
                 evidence("applier error at", channel.applier_error_at or "unknown", replica),
                 evidence("applier stopped before", channel.applied_to, replica),
+                *((evidence("errant transactions", errant, replica),) if errant else ()),
             ),
-            explanation=f"The applier of {replica.name} stopped: {story}",
+            explanation=f"The applier of {replica.name} stopped: {cause}"
+            + (
+                f" {replica.name} also has {many(errant)} that {source} does not have (see E1 and"
+                " E2 of this audit): they may have written or deleted the row."
+                if errant
+                else ""
+            ),
         )
 
 
@@ -103,33 +112,6 @@ def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
             )
 
 
-def servers_not_linked(facts: ClusterFacts) -> Iterator[Finding]:
-    """A7 once more: servers of one cluster that no channel links."""
-    if len(facts.islands) > 1:
-        servers = [facts.last[name] for group in facts.islands for name in group]
-        groups = "; ".join(", ".join(group) for group in facts.islands)
-        yield finding(
-            facts,
-            "A7",
-            grade=Grade.PROVED,
-            strategies=(),
-            proof=tuple(
-                evidence(
-                    "channels",
-                    ", ".join(
-                        f"from {channel.source_host}:{channel.source_port}"
-                        for channel in server.channels or ()
-                    )
-                    or "none",
-                    server,
-                )
-                for server in servers
-            ),
-            explanation=f"No channel links these parts of the cluster: {groups}. What one commits"
-            " never reaches the other.",
-        )
-
-
 def auto_position_off(facts: ClusterFacts) -> Iterator[Finding]:
     """C3: a file position steers the channel."""
     for source, replica, channel in _channels(facts):
@@ -166,10 +148,32 @@ def _classify(channel: ChannelSnapshot, text: str) -> tuple[str, str]:
             "the statement was logged with an error and does not fail the same way here. An empty"
             " transaction under its GTID does not help; the applier has to be moved past it."
         )
+    if _hides_its_error(channel):
+        return "A3", (
+            "a worker failed, and the coordinator reports only that (error 1756). The worker's own"
+            " error is in the server's error log. It may be a statement that failed on the source"
+            " as well (A1), a row conflict (A2) or another error. To see it here: STOP SLAVE; SET"
+            " GLOBAL slave_parallel_workers = 0; START SLAVE; then audit again."
+        )
     conflict = _ROW_CONFLICTS.get(channel.applier_errno)
     if conflict is not None:
         return "A2", f"{conflict} (error {channel.applier_errno}). {text}"
     return "A3", f"error {channel.applier_errno}. {text}"
+
+
+def _hides_its_error(channel: ChannelSnapshot) -> bool:
+    """Return whether only the coordinator's error is known: before 5.7 no table has a worker's."""
+    return channel.applier_errno == _WORKERS_STOPPED and not any(
+        worker.error for worker in channel.workers
+    )
+
+
+def _errant(facts: ClusterFacts, source: str | None, replica: str) -> GtidSet:
+    return GtidSet.union_of(
+        edge.errant
+        for edge in facts.edges
+        if (edge.edge.source, edge.edge.replica) == (source, replica)
+    )
 
 
 def _applier_text(channel: ChannelSnapshot) -> str:

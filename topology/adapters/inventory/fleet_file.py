@@ -275,7 +275,10 @@ def _limits(section: FleetSection) -> tuple[CollectLimits, int, Policy]:
         looks_max=section.limits.looks_max,
         pause_seconds=section.limits.pause_seconds,
     )
-    policy = Policy(allowed_uuids=frozenset(section.policy.allowed_uuids))
+    policy = Policy(
+        allowed_uuids=frozenset(section.policy.allowed_uuids),
+        external_sources=frozenset(section.policy.external_sources),
+    )
     return limits, section.limits.connections_max, policy
 
 

@@ -4,15 +4,27 @@ Pydantic checks one value at a time here; what takes two values to see is in fle
 password has no place in this file: `password` says where to find it.
 """
 
+import re
 from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 # YAML has lists where we keep tuples: hence strict=False on those.
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
 Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+# A host name, an IPv4 address, or an IPv6 address in brackets; and a port.
+_ADDRESS = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):[0-9]{1,5}")
+
+
+def _address(text: str) -> str:
+    if _ADDRESS.fullmatch(text) is None:
+        raise PydanticCustomError("address", "expected host:port")
+    return text
 
 
 class _Section(BaseModel):
@@ -72,6 +84,9 @@ class PolicySection(_Section):
 
     allowed_uuids: Annotated[
         tuple[Annotated[UUID, Field(strict=False)], ...], Field(strict=False)
+    ] = ()
+    external_sources: Annotated[
+        tuple[Annotated[str, AfterValidator(_address)], ...], Field(strict=False)
     ] = ()
 
 

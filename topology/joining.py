@@ -1,0 +1,142 @@
+"""Servers that no channel links, evaluated as would-be edges: which could join, which could not.
+
+How it works
+------------
+Channels divide the servers of a cluster into parts. Nothing flows between two parts. The largest
+part (most servers, then most transactions, then by UUID) is taken for the running topology; of each
+other part the servers that have no source of their own would have to join it. For each of them and
+each server of the main part, the handshake's sets decide, in MySQL Shell's words:
+
+* *extra*: executed there, and neither executed nor owned by the candidate. The server would be
+  accepted, and its extra transactions would be hidden: it has diverged (J3).
+* *purged*: missing there, and purged by the candidate: refused with 1236 (J2).
+* neither: it can join (J1); it is new, identical or recoverable.
+
+The best candidate is reported. A part with a source outside the audit may be linked through that
+source, and members of a group are linked without a channel: neither is evaluated here.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+from gtid import GtidSet
+from topology.facts import ClusterFacts
+from topology.unseen import group_peers, outside_channels
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """What would happen if `server` were pointed at `candidate`."""
+
+    candidate: str
+    server: str
+    missing: GtidSet  # the candidate has it and the server does not
+    purged: GtidSet  # the part of `missing` that the candidate cannot send
+    extra: GtidSet  # the server has it and no server of the candidate's part does
+    lost: GtidSet  # as `extra`, of the own UUIDs of that part: lost there, which has its own rule
+    ahead: GtidSet  # the server has it, the candidate does not, another server of its part does
+
+    @property
+    def state(self) -> str:
+        """Return the state of the server, in MySQL Shell's words."""
+        if self.extra:
+            return "diverged"
+        if self.purged:
+            return "irrecoverable"
+        return "recoverable" if self.missing else "identical"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a cluster, and what is known of each."""
+
+    joinings: tuple[Joining, ...]
+    unevaluated: tuple[tuple[str, ...], ...]  # unlinked, and not evaluated for want of facts
+
+
+def evaluate_parts(facts: ClusterFacts) -> Parts:
+    """Evaluate the parts of a cluster that no channel links."""
+    if len(facts.islands) < 2:  # noqa: PLR2004 - one part is the whole
+        return Parts((), ())
+    excused = {name for name, _ in outside_channels(facts.graph)}
+    excused.update(name for group in group_peers(facts.last.values()) for name in group)
+    unlinked = [part for part in facts.islands if not excused & set(part)]
+    if len(unlinked) < len(facts.islands) and len(unlinked) < 2:  # noqa: PLR2004 - as above
+        return Parts((), ())
+    known = [part for part in unlinked if set(part) <= facts.judgeable]
+    if len(known) < 2:  # noqa: PLR2004 - as above
+        return Parts((), tuple(unlinked))
+    main = max(
+        known,
+        key=lambda part: (
+            len(part),
+            _executed(facts, part).gtid_count,
+            sorted(_uuid(facts, name) for name in part),
+        ),
+    )
+    joinings = tuple(
+        _best(facts, server, main)
+        for part in known
+        if part != main
+        for server in _entrances(facts, part)
+    )
+    unknown = [part for part in unlinked if part not in known]
+    return Parts(joinings, (main, *unknown) if unknown else ())
+
+
+def _entrances(facts: ClusterFacts, part: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the servers of a part that have no source; of a ring the one that has most."""
+    without = tuple(name for name in part if not facts.graph.upstream_of(name, stopped_too=True))
+    if without:
+        return without
+    return (max(part, key=lambda name: (_executed(facts, (name,)).gtid_count, _uuid(facts, name))),)
+
+
+def _best(facts: ClusterFacts, server: str, main: tuple[str, ...]) -> Joining:
+    found = [_joining(facts, server, candidate, main) for candidate in main]
+    return min(
+        found,
+        key=lambda each: (
+            bool(each.purged),
+            each.ahead.gtid_count,
+            each.missing.gtid_count,
+            _uuid(facts, each.candidate),
+        ),
+    )
+
+
+def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, ...]) -> Joining:
+    """Compare as an edge is compared: extra of first and last, missing of first and last."""
+    has = facts.first[server].gtid_executed or GtidSet()
+    for allowed in facts.policy.allowed_uuids:
+        has = has.without_uuid(allowed)
+    beyond = has - _executed(facts, main)
+    lost = GtidSet.union_of(beyond.from_uuid(_uuid(facts, name)) for name in main)
+    source, replica = facts.first[candidate], facts.last[server]
+    missing = (source.gtid_executed or GtidSet()) - (replica.gtid_executed or GtidSet())
+    missing = missing.without_uuid(_uuid(facts, server))
+    return Joining(
+        candidate=candidate,
+        server=server,
+        missing=missing,
+        purged=missing & (source.gtid_purged or GtidSet()),
+        extra=beyond - lost,
+        lost=lost,
+        ahead=has - _executed(facts, (candidate,)) - beyond,
+    )
+
+
+def _uuid(facts: ClusterFacts, name: str) -> UUID:
+    uuid = facts.last[name].server_uuid
+    assert uuid is not None, "only judgeable servers are compared"
+    return uuid
+
+
+def _executed(facts: ClusterFacts, names: Iterable[str]) -> GtidSet:
+    return GtidSet.union_of(
+        gtid_set
+        for name in names
+        for gtid_set in (facts.last[name].gtid_executed, facts.last[name].gtid_owned)
+        if gtid_set is not None
+    )

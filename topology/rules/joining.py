@@ -1,0 +1,118 @@
+"""Rules on servers that no channel links: which could join the others, and which could not."""
+
+from collections.abc import Iterator
+
+from topology.facts import ClusterFacts
+from topology.findings import Evidence, Finding, Grade
+from topology.joining import Joining, evaluate_parts
+from topology.rules.build import evidence, finding, many
+
+
+def servers_not_linked(facts: ClusterFacts) -> Iterator[Finding]:
+    """A7 once more: parts that no channel links, and that cannot be evaluated."""
+    parts = evaluate_parts(facts).unevaluated
+    if len(parts) > 1:
+        servers = [facts.last[name] for group in parts for name in group]
+        yield finding(
+            facts,
+            "A7",
+            grade=Grade.PROVED,
+            strategies=(),
+            proof=tuple(
+                evidence(
+                    "channels",
+                    ", ".join(
+                        f"from {channel.source_host}:{channel.source_port}"
+                        for channel in server.channels or ()
+                    )
+                    or "none",
+                    server,
+                )
+                for server in servers
+            ),
+            explanation="No channel links these parts of the cluster: "
+            + "; ".join(", ".join(group) for group in parts)
+            + ". What one commits does not reach the other.",
+        )
+
+
+def can_join(facts: ClusterFacts) -> Iterator[Finding]:
+    """J1: it does not replicate, and could."""
+    for joining in evaluate_parts(facts).joinings:
+        if joining.extra or joining.purged or joining.lost:
+            continue
+        server, candidate = joining.server, joining.candidate
+        what = f"would receive {many(joining.missing)}" if joining.missing else "has all it holds"
+        text = (
+            f"No channel links {server} to the other servers. It is {_state(facts, joining)}: it"
+            f" can replicate from {candidate}, and {what}."
+        )
+        if joining.ahead:
+            text += f" {candidate} has still to receive {many(joining.ahead)} that {server} has."
+        yield _on(facts, "J1", joining, text, likely=bool(joining.ahead))
+
+
+def cannot_join_purged(facts: ClusterFacts) -> Iterator[Finding]:
+    """J2: every candidate has purged what it needs."""
+    for joining in evaluate_parts(facts).joinings:
+        if joining.purged and not (joining.extra or joining.lost):
+            text = (
+                f"No channel links {joining.server} to the other servers, and it cannot join them:"
+                f" {joining.candidate} has purged {many(joining.purged)} that it needs. The"
+                " connection would be refused with error 1236."
+            )
+            yield _on(facts, "J2", joining, text)
+
+
+def cannot_join_diverged(facts: ClusterFacts) -> Iterator[Finding]:
+    """J3: it has transactions that no candidate has."""
+    for joining in evaluate_parts(facts).joinings:
+        if joining.extra:
+            server, candidate = joining.server, joining.candidate
+            uuid = facts.last[server].server_uuid
+            own = uuid is not None and joining.extra == joining.extra.from_uuid(uuid)
+            text = (
+                f"{server} has {many(joining.extra)} that no server of {candidate}'s part has, and"
+                " no channel links them."
+                + (
+                    f" {server} committed them itself: it may have been the source before a"
+                    " failover."
+                    if own
+                    else ""
+                )
+                + f" {candidate} would accept the connection and hide the difference. Read the"
+                " content first, and decide for each transaction whether it is needed."
+            )
+            if joining.purged:
+                text += f" {candidate} has also purged {many(joining.purged)} that {server} needs."
+            yield _on(facts, "J3", joining, text)
+
+
+def _on(
+    facts: ClusterFacts, code: str, joining: Joining, text: str, *, likely: bool = False
+) -> Finding:
+    return finding(
+        facts,
+        code,
+        source=joining.candidate,
+        replica=joining.server,
+        gtid_set={"J1": joining.missing, "J2": joining.purged, "J3": joining.extra}[code],
+        grade=Grade.LIKELY if likely else Grade.PROVED,
+        proof=_proof(facts, joining),
+        explanation=text,
+    )
+
+
+def _proof(facts: ClusterFacts, joining: Joining) -> tuple[Evidence, ...]:
+    server, candidate = facts.last[joining.server], facts.first[joining.candidate]
+    return (
+        evidence("state", _state(facts, joining), server),
+        evidence("channels between them", "none", server),
+        evidence("missing", joining.missing, server),
+        evidence("missing and purged on the candidate", joining.purged, candidate),
+        evidence("executed here only", joining.extra, facts.first[joining.server]),
+    )
+
+
+def _state(facts: ClusterFacts, joining: Joining) -> str:
+    return joining.state if facts.first[joining.server].gtid_executed else "new"

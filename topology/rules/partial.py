@@ -1,0 +1,72 @@
+"""Rules on what the audit does not see: sources outside it, and servers of kinds not evaluated.
+
+1. Both make the verdict UNKNOWN: `not_compared` lists what for, one entry for each finding.
+2. A declared external source (policy) is not reported.
+"""
+
+from collections.abc import Iterator
+
+from topology.facts import ClusterFacts
+from topology.findings import Finding, Grade, Unknown
+from topology.rules.build import evidence, finding
+from topology.snapshot import ChannelSnapshot
+from topology.unseen import address_of, undeclared_channels, unevaluated_kind
+
+
+def source_outside(facts: ClusterFacts) -> Iterator[Finding]:
+    """J4: a channel from a server that is not part of this audit."""
+    for name, channel in _undeclared(facts):
+        replica, address = facts.last[name], address_of(channel)
+        yield finding(
+            facts,
+            "J4",
+            replica=name,
+            channel=channel.name,
+            grade=Grade.UNKNOWN,
+            proof=(
+                evidence("source", address, replica),
+                evidence("source's server_uuid", channel.source_uuid or "unknown", replica),
+            ),
+            explanation=f"{name} replicates from {address}, which is not a server of this audit."
+            " gtid-audit compared the two with nothing. Add that server to the audit, or list it"
+            " under `policy.external_sources` in the fleet file.",
+        )
+
+
+def kind_not_evaluated(facts: ClusterFacts) -> Iterator[Finding]:
+    """U4: a group member, a Galera node, a MariaDB server."""
+    for name in sorted(facts.last):
+        server = facts.last[name]
+        kind = unevaluated_kind(server)
+        if kind is not None:
+            yield finding(
+                facts,
+                "U4",
+                replica=name,
+                grade=Grade.UNKNOWN,
+                proof=(
+                    evidence("version", server.version_text, server),
+                    evidence("kind", kind, server),
+                ),
+                explanation=f"{name} is {kind}. This version does not evaluate how such servers"
+                " replicate among themselves: a difference between them is not reported. Channels"
+                " between servers are evaluated.",
+            )
+
+
+def not_compared(facts: ClusterFacts) -> Iterator[Unknown]:
+    """Yield what the verdict does not cover."""
+    cluster = facts.snapshot.cluster
+    for name, channel in _undeclared(facts):
+        fact = f"source of channel {channel.name!r}" if channel.name else "source"
+        yield Unknown(cluster, name, fact, f"{address_of(channel)} is not part of this audit")
+    for name in sorted(facts.last):
+        kind = unevaluated_kind(facts.last[name])
+        if kind is not None:
+            yield Unknown(cluster, name, "replication within its group", f"{name} is {kind}")
+
+
+def _undeclared(facts: ClusterFacts) -> Iterator[tuple[str, ChannelSnapshot]]:
+    torn = {name for name, _ in facts.torn}
+    read = {f"{facts.last[name].host}:{facts.last[name].port}" for name in torn}
+    yield from undeclared_channels(facts.graph, facts.policy, read=read)

@@ -1,0 +1,130 @@
+"""Rules on identity numbers and settings that make a replica lose transactions without an error.
+
+1. C2: servers with one server_id. A replica drops every event that carries its own server_id: it
+   takes the transactions of the other server for its own. Where transactions can flow from one of
+   them to the other that is a loss without an error (seen on 9.7.4 in a chain a → b → c with equal
+   ids of a and c); a receiver refuses it only where the two are linked directly (13117, 1593).
+2. C15: settings with which the applier skips errors or converts values. The GTID is logged, the
+   row is not changed, and the sets agree.
+"""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Final
+
+from gtid import GtidSet
+from topology.facts import ClusterFacts
+from topology.findings import Finding, Grade, Severity
+from topology.rules.build import evidence, finding, many
+from topology.snapshot import ServerSnapshot
+
+# Setting, and what it does unless its value is harmless: see `_is_harmful`.
+_SKIPS: Final = {
+    "replica_skip_errors": "the applier ignores these errors and does not apply the change",
+    "replica_exec_mode": "the applier ignores duplicate keys and missing rows",
+    "replica_type_conversions": "the applier converts values that do not fit, and loses a part",
+}
+
+
+def duplicate_server_id(facts: ClusterFacts) -> Iterator[Finding]:
+    """C2: two servers of one topology with one server_id."""
+    by_uuid = sorted(facts.last, key=lambda name: (str(facts.last[name].server_uuid), name))
+    for left, right in combinations(by_uuid, 2):
+        one, other = facts.last[left], facts.last[right]
+        if one.server_id is None or one.server_id != other.server_id:
+            continue
+        if one.server_uuid == other.server_uuid:
+            continue  # C1, which includes it
+        flows = [
+            (origin, replica)
+            for origin, replica in ((left, right), (right, left))
+            if origin in facts.graph.upstream_of(replica, stopped_too=True)
+        ]
+        if flows:
+            yield _dropping(facts, flows)
+        elif any({left, right} <= set(group) for group in facts.islands):
+            yield finding(
+                facts,
+                "C2",
+                source=left,
+                replica=right,
+                severity=Severity.WARNING,
+                grade=Grade.PROVED,
+                proof=tuple(
+                    evidence("server_id", server.server_id, server) for server in (one, other)
+                ),
+                explanation=f"{left} and {right} have the same server_id, {one.server_id}. No"
+                " transactions flow from one to the other now. If one becomes the source of the"
+                " other, the replica drops every transaction of its source.",
+            )
+
+
+def silent_errors(facts: ClusterFacts) -> Iterator[Finding]:
+    """C15: a replica that skips errors or converts values without an error."""
+    for name in sorted(facts.last):
+        server = facts.last[name]
+        harmful = [setting for setting in _SKIPS if _is_harmful(setting, server)]
+        if server.channels and harmful:
+            effects = "; ".join(
+                f"{setting} is {server.setting(setting)}: {_SKIPS[setting]}" for setting in harmful
+            )
+            yield finding(
+                facts,
+                "C15",
+                replica=name,
+                grade=Grade.PROVED,
+                proof=tuple(
+                    evidence(setting, server.setting(setting), server) for setting in harmful
+                ),
+                explanation=f"{name} can lose changes without an error. {effects[0].upper()}"
+                f"{effects[1:]}. The GTIDs agree afterwards and the rows do not.",
+            )
+
+
+def _dropping(facts: ClusterFacts, flows: list[tuple[str, str]]) -> Finding:
+    """Report servers between which transactions flow, or would flow."""
+    dropped = GtidSet.union_of(_dropped(facts, origin, replica) for origin, replica in flows)
+    origin, replica = flows[0]
+    servers = (facts.last[origin], facts.last[replica])
+    both = " and ".join(f"{end} drops the transactions of {start}" for start, end in flows)
+    return finding(
+        facts,
+        "C2",
+        source=origin,
+        replica=replica,
+        gtid_set=dropped,
+        grade=Grade.PROVED,
+        proof=(
+            *(evidence("server_id", server.server_id, server) for server in servers),
+            evidence("transactions of the other that are missing", dropped, servers[1]),
+        ),
+        explanation=f"{origin} and {replica} have the same server_id, {servers[0].server_id}:"
+        f" {both} as if they were its own, without an error."
+        + (f" {many(dropped)} are missing for this reason." if dropped else "")
+        + " Set another server_id on one of them. What was dropped must then be fetched again.",
+    )
+
+
+def _dropped(facts: ClusterFacts, origin: str, replica: str) -> GtidSet:
+    """Return what the replica's sources hold of the origin's own, and the replica does not."""
+    uuid = facts.last[origin].server_uuid
+    if uuid is None:
+        return GtidSet()
+    offered = GtidSet.union_of(
+        (facts.first[edge.edge.source].gtid_executed or GtidSet()).from_uuid(uuid)
+        for edge in facts.edges
+        if edge.edge.replica == replica
+    )
+    held = facts.last[replica]
+    return offered - (held.gtid_executed or GtidSet()) - (held.gtid_owned or GtidSet())
+
+
+def _is_harmful(setting: str, server: ServerSnapshot) -> bool:
+    value = (server.setting(setting) or "").upper()
+    match setting:
+        case "replica_skip_errors":
+            return value not in ("", "OFF")
+        case "replica_exec_mode":
+            return value == "IDEMPOTENT"
+        case _:
+            return "ALL_LOSSY" in value

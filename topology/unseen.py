@@ -1,0 +1,120 @@
+"""What the audit does not see of a topology: sources outside the snapshot, groups, unknown members.
+
+How it works
+------------
+An audit reads some servers of a topology. What the others hold or deliver is not known, so three
+kinds of servers limit what may be concluded:
+
+* **A source outside the snapshot.** A channel names it; nothing was read from it. What "no server
+  has" may be there, and a transaction that its source "does not receive" may be on its way through
+  it. In the ring a → b → c → a of which a and b are audited, a transaction of b reaches a through
+  c: on the edge a → b it looks exactly like an errant transaction.
+* **A member of a group (Group Replication).** Members deliver to each other without a channel
+  between servers. A member's group_replication_applier holds what it has received and not applied.
+* **A Galera node.** Its write sets have no MySQL GTID order; this version evaluates no such node.
+
+`unseen_sources` lists the servers from which transactions may reach a server through any number of
+hops, although the audit does not read them. An empty answer means that every way into the server
+was read, and only then a claim "it will never arrive" can be proved.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from uuid import UUID
+
+from topology.graph import Graph
+from topology.policy import Policy
+from topology.snapshot import ChannelSnapshot, ServerSnapshot
+from topology.version import Vendor
+
+# Channels of Group Replication: they have no source of their own, the group is their source.
+_GROUP_CHANNELS = frozenset({"group_replication_applier", "group_replication_recovery"})
+
+
+def address_of(channel: ChannelSnapshot) -> str:
+    """Return host:port of a channel's source."""
+    host = f"[{channel.source_host}]" if ":" in channel.source_host else channel.source_host
+    return f"{host}:{channel.source_port}"
+
+
+def outside_channels(graph: Graph) -> Iterator[tuple[str, ChannelSnapshot]]:
+    """Yield the channels whose source was not read, without those of Group Replication."""
+    for name, channel in graph.outside:
+        if channel.name not in _GROUP_CHANNELS:
+            yield name, channel
+
+
+def undeclared_channels(
+    graph: Graph, policy: Policy, *, read: Collection[str]
+) -> Iterator[tuple[str, ChannelSnapshot]]:
+    """Yield the channels whose source was not read and is not declared external.
+
+    `read` are addresses at which another server answered a moment ago: a finding of its own.
+    """
+    for name, channel in outside_channels(graph):
+        address = address_of(channel)
+        if address not in policy.external_sources and address not in read:
+            yield name, channel
+
+
+def unseen_sources(
+    name: str, *, graph: Graph, servers: Mapping[str, ServerSnapshot]
+) -> tuple[str, ...]:
+    """Return the unread servers from which transactions may still reach a server, in order.
+
+    A stopped channel counts as well: it may be started.
+    """
+    reached = {name} | graph.upstream_of(name, stopped_too=True)
+    found = {address_of(channel) for end, channel in outside_channels(graph) if end in reached}
+    for end in reached:
+        found.update(_unread_members(servers[end]))
+    return tuple(sorted(found))
+
+
+def group_peers(servers: Iterable[ServerSnapshot]) -> tuple[tuple[str, ...], ...]:
+    """Return the servers that are members of one group, group by group."""
+    by_group: dict[str, set[str]] = {}
+    for server in servers:
+        if server.group is not None:
+            by_group.setdefault(server.group.group_name.lower(), set()).add(server.name)
+        elif is_galera(server):
+            by_group.setdefault("galera", set()).add(server.name)
+    return tuple(sorted(tuple(sorted(names)) for names in by_group.values()))
+
+
+def is_galera(server: ServerSnapshot) -> bool:
+    """Return whether a server is a Galera node: it replicates write sets, whatever it is named."""
+    wsrep = server.setting("wsrep_on")
+    if wsrep is not None:
+        return wsrep.upper() == "ON"
+    return server.vendor is Vendor.GALERA
+
+
+def unevaluated_kind(server: ServerSnapshot) -> str | None:
+    """Return what a server is, if this version does not evaluate its kind; else None."""
+    if server.group is not None:
+        state = f"{server.group.member_state} {server.group.member_role}".strip()
+        return f"a member ({state}) of the group {server.group.group_name}"
+    if is_galera(server):
+        return "a Galera node"
+    if server.vendor is Vendor.MARIADB:
+        return f"a MariaDB server ({server.version_text})"
+    return None
+
+
+def group_uuids(servers: Iterable[ServerSnapshot]) -> frozenset[UUID]:
+    """Return the UUIDs under which groups commit: they belong to no single server."""
+    found = set()
+    for server in servers:
+        if server.group is not None:
+            try:
+                found.add(UUID(server.group.group_name))
+            except ValueError:  # a name that is no UUID numbers no transactions
+                continue
+    return frozenset(found)
+
+
+def _unread_members(server: ServerSnapshot) -> Iterator[str]:
+    if server.group is not None:
+        yield f"the other members of the group {server.group.group_name}"
+    elif is_galera(server):
+        yield "the other nodes of the Galera cluster"

@@ -55,11 +55,11 @@ def position_bypass(
     gtid_executed has a hole that no waiting closes; the skipped rows are absent there.
     """
     here, there = topology[source], topology[replica]
-    _table_on(here, there, "bypassed")
+    table_on(here, there, "bypassed")
     there.execute(there.dialect.stop_replica)
-    skipped = _commit(here, *["INSERT INTO bypassed.t () VALUES ()"] * skipped_count)
+    skipped = commit(here, *["INSERT INTO bypassed.t () VALUES ()"] * skipped_count)
     log_file, log_pos = here.binary_log_position()
-    applied = _commit(here, *["INSERT INTO bypassed.t () VALUES ()"] * 2)
+    applied = commit(here, *["INSERT INTO bypassed.t () VALUES ()"] * 2)
     there.execute(
         there.dialect.change_source_to(auto_position=0, log_file=log_file, log_pos=log_pos),
         there.dialect.start_replica,
@@ -90,7 +90,7 @@ def errant_transaction(
     for link in topology.links:
         if link.source == on and Link(source=link.replica, replica=on) in topology.links:
             topology[link.replica].execute(topology[link.replica].dialect.stop_replica)
-    errant = _commit(
+    errant = commit(
         server,
         "CREATE DATABASE errant",
         "CREATE TABLE errant.t (id INT AUTO_INCREMENT PRIMARY KEY, note VARCHAR(40))",
@@ -121,14 +121,14 @@ def lost_tail_crash(
     for it has more of the source's GTIDs than the source.
     """
     here, there = topology[source], topology[replica]
-    _table_on(here, there, "lost")
+    table_on(here, there, "lost")
     before_crash = here.folder / "before-crash"
     here.freeze()
     try:
         copy_data_directory(here.datadir, before_crash)
     finally:
         here.thaw()
-    lost = _commit(here, *["INSERT INTO lost.t () VALUES ()"] * lost_count)
+    lost = commit(here, *["INSERT INTO lost.t () VALUES ()"] * lost_count)
     wait_for(there, lost)
     here.kill()
     shutil.rmtree(here.datadir)
@@ -161,10 +161,10 @@ def reused_numbers(
     """
     lost = lost_tail_crash(topology, source=source, replica=replica, lost_count=lost_count)
     here, there = lost.source, lost.replica
-    reused = _commit(here, *["INSERT INTO lost.t (note) VALUES ('after the crash')"] * lost_count)
+    reused = commit(here, *["INSERT INTO lost.t (note) VALUES ('after the crash')"] * lost_count)
     if reused != lost.lost:
         raise FaultNotProduced(f"{here.name} lost {lost.lost} and then wrote {reused}")
-    later = _commit(here, *["INSERT INTO lost.t (note) VALUES ('later')"] * 2)
+    later = commit(here, *["INSERT INTO lost.t (note) VALUES ('later')"] * 2)
     there.execute(there.dialect.start_replica)
     wait_for(there, later)
     _await_status(there, _both_threads_run)
@@ -189,9 +189,9 @@ def purge_under_stopped_replica(
     up from this source; its applier runs and has nothing to do.
     """
     here, there = topology[source], topology[replica]
-    _table_on(here, there, "purged")
+    table_on(here, there, "purged")
     there.execute(there.dialect.stop_replica)
-    purged = _commit(here, *["INSERT INTO purged.t () VALUES ()"] * purged_count)
+    purged = commit(here, *["INSERT INTO purged.t () VALUES ()"] * purged_count)
     here.execute("FLUSH BINARY LOGS")
     current, _ = here.binary_log_position()
 
@@ -226,11 +226,11 @@ def failing_create_view(
     "different errors"; the failed GTID is *in* the replica's gtid_executed.
     """
     here, there = topology[source], topology[replica]
-    _table_on(here, there, "viewed")
+    table_on(here, there, "viewed")
     statement = "CREATE VIEW viewed.v AS SELECT * FROM viewed.t"
-    wait_for(there, _commit(here, statement))
+    wait_for(there, commit(here, statement))
     there.execute("SET SESSION sql_log_bin = 0", "DROP VIEW viewed.v")
-    failed = _commit(here, statement, expected_error=_ER_TABLE_EXISTS)
+    failed = commit(here, statement, expected_error=_ER_TABLE_EXISTS)
     if not failed:
         raise FaultNotProduced(f"{here.version_text} does not log a statement that failed")
     _await_status(there, lambda status: "different errors" in status["Last_SQL_Error"])
@@ -258,7 +258,7 @@ def tail_gap(topology: Topology, *, source: str = "a", replica: str = "b") -> It
     """
     here, there = topology[source], topology[replica]
     for schema in ("gap_held", "gap_free"):
-        _table_on(here, there, schema)
+        table_on(here, there, schema)
     there.execute(
         there.dialect.stop_replica,
         *there.dialect.parallel_applier,
@@ -267,12 +267,12 @@ def tail_gap(topology: Topology, *, source: str = "a", replica: str = "b") -> It
     )
     # The coordinator lets workers overtake only what it has seen commit since it started (seen on
     # 9.7.4: without this transaction the younger ones wait for the held one).
-    wait_for(there, _commit(here, "INSERT INTO gap_held.t (id) VALUES (1)"))
+    wait_for(there, commit(here, "INSERT INTO gap_held.t (id) VALUES (1)"))
     with there.connect() as holder, holder.cursor() as cursor:
         cursor.execute("BEGIN")
         cursor.execute("SELECT id FROM gap_held.t WHERE id = 1 FOR UPDATE")
-        held = _commit(here, "UPDATE gap_held.t SET note = 'changed' WHERE id = 1")
-        applied = _commit(here, *["INSERT INTO gap_free.t () VALUES ()"] * 3)
+        held = commit(here, "UPDATE gap_held.t SET note = 'changed' WHERE id = 1")
+        applied = commit(here, *["INSERT INTO gap_free.t () VALUES ()"] * 3)
         wait_for(there, applied)
         _await(
             lambda: f"{held}#" in str(there.value("@@GLOBAL.gtid_owned")),
@@ -326,7 +326,7 @@ def duplicate_server_uuid(
 # ---- leaves -----------------------------------------------------------------------------------
 
 
-def _table_on(source: Server, replica: Server, schema: str) -> None:
+def table_on(source: Server, replica: Server, schema: str) -> None:
     """Make sure both have an empty table to play with, and let the replica catch up."""
     source.execute(
         f"CREATE DATABASE {schema}",
@@ -335,7 +335,7 @@ def _table_on(source: Server, replica: Server, schema: str) -> None:
     wait_for(replica, source.value("@@GLOBAL.gtid_executed"))
 
 
-def _commit(server: Server, *statements: str, expected_error: int | None = None) -> str:
+def commit(server: Server, *statements: str, expected_error: int | None = None) -> str:
     """Run statements and return the GTIDs they got here, of this server's own uuid only."""
     before = server.value("@@GLOBAL.gtid_executed")
     try:

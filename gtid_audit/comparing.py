@@ -33,7 +33,11 @@ if TYPE_CHECKING:  # it needs more installed than live servers do
 # The cluster of a finding that two logs make, without a fleet.
 CLUSTER: Final = "compare"
 
-NOTHING_COMPARED: Final = "no GTID was compared: the logs of the two hold none in common"
+NONE_IN_COMMON: Final = "no GTID was compared: the two logs hold none of them in common"
+NONE_AROUND_RESTARTS: Final = (
+    "no GTID was compared: the two logs hold no own transactions around a restart in common;"
+    " --everywhere compares all that both hold"
+)
 
 Side: TypeAlias = "ServerCompared | FilesCompared"
 
@@ -100,6 +104,8 @@ def compare_logs(
         is_asked_for=True,
     )
     reading = reading_of(compared, comparing, read_at=clock.now())
+    is_around_restarts = only is None and not everywhere
+    nothing = NONE_AROUND_RESTARTS if is_around_restarts else NONE_IN_COMMON
     rows = None
     if isinstance(left, LogServer) and isinstance(right, LogServer):
         rows = _affected(left, right, sides, compared, seconds_max)
@@ -107,12 +113,16 @@ def compare_logs(
         compared=compared,
         reading=reading,
         findings=tuple(same_gtid_different_content(reading, cluster=CLUSTER)),
-        unknown=tuple(sorted(_unknown(reading, comparing, is_given=only is not None))),
+        unknown=tuple(
+            sorted(_unknown(reading, comparing, is_given=only is not None, nothing=nothing))
+        ),
         rows=rows,
     )
 
 
-def _unknown(reading: ContentReading, comparing: Comparing, *, is_given: bool) -> set[Unknown]:
+def _unknown(
+    reading: ContentReading, comparing: Comparing, *, is_given: bool, nothing: str
+) -> set[Unknown]:
     """Return what was asked for and has no answer.
 
     Logs are purged from their beginning, so a comparison of all that both still hold is whole
@@ -122,7 +132,7 @@ def _unknown(reading: ContentReading, comparing: Comparing, *, is_given: bool) -
     if is_given or not reading.compared_count:
         unread |= set(reading.remarks)
     if not reading.compared_count:
-        unread.add(UnreadContent(", ".join(comparing.names), NOTHING_COMPARED))
+        unread.add(UnreadContent(", ".join(comparing.names), nothing))
     return {Unknown(CLUSTER, each.server, CONTENT, each.reason) for each in unread}
 
 

@@ -65,7 +65,9 @@ def _folded(part: Part) -> Part:
         case RowsPart():
             return replace(part, schema=part.schema.lower(), table=part.table.lower())
         case StatementPart():
-            return replace(part, schema=part.schema.lower())
+            # A client's words stay as they are; a server writes names as it stores them.
+            sql = part.sql.lower() if _BY_THE_SERVER in part.sql else part.sql
+            return replace(part, schema=part.schema.lower(), sql=sql)
     return part
 
 

@@ -1,0 +1,183 @@
+"""What a server skipped, left out, or committed empty: equal sets and other rows, on real servers."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from compose import faults_content as faults
+from compose.native.server import Server
+from compose.native.shapes import Pair
+from gtid import GtidSet
+from gtid_audit.cli import run
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    capsys.readouterr()
+    status = run([*arguments, "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def compared(
+    capsys: pytest.CaptureFixture[str], pair: Pair, *options: str
+) -> tuple[int, dict[str, Any]]:
+    return answer(capsys, "binlog", "compare", pair.a.dsn, pair.b.dsn, *options)
+
+
+def rows(server: Server, table: str) -> list[Any]:
+    return server.query(f"SELECT * FROM {table} ORDER BY id")
+
+
+def purge(server: Server) -> None:
+    """Purge all binary logs but a new one: not at once while a dump reads the last of them."""
+    server.execute("FLUSH BINARY LOGS")
+    current, _ = server.binary_log_position()
+    deadline = time.monotonic() + 10
+    while len(server.query("SHOW BINARY LOGS")) > 1:
+        assert time.monotonic() < deadline, "the logs are still being read"
+        server.execute(f"PURGE BINARY LOGS TO '{current}'")
+
+
+def skipped(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the one finding, which is of the kind that a skipping server leads to."""
+    [finding] = found["findings"]
+    assert (finding["code"], finding["severity"], finding["grade"]) == ("E4", "warning", "likely")
+    result: dict[str, Any] = finding
+    return result
+
+
+@pytest.mark.parametrize("mode", ["skip_errors", "idempotent"])
+def test_work_that_a_replica_skipped_is_reported(
+    pair97: Pair, mode: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fault = faults.skipped_errors(pair97, mode=mode)
+    assert rows(pair97.a, "skipped.t") != rows(pair97.b, "skipped.t")
+    status, found = compared(capsys, pair97, "--everywhere")
+    finding = skipped(found)
+    assert (status, found["unknown"]) == (1, [])
+    assert GtidSet.parse(finding["gtid_set"]) == GtidSet.parse(fault.skipped)
+    replica = f"{pair97.b.host}:{pair97.b.port}"
+    assert finding["explanation"].startswith(f"{replica} logged less of ")
+    assert "replica_skip_errors" in finding["explanation"]
+    status, agreed = compared(capsys, pair97, "--only", finding["gtid_set"])
+    assert (status, skipped(agreed)["gtid_set"]) == (1, finding["gtid_set"])
+
+
+def test_work_that_a_replica_skipped_is_reported_before_commit_times(
+    pair56: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fault = faults.skipped_errors(pair56)
+    status, found = compared(capsys, pair56, "--everywhere")
+    assert (status, found["unknown"]) == (1, [])
+    assert GtidSet.parse(skipped(found)["gtid_set"]) == GtidSet.parse(fault.skipped)
+
+
+def test_a_filter_explains_an_empty_transaction_and_nothing_else(
+    pair97: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT)", "CREATE TABLE d.u (id INT)")
+    pair97.settle()
+    stop, start = b.dialect.stop_replica, b.dialect.start_replica
+    ignore = "CHANGE REPLICATION FILTER REPLICATE_IGNORE_TABLE = ({})"
+    b.execute(stop, ignore.format("d.u"), start)
+    a.execute("INSERT INTO d.u VALUES (1)", "ALTER TABLE d.u ADD n INT")
+    a.execute("BEGIN", "INSERT INTO d.t VALUES (1)", "INSERT INTO d.u VALUES (2, 2)", "COMMIT")
+    pair97.settle()
+    status, found = compared(capsys, pair97, "--everywhere")
+    [finding] = found["findings"]
+    assert (status, finding["severity"], finding["gtid_count"]) == (0, "info", 3)
+    assert "The filters of" in finding["explanation"]
+    b.execute(stop, ignore.format("d.other"), start)
+    status, found = compared(capsys, pair97, "--everywhere")
+    assert (status, skipped(found)["gtid_count"]) == (1, 3)
+
+
+def test_values_that_a_replica_converted_are_not_called_the_same(
+    pair97: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE d", "CREATE TABLE d.t (id BIGINT)")
+    pair97.settle()
+    b.execute(
+        b.dialect.stop_replica,
+        "SET GLOBAL replica_type_conversions = 'ALL_LOSSY'",
+        "SET SESSION sql_log_bin = 0",
+        "ALTER TABLE d.t MODIFY id SMALLINT",
+        b.dialect.start_replica,
+    )
+    a.execute("INSERT INTO d.t VALUES (1000000)")
+    pair97.settle()
+    status, found = compared(capsys, pair97, "--everywhere")
+    assert (status, found["verdict"], found["findings"]) == (3, "UNKNOWN", [])
+    [unknown] = found["unknown"]
+    assert ": 1 GTID, " in unknown["reason"]
+    assert "different forms" in unknown["reason"]
+    assert (found["compared"]["compared_count"], found["compared"]["undecided_count"]) == (2, 1)
+    capsys.readouterr()
+    run(["binlog", "compare", a.dsn, b.dsn, "--everywhere"])
+    text = capsys.readouterr().out
+    assert "2 GTIDs compared, these are the same, 1 GTID not comparable" in text
+
+
+def test_where_nothing_was_compared_nothing_is_the_same(
+    pair97: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = pair97.a
+    status, found = compared(capsys, pair97, "--everywhere")
+    assert (status, found["verdict"], found["gtid_count"]) == (3, "UNKNOWN", 0)
+    assert "no GTID was compared" in found["unknown"][0]["reason"]
+    a.execute("CREATE DATABASE d")
+    pair97.settle()
+    assert compared(capsys, pair97, "--everywhere")[0] == 0
+    before = str(a.value("@@GLOBAL.gtid_executed"))
+    purge(a)
+    for options in (("--everywhere",), ("--only", before), ()):
+        status, found = compared(capsys, pair97, *options)
+        assert (status, found["findings"]) == (3, []), options
+        reasons = [each["reason"] for each in found["unknown"]]
+        assert any("purged" in each for each in reasons) == bool(options)
+        assert any("no GTID was compared" in each for each in reasons)
+    a.execute("CREATE DATABASE e")
+    pair97.settle()
+    status, found = compared(capsys, pair97, "--everywhere")
+    assert (status, found["gtid_count"]) == (0, 1)
+    [remark] = found["compared"]["remarks"]
+    assert remark["server"] == f"{a.host}:{a.port}"
+    assert remark["reason"] == f"purged, or never in these logs: 1 GTID, {before}"
+    status, found = compared(capsys, pair97, "--only", str(a.value("@@GLOBAL.gtid_executed")))
+    assert (status, found["gtid_count"]) == (3, 1)
+
+
+def test_names_in_another_letter_case_are_the_same_names(
+    pair56: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = pair56.a, pair56.b
+    faults.restart_with(b, "--lower-case-table-names=1")
+    a.execute(
+        "CREATE DATABASE Shop",
+        "CREATE TABLE Shop.Article (id INT PRIMARY KEY)",
+        "SET SESSION binlog_format = 'ROW'",
+        "INSERT INTO Shop.Article VALUES (1)",
+        "UPDATE Shop.Article SET id = 2",
+        "DROP TABLE Shop.Article",
+    )
+    b.execute(b.dialect.stop_replica, "SET GLOBAL binlog_format = 'ROW'", b.dialect.start_replica)
+    pair56.settle()
+    status, found = compared(capsys, pair56, "--everywhere")
+    assert (status, found["findings"], found["unknown"]) == (0, [], [])
+    assert found["compared"]["compared_count"] == 5
+
+
+def test_an_old_primary_whose_tail_was_declared_empty_elsewhere_is_reported(
+    pair97: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fault = faults.returned_primary(pair97)
+    assert rows(fault.old, "returned.t") != rows(fault.new, "returned.t")
+    status, found = answer(capsys, "pair", fault.old.dsn, fault.new.dsn)
+    [finding] = found["findings"]
+    assert (status, finding["code"], finding["severity"]) == (1, "E4", "warning")
+    assert GtidSet.parse(finding["gtid_set"]) == GtidSet.parse(fault.tail)
+    new = f"{fault.new.host}:{fault.new.port}"
+    assert f"committed an empty transaction under the GTID on {new}" in finding["explanation"]

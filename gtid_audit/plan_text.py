@@ -12,6 +12,7 @@ from gtid_audit.output import printable
 from gtid_audit.text import QUIET, counted, rest_of, show
 from repair import Plan, Step
 from repair.plan import shown_version
+from repair.render import address_of
 from topology.findings import ClusterAudit
 
 ROWS_SHOWN_MAX = 20
@@ -76,7 +77,7 @@ def _step(step: Step) -> RenderableType:
     grid.add_column(style=QUIET, no_wrap=True)
     title = Text(f"{step.number}. {printable(step.title)}", style="bold")
     rows = (
-        ("on", f"{step.server} ({step.host}:{step.port}), about {step.estimated_seconds} s"),
+        ("on", f"{step.server} ({address_of(step)}), about {step.estimated_seconds} s"),
         ("why", step.why),
         ("risk", step.risk),
         ("undo", step.undo),

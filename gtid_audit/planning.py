@@ -44,7 +44,7 @@ class Planned:
         if self.audit.unknown:
             return exits.status_of(Verdict.UNKNOWN)
         loud = {each.id for each in self.audit.findings if each.severity is not Severity.INFO}
-        left = loud & {each.finding_id for each in self.plan.not_planned}
+        left = loud & self.plan.left
         return exits.status_of(Verdict.WARNING if left else Verdict.OK)
 
     def write(self, directory: Path) -> tuple[Path, ...]:

@@ -136,6 +136,7 @@ class Plan:
     rows: tuple[DifferingRow, ...] = ()
     # What the operator chose: a strategy by a finding's id or by a code.
     choices: Mapping[str, str] = field(default_factory=dict)
+    only_findings: tuple[str, ...] | None = None  # what was asked for; None: all
     command: str = ""  # the command line that plans this again; it holds no secret
     id: str = field(init=False)
 
@@ -153,6 +154,15 @@ class Plan:
     def estimated_seconds(self) -> int:
         """Return how long all steps take, one after the other."""
         return sum(step.estimated_seconds for step in self.steps)
+
+    @property
+    def left(self) -> frozenset[str]:
+        """Return the findings for which nothing is to be run.
+
+        A finding may be answered by the steps of another. Without any step nothing is answered.
+        """
+        answered = () if self.steps else self.finding_ids
+        return frozenset((*(each.finding_id for each in self.not_planned), *answered))
 
     def as_json(self) -> dict[str, Any]:
         """Return the plan as plain values, ready to be written."""
@@ -186,6 +196,7 @@ class Plan:
             else None,
             "estimated_seconds": self.estimated_seconds,
             "choices": dict(self.choices),
+            "only_findings": self.only_findings,
             "command": self.command,
         }
         for name in ("answered", "assumed", "not_chosen", "not_planned", "rows"):

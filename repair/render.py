@@ -245,7 +245,9 @@ def _bullets(heading: str, items: list[str] | tuple[str, ...]) -> list[str]:
 def _command(where: Step | Check, file_name: str) -> str:
     """Return the exact command line: a server that was reached by socket answers nowhere else."""
     if where.unix_socket is not None:
-        way = f"--socket={shlex.quote(_line(where.unix_socket))} --protocol=SOCKET"
+        # An option file may name another host, with which the client refuses the socket (2047).
+        socket = shlex.quote(_line(where.unix_socket))
+        way = f"--host=localhost --socket={socket} --protocol=SOCKET"
     else:
         way = f"--host={shlex.quote(_line(where.host))} --port={where.port} --protocol=TCP"
     return f"mysql {way} < {file_name}"

@@ -1,5 +1,6 @@
-"""`repair plan`: reads, judges, and writes the repair. It changes no server."""
+"""`repair plan`: reads, evaluates, and writes the repair. It changes no server."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,6 +51,12 @@ def plan(
         list[str] | None,
         typer.Option("--strategy", metavar="CODE_OR_ID=NAME", help="Take this way for a finding."),
     ] = None,
+    again: Annotated[
+        Path | None,
+        typer.Option(
+            "--again", metavar="DIR", help="Plan again, with the choices of the plan in DIR."
+        ),
+    ] = None,
     as_json: AsJson = False,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
@@ -57,12 +64,14 @@ def plan(
 ) -> int:
     """Plan the repair of one cluster, as SQL scripts for the mysql client and a runbook.
 
-    Exit status: 0 all that was found is planned for, or nothing was found; 1 a warning or critical
-    finding is left without steps; 3 something could not be read.
+    Exit status: 0 the steps answer every warning and critical finding (of those selected with
+    --finding), or there is none; 1 one is left without steps; 3 something could not be read.
     """
+    from gtid_audit.plan_again import Wanted, command_line, repeatable, wanted_by
     from gtid_audit.planning import make_plan, read_for_plan
 
     choices = dict(_choice(text) for text in strategy or ())
+    earlier = wanted_by(again) if again is not None else Wanted()
     if (pair is None) == (fleet is None):
         raise UsageProblem("repair plan needs one of --pair DSN_A DSN_B and --fleet FILE")
     if (fleet is None) != (cluster is None):
@@ -79,7 +88,13 @@ def plan(
             content=content,
             say=line.say,
         )
-        planned = make_plan(read, choices=choices, finding_ids=finding, say=line.say)
+        wanted = earlier.still(read.audit).and_typed(choices, finding)
+        planned = make_plan(read, choices=wanted.choices, finding_ids=wanted.only, say=line.say)
+    command = command_line(
+        pair, fleet, cluster, wanted, flags=_flags(ask_password, timeout, content), out=out
+    )
+    plan = repeatable(planned.plan, wanted, command, read.targets)
+    planned = replace(planned, plan=plan)
     for text in planned.unread_events:
         warn(text)
     files = planned.write(out) if out is not None else ()
@@ -90,6 +105,16 @@ def plan(
 
         show_plan(planned.plan, read.audit, files=files)
     return planned.status
+
+
+def _flags(ask_password: bool, timeout: str | None, content: bool | None) -> list[str]:
+    """Return the options that decide what is read."""
+    flags = ["--ask-password"] if ask_password else []
+    if timeout is not None:
+        flags.append(f"--timeout={timeout}")
+    if content is not None:
+        flags.append("--content" if content else "--no-content")
+    return flags
 
 
 def _choice(text: str) -> tuple[str, str]:

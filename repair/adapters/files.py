@@ -1,18 +1,20 @@
 """Writes a plan into a directory: all of it or nothing.
 
-1. A directory that holds anything else is refused; one that holds this very plan is left as it is.
+1. A directory that holds anything else is refused. One that holds this very plan, made from a
+   later reading perhaps, is left as it is: same id, same files, same SQL.
 2. The files appear together, by renaming a finished directory into place.
-3. The account and the secrets of nobody are in a plan, so its files are readable by all (within the
-   umask of a new file's usual mode).
+3. A plan holds no account and no secret, so every account of the machine may read its files (within
+   the umask of a new file's usual mode).
 """
 
+import json
 import os
 import shutil
 import tempfile
 from pathlib import Path
 
 from repair.plan import Plan
-from repair.render import render_files
+from repair.render import PLAN, RUNBOOK, render_files
 
 _FILE_MODE = 0o644
 _DIRECTORY_MODE = 0o755
@@ -31,7 +33,7 @@ def write_plan(plan: Plan, directory: Path) -> tuple[Path, ...]:
     """
     files = render_files(plan)
     paths = tuple(directory / name for name in files)
-    if directory.exists() and _content(directory) == files:
+    if directory.exists() and _is_same(_content(directory), files):
         return paths
     _refuse_taken(directory)
     directory.parent.mkdir(parents=True, exist_ok=True)
@@ -70,6 +72,30 @@ def _content(directory: Path) -> dict[str, str] | None:
             return None
         found[path.name] = path.read_bytes().decode("utf-8", errors="replace")
     return found
+
+
+def _is_same(there: dict[str, str] | None, files: dict[str, str]) -> bool:
+    """Return whether a directory holds this plan. When it was read may differ, its SQL may not."""
+    if there is None or there.keys() != files.keys():
+        return False
+    if _id(there[PLAN]) is None or _id(there[PLAN]) != _id(files[PLAN]):
+        return False
+    scripts = [name for name in files if name not in (PLAN, RUNBOOK)]
+    return all(_statements(there[name]) == _statements(files[name]) for name in scripts)
+
+
+def _id(text: str) -> str | None:
+    """Return the id in a plan's JSON; None if it is not one."""
+    try:
+        plan = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    found = plan.get("id") if isinstance(plan, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _statements(script: str) -> list[str]:
+    return [line for line in script.splitlines() if not line.startswith("--")]
 
 
 def _write(path: Path, text: str) -> None:

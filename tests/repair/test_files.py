@@ -3,6 +3,8 @@
 import json
 import os
 import re
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -57,13 +59,24 @@ def test_anything_else_is_left_alone(tmp_path: Path, there: str) -> None:
     else:
         write_plan(_plan({"H1": "inject_empty"} if there == "another plan" else None), target)
     if there == "an edited script":
-        (target / "01-b.sql").write_text("-- edited\n")
+        (target / "01-b.sql").write_text("-- edited\nDO 1;\n")
     if there == "more":
         (target / "notes.txt").write_text("mine")
     before = {path.name: path.read_text() for path in target.iterdir()}
     with pytest.raises(DirectoryTaken, match="holds something else"):
         write_plan(_plan(), target)
     assert {path.name: path.read_text() for path in target.iterdir()} == before
+
+
+def test_the_same_plan_of_a_later_reading_is_left_as_it_is(tmp_path: Path) -> None:
+    plan = _plan()
+    first = write_plan(plan, tmp_path / "plan")
+    texts = [path.read_text() for path in first]
+    later = replace(plan, snapshot_read_at=datetime(2030, 1, 1, tzinfo=UTC))
+    assert later.id == plan.id
+    assert render_files(later) != render_files(plan)
+    assert write_plan(later, tmp_path / "plan") == first
+    assert [path.read_text() for path in first] == texts
 
 
 def test_a_file_in_the_place_of_the_directory_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,133 @@
+"""A plan says how it was made: its choices, its command line; planned again it is the same."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from compose import faults
+from compose.native.shapes import Pair
+from gtid_audit.cli import run
+from gtid_audit.exits import UsageProblem
+from gtid_audit.plan_again import Wanted, command_line, repeatable, wanted_by
+from gtid_audit.planning import ReadForPlan, make_plan
+from repair import Plan
+from repair.render import render_files
+from tests.gtid_audit.build import holed
+from tests.repair.live import executed, rows
+from topology.audit import audit_cluster
+from topology.target import ServerTarget
+
+
+def planned(wanted: Wanted, *sockets: str, command: str = "") -> Plan:
+    snapshot = holed()
+    read = ReadForPlan(snapshot, audit_cluster(snapshot), ())
+    plan = make_plan(
+        read, choices=wanted.choices, finding_ids=wanted.only, say=lambda _text: None
+    ).plan
+    targets = [
+        ServerTarget(name, "localhost", 3306, "root", unix_socket=f"/run/{name}/my sql.sock")
+        for name in sockets
+    ]
+    return repeatable(plan, wanted, command, targets)
+
+
+def test_choices_and_command_are_in_every_text() -> None:
+    wanted = Wanted({"H1": "inject_empty"})
+    plan = planned(wanted, command="gtid-audit repair plan --pair a b --again p")
+    files = render_files(plan)
+    written = json.loads(files["plan.json"])
+    assert written["choices"] == {"H1": "inject_empty"}
+    assert written["command"] == "gtid-audit repair plan --pair a b --again p"
+    assert "## Choices made\n\n* H1: inject_empty\n" in files["RUNBOOK.md"]
+    assert "gtid-audit repair plan --pair a b --again p" in files["RUNBOOK.md"]
+    assert planned(wanted).id != planned(Wanted()).id
+
+
+def test_what_was_asked_is_read_back(tmp_path: Path) -> None:
+    wanted = Wanted({"H1": "inject_empty"}, None)
+    (tmp_path / "plan.json").write_text(render_files(planned(wanted))["plan.json"])
+    assert wanted_by(tmp_path) == wanted
+    audit = audit_cluster(holed())
+    [finding] = [each for each in audit.findings if each.code == "H1"]
+    earlier = Wanted({"H1": "inject_empty", "E1": "inject_empty", "gone": "refetch"}, ("gone",))
+    assert earlier.still(audit) == Wanted({"H1": "inject_empty"}, ())
+    by_id = Wanted({finding.id: "refetch"}, (finding.id,))
+    assert by_id.still(audit) == by_id
+    assert earlier.and_typed({"H1": "refetch"}, [finding.id]) == Wanted(
+        {**earlier.choices, "H1": "refetch"}, (finding.id,)
+    )
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"choices": 1, "only_findings": null}'])
+def test_what_is_no_plan_is_refused(tmp_path: Path, text: str) -> None:
+    if text:
+        (tmp_path / "plan.json").write_text(text)
+    with pytest.raises(UsageProblem):
+        wanted_by(tmp_path)
+
+
+def test_the_command_line_is_whole() -> None:
+    wanted = Wanted({"H1": "refetch", "E1": "inject_empty"}, ("f-1",))
+    spelled = command_line(
+        None, Path("my fleet.yaml"), "c1", wanted, flags=["--no-content"], out=None
+    )
+    assert shlex.split(spelled)[3:] == [
+        *("--fleet", "my fleet.yaml", "--cluster", "c1", "--no-content"),
+        *("--strategy=E1=inject_empty", "--strategy=H1=refetch", "--finding=f-1"),
+    ]
+    short = command_line(("a", "b"), None, None, wanted, flags=[], out=Path("plan 1"))
+    assert shlex.split(short)[3:] == ["--pair", "a", "b", "--again", "plan 1"]
+
+
+def test_a_server_reached_by_a_socket_is_repaired_by_it() -> None:
+    plan = planned(Wanted({"H1": "inject_empty"}), "b")
+    files = render_files(plan)
+    line = "mysql --host=localhost --socket='/run/b/my sql.sock' --protocol=SOCKET < 01-b.sql"
+    assert line in files["RUNBOOK.md"]
+    assert line in files["01-b.sql"].replace("\n--    ", " ")
+    assert "--port" not in files["01-b.sql"]
+    assert json.loads(files["plan.json"])["steps"][0]["unix_socket"] == "/run/b/my sql.sock"
+    assert plan.id != planned(Wanted({"H1": "inject_empty"})).id
+
+
+def ways_of(runbook: str) -> list[list[str]]:
+    """Return the command lines of a runbook, without the redirection."""
+    lines = [
+        line for line in runbook.splitlines() if line.startswith("mysql --host=localhost --socket=")
+    ]
+    return [shlex.split(line.partition(" < ")[0])[1:] for line in lines]
+
+
+def test_stopped_after_a_step_the_printed_command_reaches_the_same_end(
+    pair97: Pair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both servers by socket; the commands are run as the runbook has them."""
+    a, b = pair97.a, pair97.b
+    fault = faults.position_bypass(pair97)
+    dsns = [f"mysql://root@/?unix_socket={server.socket_path}" for server in (a, b)]
+    folder = tmp_path / "plan"
+    first = ["repair", "plan", "--pair", *dsns, "--strategy", "H1=inject_empty"]
+    assert run([*first, "--out", str(folder)]) == 0
+    plan_id = json.loads((folder / "plan.json").read_text())["id"]
+    assert run([*first, "--out", str(folder)]) == 0, "the same plan, from a later reading"
+    assert json.loads((folder / "plan.json").read_text())["id"] == plan_id
+    runbook = (folder / "RUNBOOK.md").read_text()
+    step, _last = ways_of(runbook)
+    assert step == ["--host=localhost", f"--socket={b.socket_path}", "--protocol=SOCKET"]
+    done = b.client(next(iter(sorted(folder.glob("01-*.sql")))), *step)
+    assert done.returncode == 0, done.stderr
+    [again] = [line for line in runbook.splitlines() if line.startswith("gtid-audit repair plan")]
+    assert f"--again {folder}" in again
+    capsys.readouterr()
+    assert run([*shlex.split(again)[1:], "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert [each["action"] for each in plan["steps"]] == ["AutoPositionOn"]
+    assert run([*shlex.split(again)[1:], "--out", str(tmp_path / "second")]) == 0
+    for script in sorted((tmp_path / "second").glob("*.sql")):
+        done = b.client(script, *step)
+        assert done.returncode == 0, done.stderr
+    assert executed(a) == executed(b)
+    assert b.query("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_executed)", [fault.skipped])[0][0]
+    assert len(rows(b, "bypassed.t")) == len(rows(a, "bypassed.t")) - 3

@@ -4,8 +4,11 @@
    statements, and USE where they name no schema. One without either counts for every schema.
 2. A store (`binlog schema follow`) has what held where the transaction begins; where it does not
    know, it says why, once, and the next source is asked.
-3. A server is asked for a table when its rows are met, and says what the table is *today*.
-4. What cannot be read is a UsageProblem; a definition that does not fit its rows is found out
+3. A server is asked for a table when its rows are met, and answers what the table is *now*. That is
+   not used for a transaction behind which the same logs change the table's columns: values would
+   land in other columns, or become other members of an ENUM.
+4. What a script relies on without proof is a caveat, and stands in the script.
+5. What cannot be read is a UsageProblem; a definition that does not fit its rows is found out
    by whoever reads the rows.
 """
 
@@ -24,6 +27,7 @@ from topology.quoting import quote_identifier
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
+    from binlog.adapters.schema_changes import ChangesBehind
     from binlog.rows.values import DefinitionOf
 
 FILE_BYTES_MAX: Final = 64 * 1024**2
@@ -98,14 +102,25 @@ class GivenDefinitions:
         *,
         tracked: TrackedAt | None = None,
         connect: Callable[[], Connection[Any]] | None = None,
+        server_name: str = "",
+        changed_behind: ChangesBehind | None = None,
         say: Callable[[str], None],
     ) -> None:
+        assert connect is None or changed_behind is not None, "a definition of now is checked"
         self._given = given
         self._tracked = tracked
         self._connect = connect
+        self._server_name = server_name
+        self._changed_behind = changed_behind
+        self._caveats: dict[str, None] = {}
         self._say = say
         self._said: set[str] = set()
         self._asked: dict[tuple[str, str], TableDefinition | None] = {}
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Return what was relied on so far, one sentence for each table."""
+        return tuple(sorted(self._caveats))
 
     def at(self, file: str, position: int) -> DefinitionOf:
         """Answer for the tables of a transaction that begins there."""
@@ -115,6 +130,10 @@ class GivenDefinitions:
         """Ask the sources in turn. Raises MySQLError, OSError, UsageProblem, BinlogError."""
         for name in ((schema, table), ("", table)):
             if name in self._given:
+                self._caveats[
+                    f"The columns of {schema}.{table} are those of the file that was given; no log"
+                    " shows that they were the same at these transactions."
+                ] = None
                 return self._given[name]
         if self._tracked is not None:
             try:
@@ -125,7 +144,29 @@ class GivenDefinitions:
             return None
         if (schema, table) not in self._asked:
             self._asked[schema, table] = self._ask(self._connect, schema, table)
-        return self._asked[schema, table]
+        definition = self._asked[schema, table]
+        return None if definition is None else self._unchanged(definition, file, position)
+
+    def _unchanged(
+        self, definition: TableDefinition, file: str, position: int
+    ) -> TableDefinition | None:
+        """Return a definition of now if it held at a place as far as the logs show, else None."""
+        assert self._changed_behind is not None
+        name = f"{definition.schema}.{definition.table}"
+        changed = self._changed_behind(definition.schema, definition.table, file, position)
+        if changed is not None:
+            self._say_once(
+                f"{name}: its columns were changed at {changed}, behind a transaction that is asked"
+                f" for ({file}:{position}): the definition on {self._server_name} now is not used;"
+                " use --store (binlog schema follow) or --definitions with the older one"
+            )
+            return None
+        self._caveats[
+            f"The columns of {name} are those on {self._server_name} when this script was made. In"
+            " the logs that were read nothing changes them behind these transactions; a change"
+            " that is not in these logs is not seen."
+        ] = None
+        return definition
 
     def _say_once(self, text: str) -> None:
         if text not in self._said:

@@ -31,7 +31,7 @@ from binlog.rows.values import RowChanges
 from binlog.scan import EventGroup
 from binlog.transactions import TransactionKind
 from gtid import Gtid
-from repair.row_literals import CannotRender
+from repair.row_literals import CannotRender, type_with_members
 from repair.row_sql import check_named, needs_lenience, redo_row, undo_row
 from repair.statement_sql import preparation, statement_lines
 from repair.steps import Guard
@@ -77,6 +77,8 @@ class TouchedTable:
     # Rows went or changed that foreign keys may have carried into tables the log does not show.
     asks_for_delete_rules: bool = False
     asks_for_update_rules: bool = False
+    # ENUM and SET columns whose values are written as numbers: name, and type as it must begin.
+    members: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,11 @@ def _touched(changes: RowChanges, *, is_undo: bool) -> TouchedTable:
         asks_for_generated=any(column.is_generated is None for column in changes.table.columns),
         asks_for_delete_rules=hides_cascades and changes.kind is RowKind.DELETE,
         asks_for_update_rules=hides_cascades and changes.kind is RowKind.UPDATE,
+        members=tuple(
+            (column.name, type_with_members(column))
+            for column in changes.table.columns
+            if column.name is not None and column.members
+        ),
     )
 
 

@@ -16,7 +16,7 @@ from enum import Enum
 from gtid import Gtid
 from repair.replay import ROW_SESSION, Replayed, TouchedTable, comment
 from repair.steps import Guard
-from repair.table_questions import has_no_triggers, none_in, sees_triggers
+from repair.table_questions import has_members, has_no_triggers, none_in, sees_triggers
 from topology.quoting import quote_string
 
 _SESSION = (
@@ -57,14 +57,21 @@ _RUN = (
 )
 
 
-def script_lines(direction: Direction, replayed: Sequence[Replayed]) -> Iterator[str]:
-    """Write the script of transactions that are in the order of the logs and have no problem."""
+def script_lines(
+    direction: Direction, replayed: Sequence[Replayed], *, caveats: Sequence[str] = ()
+) -> Iterator[str]:
+    """Write the script of transactions that are in the order of the logs and have no problem.
+
+    `caveats` are what the script relies on and cannot check; a person reads them first.
+    """
     assert all(each.problem is None for each in replayed)
     count = len(replayed)
     what = replayed[0].label if count == 1 else f"{count} transactions"
     under = _OLD_GTIDS if any(each.gtid for each in replayed) else _NEW_GTIDS
     yield from _paragraph(_HEADS[direction].format(what=what, under=under))
     yield from _paragraph(_RUN)
+    for caveat in caveats:
+        yield from _paragraph(f"Not proved: {caveat}")
     yield ""
     yield _SESSION
     yield from ROW_SESSION
@@ -115,6 +122,7 @@ def _joined(replayed: Sequence[Replayed]) -> list[TouchedTable]:
             asks_for_generated=any(table.asks_for_generated for table in tables),
             asks_for_delete_rules=any(table.asks_for_delete_rules for table in tables),
             asks_for_update_rules=any(table.asks_for_update_rules for table in tables),
+            members=tuple(sorted({each for table in tables for each in table.members})),
         )
         for name, tables in sorted(found.items())
     ]
@@ -139,6 +147,11 @@ def _guards(table: TouchedTable) -> Iterator[Guard]:
                 " AND extra REGEXP '(VIRTUAL|STORED) GENERATED'",
             ),
             f"{shown} has generated columns: make the script with its definition",
+        )
+    for column, column_type in table.members:
+        yield Guard(
+            has_members(table.schema, table.table, column, column_type),
+            f"the members of {shown}.{column} are in another order here: the log has their numbers",
         )
     for asks, rule in (
         (table.asks_for_delete_rules, "delete_rule"),

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 from binlog.rows.charsets import UTF8, decode_text, is_plain
@@ -34,6 +35,8 @@ from topology.quoting import quote_string
 # Opaque bytes in a JSON document keep their column's type; a literal can make only a VARCHAR's.
 _LITERAL_OPAQUE = 15
 _SIGNED_END = 1 << 63
+_BEYOND_BMP = re.compile("[\U00010000-\U0010ffff]")
+_UNESCAPED = str.maketrans({"'": "''", "\\": "\\\\", "\0": "\\0", "\n": "\\n", "\r": "\\r"})
 _CASTS = {
     TemporalKind.DATE: "DATE",
     TemporalKind.TIME: "TIME(6)",
@@ -84,6 +87,25 @@ def condition(column: RowColumn, identifier: str, value: Value, *, is_key: bool)
         # A SET is a signed number where it is compared (seen on 5.6.24 and 9.7.4).
         return f"({identifier} | 0) = {text}"
     return f"{identifier} = {text}"
+
+
+def type_with_members(column: RowColumn) -> str:
+    """Write how the type of an ENUM or SET begins, as COLUMN_TYPE shows it, without the end.
+
+    As append_unescaped does it (sql/sql_show.cc; seen on 5.6.24 and 9.7.4). A character beyond the
+    basic multilingual plane is a question mark there. Raises CannotRender if two members look the
+    same then: nobody could see their order.
+    """
+    assert column.members
+    shown = [_BEYOND_BMP.sub("?", member.translate(_UNESCAPED)) for member in column.members]
+    if len(set(shown)) < len(shown):
+        raise CannotRender(
+            f"{_label(column)} has members that information_schema shows alike: their order on"
+            " the server cannot be checked"
+        )
+    kind = "set" if column.type_code == SET else "enum"
+    members = ",".join(f"'{member}'" for member in shown)
+    return f"{kind}({members}"
 
 
 def json_expression(value: JsonValue) -> str:

@@ -44,6 +44,24 @@ def sees_triggers(schema: str, table: str) -> str:
     return f"({' OR '.join(granted)})"
 
 
+def has_members(schema: str, table: str, column: str, column_type: str) -> str:
+    """Write that an ENUM or SET column begins with these members, in this order.
+
+    `column_type` is as information_schema shows it, without the closing parenthesis: members that
+    were added behind them change no number. A table or column that is not there passes.
+    """
+    length = len(column_type)
+    same = (
+        f"CAST(LEFT(column_type, {length}) AS BINARY) = CAST({quote_string(column_type)} AS BINARY)"
+        f" AND SUBSTRING(column_type, {length + 1}, 1) IN (',', ')')"
+    )
+    return none_in(
+        "columns",
+        f"table_schema = {quote_string(schema)} AND table_name = {quote_string(table)}"
+        f" AND column_name = {quote_string(column)} AND NOT ({same})",
+    )
+
+
 def _some_in(view: str, condition: str) -> str:
     # Views are named here, and whatever a condition holds of others has gone through quote_string.
     return f"EXISTS (SELECT 1 FROM information_schema.{view} WHERE {condition})"  # noqa: S608

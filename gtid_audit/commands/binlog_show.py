@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 import typer
 
@@ -32,6 +32,7 @@ from topology.findings import Verdict
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
+    from binlog.adapters.schema_changes import ChangesBehind
     from binlog.scan import EventGroup
     from binlog.schema.tables import TableDefinition
     from gtid_audit.definition_sources import GivenDefinitions, TrackedAt
@@ -57,6 +58,14 @@ SchemaFrom = Annotated[
     str | None,
     typer.Option("--schema-from", metavar="DSN", help="Ask this server what its tables are today."),
 ]
+
+
+class _ServerOfNow(TypedDict, total=False):
+    """A server that is asked for its tables, and what is asked of the logs about them."""
+
+    connect: Callable[[], Connection[Any]]
+    server_name: str
+    changed_behind: ChangesBehind
 
 
 @dataclass(slots=True)
@@ -120,7 +129,7 @@ def show(
         known = GivenDefinitions(
             _given(definitions or []),
             tracked=_tracked(store, server, held) if store is not None else None,
-            connect=_asked(schema_from, seconds, ask=ask_password) if schema_from else None,
+            **(_asked(schema_from, source, seconds, ask=ask_password) if schema_from else {}),
             say=warn,
         )
         run = _Run(gtids, _groups(source, gtids, seconds), known)
@@ -165,12 +174,25 @@ def _tracked(file: str, server: str | None, held: ExitStack) -> TrackedAt:
     return partial(store.definition_at, server_in(store, server))
 
 
-def _asked(dsn: str, seconds: float, *, ask: bool) -> Callable[[], Connection[Any]]:
+def _asked(
+    dsn: str, source: LogServer | tuple[Path, ...], seconds: float, *, ask: bool
+) -> _ServerOfNow:
+    from binlog.adapters.schema_changes import FileChanges, ServerChanges
+
     server = read_log_operand(dsn, ask=ask)
     if not isinstance(server, LogServer):
         raise UsageProblem(f"--schema-from: expected mysql://user@host:port/, not {dsn}")
-    warn(f"tables are taken as they are on {server.name} now, whatever they were at the event")
-    return server.connector(seconds_max=seconds)
+    warn(f"tables are taken as they are on {server.name} now, unless these logs alter them later")
+    changes: FileChanges | ServerChanges
+    if isinstance(source, LogServer):
+        changes = ServerChanges(source.connector(seconds_max=seconds), seconds, warn)
+    else:
+        changes = FileChanges(source)
+    return {
+        "connect": server.connector(seconds_max=seconds),
+        "server_name": server.name,
+        "changed_behind": changes,
+    }
 
 
 def _show(run: _Run, *, as_json: bool) -> int:
@@ -226,7 +248,8 @@ def _write_script(run: _Run, *, is_undo: bool, keeps_gtids: bool, as_json: bool)
     for each in problems:
         warn(f"{each.label}: no {direction.value}: {each.problem}")
     is_whole = bool(replayed) and not problems and not run.missing
-    script = "\n".join(script_lines(direction, replayed)) + "\n" if is_whole else None
+    lines = script_lines(direction, replayed, caveats=run.definitions.caveats) if is_whole else ()
+    script = "\n".join(lines) + "\n" if is_whole else None
     if as_json:
         transactions = [{"gtid": each.label, "problem": each.problem} for each in replayed]
         _write_bytes_as_json(direction.value, run, transactions, script)

@@ -1,0 +1,136 @@
+"""Finds where a log changes the columns of tables, for definitions that hold at the log's end only.
+
+How it works
+------------
+A server says what a table is now. Rows of an older transaction are of that definition only if no
+statement between has changed the table's columns: neither their order, nor their types, nor the
+members of an ENUM or SET. A TABLE_MAP shows types, but two INT columns that changed places, or two
+members of an ENUM, look the same; so the statements are read.
+
+1. A statement that is understood counts if it changes columns, or makes, drops or renames the
+   table. Keys, comments, defaults of the table and TRUNCATE change no column.
+2. A statement that is not understood counts for the tables that it names. If not even these can be
+   read, it counts for every table.
+3. Doubt counts as a change: letter case is ignored, and so is whether a table is temporary, or
+   whether the statement failed on its server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from binlog.bodies import version_tuple
+from binlog.events import Event, FormatDescription, Query
+from binlog.rows.charsets import decode_text
+from binlog.schema.changes import (
+    Action,
+    AddForeignKey,
+    AddKey,
+    AlterTable,
+    Change,
+    CreateTable,
+    DropConstraint,
+    DropDatabase,
+    DropKey,
+    DropTables,
+    RenameKey,
+    RenameTables,
+    RenameTo,
+    SetCharset,
+    SetVisibility,
+    TableName,
+)
+from binlog.schema.charsets import CHARSET_OF_COLLATION
+from binlog.schema.grammar import named_tables, read_statement
+from binlog.schema.words import ANY_VERSION, CannotFollow
+
+_FRAMES = frozenset({b"BEGIN", b"COMMIT"})
+# What leaves every column where it is and as it is.
+_HARMLESS: tuple[type[Action], ...] = (
+    AddKey,
+    DropKey,
+    DropConstraint,
+    RenameKey,
+    AddForeignKey,
+    SetCharset,
+    SetVisibility,
+)
+_ANY = "*"  # no schema and no table has this name in our keys: those are pairs
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LogPlace:
+    """A place in logs that were given in an order: the number of the log, then the byte."""
+
+    log: int
+    position: int
+
+
+@dataclass(slots=True)
+class ColumnChanges:
+    """The places at which columns change. Takes the events of the logs in their order."""
+
+    # By (schema, table), (schema, _ANY) or (_ANY, _ANY), in lower case: the last place.
+    _last: dict[tuple[str, str], tuple[LogPlace, str]] = field(default_factory=dict)
+    _version: int = ANY_VERSION
+
+    def take(self, event: Event, *, log: int) -> None:
+        """Take the next event, of the log of that number."""
+        match event.body:
+            case FormatDescription(server_version=text):
+                numbers = (*version_tuple(text)[:3], 0, 0, 0)[:3]
+                self._version = numbers[0] * 10_000 + numbers[1] * 100 + numbers[2]
+            case Query() as query if query.sql not in _FRAMES:
+                place = LogPlace(log, event.start)
+                shown = f"{event.file}:{event.start}"
+                for key in self._changed_by(query):
+                    self._last[key] = (place, shown)
+
+    def behind(self, schema: str, table: str, place: LogPlace) -> str | None:
+        """Return where a table's columns change at or behind a place; None if they do not."""
+        names = (schema.casefold(), table.casefold())
+        for key in (names, (names[0], _ANY), (_ANY, _ANY)):
+            found = self._last.get(key)
+            if found is not None and found[0] >= place:
+                return found[1]
+        return None
+
+    def _changed_by(self, query: Query) -> Iterator[tuple[str, str]]:
+        charset = CHARSET_OF_COLLATION.get(query.charset_client or 0, "utf8mb4")
+        text = decode_text(query.sql, charset)
+        if text is None:  # its keywords can still be read
+            text = query.sql.decode("ascii", errors="backslashreplace")
+        mode, version = query.sql_mode or 0, self._version
+        try:
+            change = read_statement(text, sql_mode=mode, server_version=version)
+        except CannotFollow:
+            try:
+                names = named_tables(text, sql_mode=mode, server_version=version)
+            except CannotFollow:
+                yield _ANY, _ANY
+                return
+            yield from (_key(name, query) for name in names)
+            return
+        if isinstance(change, DropDatabase):
+            yield change.name.casefold(), _ANY
+            return
+        yield from (_key(name, query) for name in _changed_tables(change))
+
+
+def _changed_tables(change: Change) -> Iterator[TableName]:
+    match change:
+        case CreateTable(if_not_exists=False, is_temporary=False):
+            yield change.name
+        case AlterTable():
+            if not all(isinstance(action, _HARMLESS) for action in change.actions):
+                yield change.name
+            yield from (each.name for each in change.actions if isinstance(each, RenameTo))
+        case DropTables(is_temporary=False):
+            yield from change.names
+        case RenameTables():
+            yield from (name for pair in change.pairs for name in pair)
+
+
+def _key(name: TableName, query: Query) -> tuple[str, str]:
+    return (name.schema or query.schema).casefold(), name.table.casefold()

@@ -51,7 +51,7 @@ LOOKED_UP_MAX: Final = 100
 Way: TypeAlias = "Callable[[], Connection[Any]]"
 GroupsOf: TypeAlias = Callable[[GtidSet], Iterator[EventGroup]]
 # The session in which conditions mean what they say (repair/row_literals.py), and times are UTC.
-_SESSION: Final = "SET SESSION sql_mode = '', time_zone = '+00:00'"
+SESSION: Final = "SET SESSION sql_mode = '', time_zone = '+00:00'"
 
 Row = dict[str, str | None]
 # What SELECT gives as Python's values, and images hold as text: dates, times, documents.
@@ -127,8 +127,8 @@ def read_affected_rows(
     """Read the rows that these transactions touched from both servers."""
     found = AffectedRows()
     for connection in (left, right):
-        _ask(connection, _SESSION)
-    definitions = _Definitions((left, right), found)
+        _ask(connection, SESSION)
+    definitions = Definitions((left, right), found)
     seen: dict[tuple[str, str], None] = {}
     for table, image in _images(groups, definitions, found):
         where = _where(table, image, found)
@@ -139,7 +139,7 @@ def read_affected_rows(
             break
         seen[table.name, where] = None
         try:
-            both = [_read(connection, table, where) for connection in (left, right)]
+            both = [read_row(connection, table, where) for connection in (left, right)]
         except pymysql.MySQLError as error:
             found.unread[f"{table.name}: {error.args[-1] if error.args else error}"] = None
             continue
@@ -152,7 +152,7 @@ def read_affected_rows(
     return found
 
 
-class _Definitions:
+class Definitions:
     """What SHOW CREATE TABLE says on the first server that has the table.
 
     If it says nothing of use on any server, the reason of the last is put to what was found.
@@ -164,6 +164,7 @@ class _Definitions:
         self._known: dict[tuple[str, str], TableDefinition | None] = {}
 
     def __call__(self, schema: str, table: str) -> TableDefinition | None:
+        """Return what a table is now, or None."""
         if (schema, table) not in self._known:
             self._known[schema, table] = self._asked(schema, table)
         return self._known[schema, table]
@@ -186,7 +187,7 @@ class _Definitions:
 
 
 def _images(
-    groups: Iterable[EventGroup], definitions: _Definitions, found: AffectedRows
+    groups: Iterable[EventGroup], definitions: Definitions, found: AffectedRows
 ) -> Iterator[tuple[RowTable, Image]]:
     read_value = RowDecoder()
     for group in groups:
@@ -230,7 +231,7 @@ def _where(table: RowTable, image: Image, found: AffectedRows) -> str | None:
         return None
 
 
-def _read(
+def read_row(
     connection: Connection[Any], table: RowTable, where: str
 ) -> tuple[Row | None, Image | None]:
     """Read one row, as text and as values."""

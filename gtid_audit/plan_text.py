@@ -40,6 +40,12 @@ def _parts(plan: Plan, audit: ClusterAudit, files: Sequence[Path]) -> Iterator[R
         yield Text()
         for warning in plan.warnings:
             yield Text(f"! {printable(warning)}", style="yellow")
+    if plan.afterwards and plan.steps:
+        yield Text()
+        yield Text("The audit will show afterwards:", style="bold")
+        for left in plan.afterwards:
+            what = f"{left.code} {left.name}, {left.about or 'the cluster'}"
+            yield Text(printable(f"  {what} ({'new' if left.is_new else 'as now'})"))
     if plan.not_planned:
         yield Text()
         yield Text("Without steps:", style="bold")

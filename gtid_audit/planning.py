@@ -1,16 +1,17 @@
 """From what was typed to a plan: read, judge, look into the binary logs, plan, write."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from gtid_audit import exits, pair
 from gtid_audit.exits import UsageProblem
-from repair import Plan, UnknownChoice, plan_repair
+from repair import LogEvidence, Plan, UnknownChoice, plan_repair
 from repair.adapters.files import DirectoryTaken, write_plan
 from repair.adapters.read_events import read_events
 from repair.row_versions import RowsRead
+from repair.transaction_content import TransactionContent
 from topology.adapters.collect import CollectLimits, collect_cluster
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Severity, Verdict
@@ -28,6 +29,7 @@ class ReadForPlan:
     snapshot: ClusterSnapshot
     audit: ClusterAudit
     targets: tuple[ServerTarget, ...]
+    policy: Policy = field(default_factory=Policy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class Planned:
             return exits.status_of(Verdict.UNKNOWN)
         loud = {each.id for each in self.audit.findings if each.severity is not Severity.INFO}
         left = loud & self.plan.left
+        left |= {each.finding_id for each in self.plan.afterwards}
         return exits.status_of(Verdict.WARNING if left else Verdict.OK)
 
     def write(self, directory: Path) -> tuple[Path, ...]:
@@ -85,7 +88,7 @@ def read_for_plan(
         limits, policy = settings.limits, settings.policy
     snapshot = collect_cluster(name, targets, limits=limits, policy=policy, progress=say)
     contents = pair.contents_of(snapshot, targets, content, seconds_max, say)
-    return ReadForPlan(snapshot, audit_cluster(snapshot, policy, contents), targets)
+    return ReadForPlan(snapshot, audit_cluster(snapshot, policy, contents), targets, policy)
 
 
 def make_plan(
@@ -99,19 +102,32 @@ def make_plan(
     say("looking into the binary logs")
     targets = {target.name: target for target in read.targets}
     events = read_events(read.snapshot, read.audit, targets, timeout_seconds_max=EVENT_SECONDS_MAX)
+    contents, rows = _transactions(read, targets)
     try:
         plan = plan_repair(
             read.snapshot,
             read.audit,
             choices=choices,
             finding_ids=finding_ids,
-            events=events.events,
-            rows=_rows(read.audit, targets),
+            evidence=LogEvidence(events.events, {**rows, **_rows(read.audit, targets)}, contents),
+            policy=read.policy,
         )
     except UnknownChoice as problem:
         raise UsageProblem(str(problem)) from problem
     unread = tuple(f"finding {each}: {why}" for each, why in sorted(events.unread.items()))
     return Planned(plan, read.audit, unread)
+
+
+def _transactions(
+    read: ReadForPlan, targets: Mapping[str, ServerTarget]
+) -> tuple[Mapping[str, TransactionContent], Mapping[str, RowsRead]]:
+    """Read what the findings' transactions did; what that takes is imported only then."""
+    if not any(each.gtid_set or each.code[0] in "AC" for each in read.audit.findings):
+        return {}, {}
+    from gtid_audit.transactions_for_plan import read_transactions
+
+    found = read_transactions(read.snapshot, read.audit, targets, seconds_max=EVENT_SECONDS_MAX)
+    return found.contents, found.rows
 
 
 def _rows(audit: ClusterAudit, targets: Mapping[str, ServerTarget]) -> dict[str, RowsRead]:

@@ -9,6 +9,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from repair.actions import Action
+from repair.replay import Replayed
 from repair.row_versions import RowVersions
 
 
@@ -26,6 +27,8 @@ def _plain(value: object) -> object:
             return value
         case tuple() | list():
             return [_plain(each) for each in value]
+        case Replayed():
+            return value.label
         case RowVersions():
             return {"table": value.table.name, "where": value.where}
         case _ if is_dataclass(value) and type(value).__str__ is object.__str__:

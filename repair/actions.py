@@ -4,11 +4,12 @@
 2. GTID sets in an action are what it is about when planned. The script checks again when it runs.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from gtid import GtidSet
 from repair.evidence import FailingEvent
+from repair.replay import Replayed
 from repair.row_versions import RowVersions
 
 
@@ -65,6 +66,8 @@ class StartChannel:
 
     server: str
     channel: str
+    # The transactions that stopped the applier and can be applied now that their rows fit.
+    retried: GtidSet = field(default_factory=GtidSet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,39 @@ class MakeRowsAlike:
         assert len({(row.table.schema, row.table.table) for row in self.rows}) == 1, "of one table"
 
 
+@dataclass(frozen=True, slots=True)
+class UndoRows:
+    """Set rows of one table back to what they were before some transactions, without logging it.
+
+    The GTIDs stay executed on the server; they must be used up wherever they are missing.
+    """
+
+    server: str
+    gtids: GtidSet
+    rows: tuple[RowVersions, ...]
+
+    def __post_init__(self) -> None:
+        assert self.rows, "an action does something"
+        assert len({(row.table.schema, row.table.table) for row in self.rows}) == 1, "of one table"
+
+
+@dataclass(frozen=True, slots=True)
+class RedoTransactions:
+    """Do transactions again, in the order of the log, under the GTIDs that they had."""
+
+    server: str
+    transactions: tuple[Replayed, ...]
+
+    def __post_init__(self) -> None:
+        assert self.transactions, "an action does something"
+        assert all(each.gtid is not None and not each.problem for each in self.transactions)
+
+    @property
+    def gtids(self) -> GtidSet:
+        """Return the GTIDs of the transactions."""
+        return GtidSet.of(each.gtid for each in self.transactions if each.gtid is not None)
+
+
 Action: TypeAlias = (
     InjectEmpty
     | AppendPurged
@@ -97,4 +133,6 @@ Action: TypeAlias = (
     | StartChannel
     | StopChannel
     | MakeRowsAlike
+    | UndoRows
+    | RedoTransactions
 )

@@ -1,7 +1,7 @@
 """What a strategy is asked, and what it may answer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from gtid import GtidSet
@@ -9,7 +9,28 @@ from repair.actions import Action
 from repair.evidence import FailingEvent
 from repair.model import Model, ModelChannel, ModelServer
 from repair.row_versions import RowsRead
+from repair.transaction_content import TransactionContent
 from topology.findings import Finding
+
+# The families of findings about transactions that are missing on the finding's replica.
+MISSING_ON_REPLICA = frozenset("HPA")
+
+
+@dataclass(frozen=True, slots=True)
+class LogEvidence:
+    """What binary logs and tables showed, by finding id, where they were read."""
+
+    events: Mapping[str, FailingEvent] = field(default_factory=dict)
+    rows: Mapping[str, RowsRead] = field(default_factory=dict)  # that differ (E4) or conflict (A2)
+    contents: Mapping[str, TransactionContent] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SavedContent:
+    """Transactions that a plan declares unneeded, written as SQL beside its scripts."""
+
+    file_name: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +46,7 @@ class Proposal:
 
     actions: tuple[Action, ...]
     warnings: tuple[str, ...] = ()
+    saved: tuple[SavedContent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +56,14 @@ class Case:
     finding: Finding
     model: Model
     event: FailingEvent | None
-    is_chosen: bool  # somebody asked for this strategy by name
+    is_chosen: bool  # the operator selected this strategy with --strategy
     unread: tuple[str, ...]  # servers of the cluster that nothing is known of
     # Codes of the findings that say why the finding's source lacks what is extra on the replica: it
     # was meant to have it, so it is not the extra transactions that are the fault.
     meant_to_arrive: tuple[str, ...]
     snapshot_executed: Mapping[str, GtidSet]
     rows: RowsRead | None = None  # the rows behind the finding, where they were read
+    content: TransactionContent | None = None  # what its transactions did; None: not read
 
     @property
     def replica(self) -> ModelServer | None:
@@ -61,8 +84,25 @@ class Case:
 
     @property
     def is_hole(self) -> bool:
-        """Tell whether the replica lacks transactions, rather than has too many."""
-        return self.finding.code.startswith("H")
+        """Return whether transactions are missing on the replica, rather than on the source."""
+        return self.finding.code[0] in MISSING_ON_REPLICA
+
+    @property
+    def wanted(self) -> GtidSet:
+        """Return the transactions the finding is about; for a stopped applier the one it met."""
+        if self.finding.code.startswith("A"):
+            return self.content.wanted if self.content is not None else GtidSet()
+        return self.finding.gtid_set
+
+    @property
+    def lacking(self) -> ModelServer | None:
+        """Return the server on which the finding's transactions are missing."""
+        return self.replica if self.is_hole else self.source
+
+    @property
+    def holder(self) -> ModelServer | None:
+        """Return the server that the finding's transactions are compared with and has them."""
+        return self.source if self.is_hole else self.replica
 
 
 Outcome: TypeAlias = Proposal | Refusal

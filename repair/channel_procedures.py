@@ -7,6 +7,7 @@ account of a channel stay what they are, and no secret is in a script.
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, MovePast, StartChannel, StopChannel
 from repair.dialect import ChannelQuestions, for_channel, position_wait
+from repair.guard import Guard
 from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
 from repair.script import (
@@ -23,7 +24,6 @@ from repair.script import (
     until_executed,
     until_runs,
 )
-from repair.steps import Guard
 from topology.quoting import quote_number, quote_string
 
 # Of an applier that has just been moved or started: if it is stuck it stops within this time.

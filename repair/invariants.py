@@ -12,8 +12,11 @@ from repair.actions import (
     AppendPurged,
     AutoPositionOn,
     InjectEmpty,
+    MakeRowsAlike,
+    RedoTransactions,
     ResetAndPurge,
     StartChannel,
+    UndoRows,
 )
 from repair.model import Model, refused
 
@@ -115,6 +118,30 @@ def nobody_gets_stuck(before: Model, after: Model, _action: Action) -> Iterator[
                 yield f"{server.name} would stop again at {channel.doomed.shortened()}"
 
 
+def groups_are_left_alone(before: Model, _after: Model, action: Action) -> Iterator[str]:
+    """Refuse to write on a member of a group, or anywhere under the UUID of a known group.
+
+    A member may have received a transaction of its group and not applied it yet. An empty
+    transaction under its GTID would take its place there for good, and the group would not notice.
+    """
+    changes = isinstance(
+        action,
+        InjectEmpty | AppendPurged | ResetAndPurge | RedoTransactions | UndoRows | MakeRowsAlike,
+    )
+    member = before[action.server]
+    if changes and member.group_name is not None:
+        yield (
+            f"{member.name} is a member of the group {member.group_name}: its sets and rows are the"
+            " group's; repair it by the group (let it catch up, or clone it from another member)"
+        )
+    for other in before.servers.values():
+        if other.group_name is not None and _added(action).from_uuid(other.group_name):
+            yield (
+                f"{other.group_name} is the UUID of the group of {other.name}: a GTID of a group"
+                " must not be used up by hand"
+            )
+
+
 INVARIANTS: tuple[Invariant, ...] = (
     purged_is_executed,
     nothing_is_lost,
@@ -124,6 +151,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     nobody_is_refused,
     what_is_started_connects,
     nobody_gets_stuck,
+    groups_are_left_alone,
 )
 
 
@@ -134,7 +162,7 @@ def broken_invariants(before: Model, after: Model, action: Action) -> tuple[str,
 
 def _added(action: Action) -> GtidSet:
     match action:
-        case InjectEmpty() | AppendPurged() | ResetAndPurge():
+        case InjectEmpty() | AppendPurged() | ResetAndPurge() | RedoTransactions():
             return action.gtids
         case _:
             return GtidSet()

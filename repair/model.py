@@ -7,7 +7,7 @@
    nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -21,9 +21,11 @@ from repair.actions import (
     InjectEmpty,
     MakeRowsAlike,
     MovePast,
+    RedoTransactions,
     ResetAndPurge,
     StartChannel,
     StopChannel,
+    UndoRows,
 )
 from topology.version import ServerVersion
 
@@ -44,9 +46,15 @@ class ModelChannel:
     bypassed: GtidSet = field(default_factory=GtidSet)
     # Stops the applier whenever it is delivered.
     doomed: GtidSet = field(default_factory=GtidSet)
-    # The applier stands before a doomed event; starting it does not help, not even when the GTID is
-    # executed already (seen on 5.6.24 and 9.7.4).
+    # Received, and the applier has passed it: the source sends it again only after the relay log is
+    # deleted, which CHANGE … AUTO_POSITION = 1 does.
+    passed: GtidSet = field(default_factory=GtidSet)
+    # The applier stands before an event that it cannot apply.
     is_stuck: bool = False
+    # The GTIDs of that event, where skipping them helps: once they are executed, a restarted
+    # applier goes on behind them. Empty for an event whose expected error differs (A1), where
+    # starting does not help, not even when the GTID is executed (seen on 5.6.24 and 9.7.4).
+    stuck_at: GtidSet = field(default_factory=GtidSet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,9 @@ class ModelServer:
     executed: GtidSet
     purged: GtidSet
     channels: tuple[ModelChannel, ...] = ()
+    server_id: int | None = None
+    # Of the group it is a member of; None for a server outside any group.
+    group_name: UUID | None = None
 
     @property
     def available(self) -> GtidSet:
@@ -146,8 +157,41 @@ def delivery(model: Model, server: ModelServer, channel: ModelChannel) -> GtidSe
     source = model.servers.get(channel.source) if channel.source is not None else None
     if source is None or refused(source, server, channel):
         return GtidSet()
-    coming = (source.available - server.executed).without_uuid(server.server_uuid)
+    coming = source.available - server.executed - channel.passed
+    for uuid in _dropped_by(model, server):
+        coming = coming.without_uuid(uuid)
     return coming if channel.auto_position else coming - channel.bypassed
+
+
+def with_all_channels_repaired(model: Model) -> Model:
+    """Return the servers as they would be if every channel were repaired and started.
+
+    This is what can be delivered at all: transactions that arrive here must not be declared
+    unneeded. A channel that its source would refuse delivers nothing here either.
+    """
+    for server in model.servers.values():
+        for channel in server.channels:
+            model = model.replace(
+                model[server.name].with_channel(
+                    channel.name,
+                    auto_position=True,
+                    running=True,
+                    is_stuck=False,
+                    stuck_at=GtidSet(),
+                    bypassed=GtidSet(),
+                    passed=GtidSet(),
+                    doomed=GtidSet(),
+                )
+            )
+    return settle(model)
+
+
+def _dropped_by(model: Model, server: ModelServer) -> Iterator[UUID]:
+    """Yield the UUIDs whose transactions a server's receiver drops: those with its server_id."""
+    yield server.server_uuid
+    for other in model.servers.values():
+        if server.server_id is not None and other.server_id == server.server_id:
+            yield other.server_uuid
 
 
 def _receive(model: Model, server: ModelServer, name: str) -> ModelServer:
@@ -192,19 +236,44 @@ def _move(server: ModelServer, action: MovePast) -> ModelServer:
 
 
 def _auto_position(server: ModelServer, action: AutoPositionOn) -> ModelServer:
-    return server.with_channel(action.channel, auto_position=True, running=True, bypassed=GtidSet())
+    # CHANGE … AUTO_POSITION = 1 deletes the relay log and, with it, what was retrieved.
+    changed = server.with_channel(
+        action.channel,
+        auto_position=True,
+        retrieved=GtidSet(),
+        bypassed=GtidSet(),
+        passed=GtidSet(),
+    )
+    return _started(changed, action.channel)
 
 
 def _start(server: ModelServer, action: StartChannel) -> ModelServer:
-    return server.with_channel(action.channel, running=True)
+    return _started(server, action.channel, retried=action.retried)
+
+
+def _started(server: ModelServer, name: str, *, retried: GtidSet | None = None) -> ModelServer:
+    channel = server.channel(name)
+    assert channel is not None, "strategies name channels that exist"
+    passable = server.executed | (retried or GtidSet())
+    is_free = bool(channel.stuck_at) and channel.stuck_at <= passable
+    return server.with_channel(
+        name,
+        running=True,
+        is_stuck=channel.is_stuck and not is_free,
+        stuck_at=GtidSet() if is_free else channel.stuck_at,
+    )
 
 
 def _stop(server: ModelServer, action: StopChannel) -> ModelServer:
     return server.with_channel(action.channel, running=False)
 
 
-def _rows(server: ModelServer, _action: MakeRowsAlike) -> ModelServer:
-    return server  # no set and no channel knows of it
+def _rows(server: ModelServer, _action: MakeRowsAlike | UndoRows) -> ModelServer:
+    return server  # it is not logged: no set and no channel shows it
+
+
+def _redo(server: ModelServer, action: RedoTransactions) -> ModelServer:
+    return replace(server, executed=server.executed | action.gtids)
 
 
 _EFFECTS: Mapping[type[Action], Callable[[ModelServer, Any], ModelServer]] = {
@@ -216,4 +285,6 @@ _EFFECTS: Mapping[type[Action], Callable[[ModelServer, Any], ModelServer]] = {
     StartChannel: _start,
     StopChannel: _stop,
     MakeRowsAlike: _rows,
+    UndoRows: _rows,
+    RedoTransactions: _redo,
 }

@@ -12,9 +12,10 @@ from uuid import UUID
 
 from gtid import GtidSet
 from repair.actions import Action, AppendPurged, InjectEmpty, ResetAndPurge
+from repair.guard import Guard
 from repair.model import Model
 from repair.procedure import Setting
-from repair.steps import Check, Guard
+from repair.steps import Check
 from topology.quoting import quote_string
 
 _GNO_MAX = (1 << 63) - 2

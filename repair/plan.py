@@ -14,11 +14,17 @@ from datetime import datetime
 from typing import Any
 
 from repair.action_content import action_content
+from repair.case import SavedContent
 from repair.row_versions import RowsRead
 from repair.steps import Step
+from repair.transaction_content import TransactionContent, described
 from topology.findings import Finding
 
 FORMAT_VERSION = 2
+_LISTS = (
+    *("answered", "assumed", "not_chosen", "not_planned", "rows"),
+    *("contents", "saved", "afterwards"),
+)
 _ID_CHARACTERS = 16
 
 
@@ -94,6 +100,41 @@ class DifferingRow:
     replica_row: dict[str, str | None] | None
 
 
+@dataclass(frozen=True, slots=True)
+class ContentShown:
+    """What a finding's transactions did: sets by class, rows by table, as their log holds it."""
+
+    finding_id: str
+    read_from: str | None
+    summary: str
+    classes: dict[str, str]
+    tables: tuple[str, ...]
+
+
+def content_shown(finding: Finding, content: TransactionContent) -> ContentShown:
+    """Return the content behind a finding as text."""
+    return ContentShown(
+        finding_id=finding.id,
+        read_from=content.read_from,
+        summary=described(content, content.wanted),
+        classes={each.value: str(gtids) for each, gtids in content.classes.items() if gtids},
+        tables=tuple(f"{each.schema}.{each.table}" for each in content.tables),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Afterwards:
+    """What the audit will show above info after the plan, on the servers as they were read."""
+
+    finding_id: str
+    code: str
+    name: str
+    about: str
+    severity: str
+    explanation: str
+    is_new: bool
+
+
 def differing_rows(finding: Finding, read: RowsRead) -> Iterator[DifferingRow]:
     """Give the rows behind a finding that differ, as text."""
     assert finding.source is not None, "different content is between two servers"
@@ -138,6 +179,9 @@ class Plan:
     choices: Mapping[str, str] = field(default_factory=dict)
     only_findings: tuple[str, ...] | None = None  # what was asked for; None: all
     command: str = ""  # the command line that plans this again; it holds no secret
+    contents: tuple[ContentShown, ...] = ()
+    saved: tuple[SavedContent, ...] = ()  # files beside the scripts
+    afterwards: tuple[Afterwards, ...] = ()
     id: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -199,7 +243,7 @@ class Plan:
             "only_findings": self.only_findings,
             "command": self.command,
         }
-        for name in ("answered", "assumed", "not_chosen", "not_planned", "rows"):
+        for name in _LISTS:
             content[name] = [asdict(each) for each in getattr(self, name)]
         content["steps"] = [_step_content(step) for step in self.steps]
         content["warnings"] = list(self.warnings)
@@ -225,8 +269,9 @@ class Plan:
         ]
         answered = [(each.finding_id, each.strategy, each.steps) for each in self.answered]
         left = sorted(each.finding_id for each in self.not_planned)
+        saved = [asdict(each) for each in self.saved]
         text = json.dumps(
-            [self.cluster, dict(self.choices), done, answered, left],
+            [self.cluster, dict(self.choices), done, answered, left, saved],
             sort_keys=True,
             ensure_ascii=False,
         )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from repair.dialect import tables_of_channels
-from repair.steps import Guard
+from repair.guard import Guard
 from topology.quoting import quote_string
 from topology.version import ServerVersion
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gtid import GtidSet
+from repair.guard import Guard
 from repair.model import Model, ModelServer
 from repair.privileges import StatementKind
-from repair.steps import Guard
 from topology.dialect import Dialect, dialect_of
 from topology.snapshot import ServerSnapshot
 

@@ -11,20 +11,24 @@ from repair.actions import (
     InjectEmpty,
     MakeRowsAlike,
     MovePast,
+    RedoTransactions,
     ResetAndPurge,
     StartChannel,
     StopChannel,
+    UndoRows,
 )
 from repair.channel_procedures import auto_position_on, move_past, start_channel, stop_channel
 from repair.dialect import unseen_address
+from repair.guard import Guard
 from repair.model import Model, ModelChannel, ModelServer
 from repair.other_servers import checks_before
 from repair.privileges import StatementKind, privilege_guards, requirements, trial
 from repair.procedure import Procedure, Setting
+from repair.replay_procedures import redo_transactions, undo_rows
 from repair.row_procedures import make_rows_alike
 from repair.script import address_of, same_channels
 from repair.set_procedures import append_purged, inject_empty, reset_and_purge
-from repair.steps import Guard, ServerState, Step
+from repair.steps import ServerState, Step
 from topology.findings import Finding
 from topology.quoting import quote_string
 
@@ -37,6 +41,8 @@ _PROCEDURES: Mapping[type[Action], Callable[[Any, Setting], Procedure]] = {
     StartChannel: start_channel,
     StopChannel: stop_channel,
     MakeRowsAlike: make_rows_alike,
+    UndoRows: undo_rows,
+    RedoTransactions: redo_transactions,
 }
 
 

@@ -12,7 +12,7 @@ import shlex
 import textwrap
 from itertools import groupby
 
-from repair.plan import DifferingRow, NotChosen, Plan, shown_version
+from repair.plan import Afterwards, ContentShown, DifferingRow, NotChosen, Plan, shown_version
 from repair.steps import Check, Step
 
 RUNBOOK = "RUNBOOK.md"
@@ -43,6 +43,7 @@ def render_files(plan: Plan) -> dict[str, str]:
         files[step.file_name] = render_script(plan, step)
     scripts = sum(1 + len(step.checks) for step in plan.steps)
     assert len(files) == scripts, "number and server make every name different"
+    files |= {each.file_name: each.text for each in plan.saved}
     files[RUNBOOK] = render_runbook(plan)
     files[PLAN] = json.dumps(plan.as_json(), indent=2, ensure_ascii=False) + "\n"
     return files
@@ -113,6 +114,7 @@ def render_runbook(plan: Plan) -> str:
         *_bullets(
             "## Choices made", [f"{key}: {strategy}" for key, strategy in plan.choices.items()]
         ),
+        *_bullets("## What the transactions did", [_content(plan, each) for each in plan.contents]),
         *_bullets("## Rows that differ", [_row(each) for each in plan.rows]),
         *_bullets("## Before you begin", plan.warnings),
     ]
@@ -164,6 +166,23 @@ def _how_to_go_back(plan: Plan) -> list[str]:
     """List how each step is undone, the last one first."""
     undone = [f"Step {step.number}, on {step.server}: {step.undo}" for step in reversed(plan.steps)]
     return _bullets("## How to go back", undone)
+
+
+def _content(plan: Plan, content: ContentShown) -> str:
+    """Show what the transactions behind a finding did."""
+    saved = [each.file_name for each in plan.saved if content.finding_id in each.file_name]
+    return (
+        f"finding `{content.finding_id}`, read from {content.read_from or 'no server'}:"
+        f" {content.summary}" + "".join(f"; saved as `{name}`" for name in saved)
+    )
+
+
+def _afterwards(each: Afterwards) -> str:
+    """Show what the audit will find when the plan has run."""
+    return (
+        f"{each.severity} **{each.code} {each.name}**, {each.about or 'the cluster'}"
+        f" ({'new' if each.is_new else 'as now'}): {each.explanation}"
+    )
 
 
 def _findings(plan: Plan) -> list[str]:
@@ -220,6 +239,9 @@ def _rest(plan: Plan) -> list[str]:
     ]
     return [
         *_bullets("## Not planned", not_planned),
+        *_bullets(
+            "## What the audit will show afterwards", list(map(_afterwards, plan.afterwards))
+        ),
         *_bullets("## Not chosen", [_not_chosen(plan, each) for each in plan.not_chosen]),
         *_bullets(
             "## What the plan assumes",

@@ -31,10 +31,10 @@ from binlog.rows.values import RowChanges
 from binlog.scan import EventGroup
 from binlog.transactions import TransactionKind
 from gtid import Gtid
+from repair.guard import Guard
 from repair.row_literals import CannotRender, type_with_members
 from repair.row_sql import check_named, needs_lenience, redo_row, undo_row
 from repair.statement_sql import preparation, statement_lines
-from repair.steps import Guard
 
 # What rows are written under: zero and odd dates as they are, 0 as 0 and not as the next number,
 # everything else strictly, so that nothing is cut to fit.

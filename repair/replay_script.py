@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from gtid import Gtid
+from repair.guard import Guard
 from repair.replay import ROW_SESSION, Replayed, TouchedTable, comment
-from repair.steps import Guard
 from repair.table_questions import has_members, has_no_triggers, none_in, sees_triggers
 from topology.quoting import quote_string
 
@@ -79,9 +79,8 @@ def script_lines(
     if tables:
         yield ""
         yield comment("what no log says; if it is not so, nothing is changed")
-        for table in tables:
-            for guard in _guards(table):
-                yield from guard.statements()
+        for guard in table_guards(replayed):
+            yield from guard.statements()
     ordered = replayed if direction is Direction.REDO else reversed(replayed)
     for number, each in enumerate(ordered, start=1):
         yield ""
@@ -93,6 +92,11 @@ def script_lines(
     yield ""
     done = f"{direction.value} of {count} transaction{'s' if count > 1 else ''}"
     yield f"SELECT IF(@go, 'done', 'NOT done') AS {quote_string(done)};"
+
+
+def table_guards(replayed: Sequence[Replayed]) -> tuple[Guard, ...]:
+    """Return what must hold of the tables before transactions are written on them."""
+    return tuple(guard for table in _joined(replayed) for guard in _guards(table))
 
 
 def _under_gtid(gtid: Gtid, lines: Sequence[str]) -> Iterator[str]:

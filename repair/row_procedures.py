@@ -9,13 +9,13 @@
 from collections.abc import Iterator
 
 from repair.actions import MakeRowsAlike
+from repair.guard import Guard
 from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
 from repair.replay import ROW_SESSION
 from repair.row_sql import redo_row, row_condition, table_name
 from repair.row_versions import RowVersions
 from repair.script import unless_done
-from repair.steps import Guard
 from repair.table_questions import has_no_triggers, sees_triggers
 
 _ROWS_PER_SECOND = 50

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from gtid import Gtid, GtidSet
 from repair.dialect import ChannelAddress, ChannelQuestions, channels_are
-from repair.steps import Guard
+from repair.guard import Guard
 from topology.dialect import Dialect
 from topology.quoting import quote_string
 from topology.snapshot import ChannelSnapshot

@@ -3,6 +3,7 @@
 from gtid import GtidSet
 from repair.actions import AppendPurged, InjectEmpty, ResetAndPurge
 from repair.dialect import for_channel
+from repair.guard import Guard
 from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
 from repair.script import (
@@ -15,7 +16,6 @@ from repair.script import (
     transactions,
     unless_done,
 )
-from repair.steps import Guard
 
 _EMPTY_PER_SECOND = 200  # commits with sync_binlog = 1 on an ordinary disk
 _REMAIN = "cannot be undone: a GTID, once executed, stays in every server's history"

@@ -1,17 +1,18 @@
 """The servers as a plan begins: a model made of the last readings and of what the audit found."""
 
-from collections.abc import Mapping
 from uuid import UUID
 
 from gtid import GtidSet
-from repair.evidence import FailingEvent
+from repair.case import LogEvidence
 from repair.model import Model, ModelChannel, ModelServer, settle
 from topology.findings import ClusterAudit, Finding
 from topology.graph import build_graph
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 
-# The applier stands still at these until somebody repairs it.
+# The applier stands still at these until the operator repairs it.
 _STUCK_CODES = frozenset({"A1", "A2", "A3"})
+# Of these, an executed GTID is passed by: the event is not looked at.
+_SKIPPABLE_CODES = frozenset({"A2", "A3"})
 # Nothing said of these servers' sets is true.
 _DISTRUSTED_CODES = frozenset({"C1", "U2"})
 
@@ -34,9 +35,7 @@ def known_servers(snapshot: ClusterSnapshot, audit: ClusterAudit) -> dict[str, S
     }
 
 
-def start_model(
-    snapshot: ClusterSnapshot, audit: ClusterAudit, events: Mapping[str, FailingEvent]
-) -> Model:
+def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvidence) -> Model:
     """Return the servers as they will be when replication, as it is, has come to rest."""
     known = known_servers(snapshot, audit)
     source_of = {
@@ -56,7 +55,7 @@ def start_model(
                                 for finding in audit.findings
                                 if (finding.replica, finding.channel) == (name, channel.name)
                             ],
-                            events=events,
+                            evidence=evidence,
                         )
                         for channel in server.channels or ()
                     ),
@@ -78,7 +77,13 @@ def _server(server: ServerSnapshot, channels: tuple[ModelChannel, ...]) -> Model
         executed=server.gtid_executed or GtidSet(),
         purged=server.gtid_purged or GtidSet(),
         channels=channels,
+        server_id=server.server_id,
+        group_name=_group_name(server),
     )
+
+
+def _group_name(server: ServerSnapshot) -> UUID | None:
+    return UUID(server.group.group_name) if server.group is not None else None
 
 
 def _channel(
@@ -86,8 +91,14 @@ def _channel(
     *,
     source: str | None,
     findings: list[Finding],
-    events: Mapping[str, FailingEvent],
+    evidence: LogEvidence,
 ) -> ModelChannel:
+    events = evidence.events
+    stuck_at = GtidSet.union_of(
+        evidence.contents[finding.id].wanted
+        for finding in findings
+        if finding.code in _SKIPPABLE_CODES and finding.id in evidence.contents
+    )
     return ModelChannel(
         name=channel.name,
         source=source,
@@ -99,5 +110,7 @@ def _channel(
         retrieved=channel.gtid_retrieved,
         bypassed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H1"),
         doomed=GtidSet.of(events[finding.id].gtid for finding in findings if finding.id in events),
+        passed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H8"),
         is_stuck=any(finding.code in _STUCK_CODES for finding in findings),
+        stuck_at=stuck_at,
     )

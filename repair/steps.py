@@ -1,53 +1,16 @@
 """One step of a plan: a script for one server, and what a person must know to run it.
 
 1. A step is finished text: what is written to the file, shown and stored is made from it alone.
-2. A guard is a condition and what to say when it does not hold. A condition that is NULL does not
-   hold.
-3. This file knows no SQL beyond the guard itself.
+2. This file knows no SQL: guards are in guard.py.
 """
 
 import re
 from dataclasses import dataclass, field
 
 from repair.actions import Action
-from topology.quoting import quote_string
+from repair.guard import Guard
 
-# The text of error 1231 shows 200 characters of the refused value (share/errmsg-utf8.txt, seen on
-# 5.6.24 and 9.7.4). Error 1772 shows as many on 5.6, and only about 25 on 9.7.
-GUARD_CHARACTERS_MAX = 200
-# Of them, what the server itself adds to a message.
-DETAIL_CHARACTERS_MAX = 110
-_CUT = "..."
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
-
-
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """What must be true for the script to go on, and what to say if it is not."""
-
-    condition: str  # an SQL expression
-    message: str
-    detail: str = ""  # an SQL expression, whose text is put behind the message
-
-    def __post_init__(self) -> None:
-        limit = GUARD_CHARACTERS_MAX - (DETAIL_CHARACTERS_MAX if self.detail else 0)
-        if len(self.message) > limit:
-            object.__setattr__(self, "message", self.message[: limit - len(_CUT)] + _CUT)
-
-    def statements(self) -> tuple[str, ...]:
-        """Return the statements that end the script if the condition does not hold.
-
-        `completion_type` is set to itself, or to the message, which the server refuses with error
-        1231. The client stops there. Where it was told not to stop (--force, `source`), @go is 0
-        and no later statement of the script changes anything.
-        """
-        message = quote_string(self.message)
-        if self.detail:
-            message = f"CONCAT({message}, IFNULL(LEFT({self.detail}, {DETAIL_CHARACTERS_MAX}), ''))"
-        return (
-            f"SET @go = @go AND IFNULL(({self.condition}), FALSE);",
-            (f"SET SESSION completion_type = IF(@go, @@SESSION.completion_type, {message});"),
-        )
 
 
 @dataclass(frozen=True, slots=True)

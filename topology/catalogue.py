@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from topology.catalogue_rows import ROWS
 from topology.findings import Severity, Strategy
-from topology.strategies import STRATEGIES
+from topology.strategies import SELECTED_ONLY, STRATEGIES, VARIANTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,18 @@ CATALOGUE: dict[str, CatalogueEntry] = {
     for row in ROWS
 }
 assert len(CATALOGUE) == len(ROWS), "every code once"
+
+
+def answers(code: str) -> tuple[str, ...]:
+    """Return every strategy that can answer a code: its row's, and those only to be selected.
+
+    This is the one registry: the rules propose from it, `repair plan` accepts choices from it.
+    """
+    names: list[str] = []
+    proposed = (strategy.name for strategy in CATALOGUE[code].strategies)
+    for name in (*proposed, *SELECTED_ONLY.get(code, ())):
+        names += [name, *VARIANTS.get(name, ())]
+    return tuple(dict.fromkeys(names))
 
 
 def entry_of(code: str) -> CatalogueEntry:

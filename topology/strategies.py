@@ -131,5 +131,16 @@ _ALL = (
     ),
 )
 
+# Strategies that no rule proposes, by code: the operator selects them with `--strategy`.
+SELECTED_ONLY: dict[str, tuple[str, ...]] = {
+    "A3": ("position_bypass", "inject_empty"),
+    "P1": ("inject_empty",),
+}
+# Other ways to the same end as a strategy; the operator selects them as well.
+VARIANTS: dict[str, tuple[str, ...]] = {
+    "inject_empty": ("gtid_purged_append", "reset_and_purge"),
+}
+
 STRATEGIES: dict[str, Strategy] = {strategy.name: strategy for strategy in _ALL}
 assert len(STRATEGIES) == len(_ALL)
+assert all(name in STRATEGIES for names in VARIANTS.values() for name in names)

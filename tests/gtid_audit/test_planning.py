@@ -30,7 +30,7 @@ def planned(snapshot: ClusterSnapshot, **choices: str) -> Planned:
 
 
 @pytest.mark.parametrize(
-    ("snapshot", "status"), [(healthy(), 0), (holed(), 0), (failed(), 1), (half_read(), 3)]
+    ("snapshot", "status"), [(healthy(), 0), (holed(), 1), (failed(), 1), (half_read(), 3)]
 )
 def test_status(snapshot: ClusterSnapshot, status: int) -> None:
     assert planned(snapshot).status == status
@@ -60,7 +60,8 @@ def test_files_are_written_once_and_never_over_others(tmp_path: Path) -> None:
 
 
 def test_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    plan = planned(holed())
+    plan = planned(holed(), H1="refetch")
+    assert plan.status == 0
     show_plan(plan.plan, plan.audit, files=())
     text = capsys.readouterr().out
     assert text.startswith(f"Plan {plan.plan.id}  1 step, about ")

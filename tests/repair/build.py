@@ -2,11 +2,15 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from gtid import GtidSet
+from repair import LogEvidence
 from repair.model import Model, ModelChannel, ModelServer
+from repair.transaction_content import ContentClass, TransactionContent, nothing_read
 from tests.snapshots import a_channel, a_server, an_unread
+from topology.findings import ClusterAudit
 from topology.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
@@ -25,6 +29,7 @@ STUCK_TEXT = (
     " error code=0. Default database: ''. Query: 'CREATE VIEW v AS SELECT 1'"
 )
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+EVERYTHING = GtidSet.parse(",".join(f"{uuid}:1-99" for uuid in UUIDS.values()))
 _END = LogPosition.of(file="binlog.000002", position=5000)
 _MIDDLE = LogPosition.of(file="binlog.000002", position=700)
 
@@ -136,6 +141,19 @@ def _channel(servers: Model, one: ModelChannel) -> ChannelSnapshot:
         received_to=_END if one.running else _MIDDLE,
         applied_to=_MIDDLE,
     )
+
+
+def evidence_of(
+    audit: ClusterAudit, kind: ContentClass = ContentClass.EMPTY, **read: Any
+) -> LogEvidence:
+    """Return what a reading of the logs would show: every transaction of one class."""
+    contents = {
+        finding.id: nothing_read(finding.gtid_set, "purged")
+        if finding.code == "E2"
+        else TransactionContent("a", {kind: finding.gtid_set or EVERYTHING}, **read)
+        for finding in audit.findings
+    }
+    return LogEvidence(contents=contents)
 
 
 def show(servers: Model) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from compose.native.server import Server
 from compose.native.shapes import Topology
-from repair import Plan, plan_repair
+from gtid_audit.transactions_for_plan import TransactionsForPlan, read_transactions
+from repair import LogEvidence, Plan, plan_repair
 from repair.adapters.read_events import EventsRead, read_events
 from repair.render import render_files
 from repair.steps import Step
@@ -26,13 +27,15 @@ class Examination:
     snapshot: ClusterSnapshot
     audit: ClusterAudit
     read: EventsRead
+    transactions: TransactionsForPlan
 
     @property
     def codes(self) -> list[str]:
         return [finding.code for finding in self.audit.findings]
 
     def plan(self, choices: Mapping[str, str] | None = None) -> Plan:
-        return plan_repair(self.snapshot, self.audit, choices=choices, events=self.read.events)
+        evidence = LogEvidence(self.read.events, self.transactions.rows, self.transactions.contents)
+        return plan_repair(self.snapshot, self.audit, choices=choices, evidence=evidence)
 
 
 def examine(topology: Topology) -> Examination:
@@ -43,7 +46,10 @@ def examine(topology: Topology) -> Examination:
     snapshot = collect_cluster("cluster", list(targets.values()), limits=_LIMITS)
     audit = audit_cluster(snapshot)
     return Examination(
-        snapshot, audit, read_events(snapshot, audit, targets, timeout_seconds_max=20.0)
+        snapshot,
+        audit,
+        read_events(snapshot, audit, targets, timeout_seconds_max=20.0),
+        read_transactions(snapshot, audit, targets, seconds_max=20.0),
     )
 
 

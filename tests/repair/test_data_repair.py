@@ -11,7 +11,7 @@ from binlog.rows.json_values import JsonDocument, JsonOpaque
 from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
 from binlog.rows.values import Image
 from gtid import GtidSet
-from repair import Plan, plan_repair
+from repair import LogEvidence, Plan, plan_repair
 from repair.actions import MakeRowsAlike
 from repair.render import render_files
 from repair.row_versions import RowsRead, RowVersions
@@ -57,7 +57,8 @@ def plan_of(
     audit = audit_cluster(snapshot, None, ContentReading(moment, 1, (), (difference,), ()))
     [finding] = [each for each in audit.findings if each.code == "E4"]
     rows = {} if read is None else {finding.id: read}
-    return plan_repair(snapshot, audit, choices=choices, rows=rows)
+    evidence = LogEvidence(rows=rows)
+    return plan_repair(snapshot, audit, choices=choices, evidence=evidence)
 
 
 def why(plan: Plan) -> str:

@@ -12,7 +12,7 @@ import pytest
 from repair import Plan, plan_repair
 from repair.adapters.files import DirectoryTaken, write_plan
 from repair.render import render_files
-from tests.repair.build import channel, model, server, snapshot_of
+from tests.repair.build import channel, evidence_of, model, server, snapshot_of
 from topology.audit import audit_cluster
 
 
@@ -23,7 +23,8 @@ def _plan(choices: dict[str, str] | None = None) -> Plan:
             server("b", "a:1-3 a:7-9", channel("a", auto=False, bypassed="a:4-6")),
         )
     )
-    return plan_repair(snapshot, audit_cluster(snapshot), choices=choices)
+    audit = audit_cluster(snapshot)
+    return plan_repair(snapshot, audit, choices=choices, evidence=evidence_of(audit))
 
 
 def test_every_file_is_written_readable_and_no_more(tmp_path: Path) -> None:

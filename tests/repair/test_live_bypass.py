@@ -168,7 +168,9 @@ def test_a_hole_with_such_an_event_in_it_is_fetched_without_the_event(pair97: Pa
     found = examine(pair97)
     assert found.codes == ["H1"]
     assert [str(event.gtid) for event in found.read.events.values()] == [failed]
-    plan = found.plan()
+    [left] = found.plan().not_planned
+    assert "is logged as a statement" in left.why, "what it did cannot be compared with the rows"
+    plan = found.plan({"H1": "refetch"})
     assert [step.action for step in plan.steps] == ["InjectEmpty", "AutoPositionOn"]
     run_plan(pair97, plan)
     assert rows(b, "myisam.t") == [(20,), (30,)]

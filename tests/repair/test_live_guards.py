@@ -3,7 +3,7 @@
 import pytest
 
 from compose.native.server import Server
-from repair.steps import GUARD_CHARACTERS_MAX, Guard
+from repair.guard import GUARD_CHARACTERS_MAX, Guard
 
 _UUID = "22222222-2222-2222-2222-222222222222"
 

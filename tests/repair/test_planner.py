@@ -7,22 +7,24 @@ from typing import NamedTuple
 import pytest
 
 from gtid import Gtid, GtidSet
-from repair import FailingEvent, Plan, UnknownChoice, plan_repair
+from repair import FailingEvent, LogEvidence, Plan, UnknownChoice, plan_repair
+from repair.declaring import INJECTED_PER_SCRIPT_MAX, INJECTED_UNASKED_MAX
 from repair.model import Model
 from repair.planner import BY_OTHER_STEPS
-from repair.strategies import INJECTED_PER_SCRIPT_MAX
+from repair.transaction_content import ContentClass, TransactionContent
 from tests.repair.build import (
     NEW,
     OLD,
     UUIDS,
     channel,
+    evidence_of,
     gtids,
     model,
     server,
     snapshot_of,
 )
 from topology.audit import audit_cluster
-from topology.findings import ClusterAudit
+from topology.findings import ClusterAudit, Finding
 from topology.snapshot import ClusterSnapshot, LogPosition
 
 
@@ -33,7 +35,7 @@ def _audited(servers: Model, silent: tuple[str, ...] = ()) -> tuple[ClusterSnaps
 
 def _plan(servers: Model, choices: Mapping[str, str] | None = None) -> Plan:
     snapshot, audit = _audited(servers)
-    return plan_repair(snapshot, audit, choices=choices)
+    return plan_repair(snapshot, audit, choices=choices, evidence=evidence_of(audit))
 
 
 def _bypassed(version: object = NEW, hole: str = "a:4-6") -> Model:
@@ -156,23 +158,23 @@ class Refused(NamedTuple):
 
 
 REFUSED = {
-    "crash-lost: nothing is planned, and both ways are told": Refused(
+    "crash-lost: the operator must choose": Refused(
         model(server("a", "a:1-3"), server("b", "a:1-5", channel("a"))),
         {},
         "E3",
-        "none of its strategies is planned",
+        "only planned when selected",
     ),
     "purged before it arrived": Refused(
         model(server("a", "a:1-5", purged="a:1-3"), server("b", "a:1", channel("a", runs=False))),
         {},
         "P1",
-        "none of its strategies is planned",
+        "none of its strategies has a script",
     ),
-    "errant and purged: nobody can look at it": Refused(
+    "errant and purged: its content cannot be read": Refused(
         model(server("a", "a:1-3"), server("b", "a:1-3 b:1", channel("a"), purged="b:1")),
         {},
         "E2",
-        "nobody can see any more",
+        "its content needs a decision (unread: ",
     ),
     "append: another server below would get 1236": Refused(
         model(
@@ -198,7 +200,7 @@ REFUSED = {
         ),
         {"H1": "reset_and_purge"},
         "H1",
-        "c lacks some of what only its binary logs could send",
+        "c still needs transactions that only its binary logs can send",
     ),
     "stopped, and its source has purged what it needs": Refused(
         model(
@@ -207,7 +209,7 @@ REFUSED = {
         ),
         {},
         "E1",
-        "answer P1 first",
+        "repair P1 first",
     ),
 }
 
@@ -222,13 +224,10 @@ def test_what_is_refused_is_told_with_its_reason(name: str) -> None:
     assert not any(scene.code == each.code for each in plan.answered)
 
 
-def test_strategies_without_a_planner_are_told_by_hand() -> None:
-    refused = REFUSED["crash-lost: nothing is planned, and both ways are told"]
-    [told] = [each for each in _plan(refused.servers).not_planned if each.code == "E3"]
-    assert [text.partition(":")[0] for text in told.by_hand] == [
-        "redo_on_source",
-        "undo_on_replica",
-    ]
+def test_strategies_without_a_script_come_with_what_to_do_by_hand() -> None:
+    refused = REFUSED["purged before it arrived"]
+    [left] = [each for each in _plan(refused.servers).not_planned if each.code == "P1"]
+    assert [text.partition(":")[0] for text in left.by_hand] == ["reclone"]
 
 
 def test_differences_that_time_heals_are_told_and_need_nothing() -> None:
@@ -247,13 +246,19 @@ def test_a_choice_says_why_the_others_were_not_taken() -> None:
     ]
 
 
-def test_many_transactions_are_appended_in_one_statement() -> None:
-    many = f"a:1-{INJECTED_PER_SCRIPT_MAX + 1}"
+def test_many_transactions_are_appended_only_when_selected() -> None:
+    many = f"a:1-{INJECTED_UNASKED_MAX + 1}"
     servers = model(server("b", "b:1"), server("a", f"b:1 {many}", channel("b")))
-    plan = _plan(servers)
+    snapshot, audit = _audited(servers)
+    [finding] = audit.findings
+    read = TransactionContent("a", {ContentClass.EMPTY: finding.gtid_set})
+    evidence = LogEvidence(contents={finding.id: read})
+    plan = plan_repair(snapshot, audit, evidence=evidence)
+    assert not plan.steps
+    assert "select gtid_purged_append" in plan.not_planned[0].why
+    chosen = {"E1": "gtid_purged_append"}
+    plan = plan_repair(snapshot, audit, choices=chosen, evidence=evidence)
     assert [step.action for step in plan.steps] == ["AppendPurged"]
-    [told] = [each for each in plan.not_chosen if each.strategy == "inject_empty"]
-    assert "gtid_purged_append does it in one statement" in told.why
 
 
 def test_asked_for_by_name_many_are_split_over_scripts() -> None:
@@ -280,8 +285,12 @@ def test_an_unread_server_forbids_what_could_harm_it() -> None:
     plan = plan_repair(snapshot, audit, choices={"H1": "gtid_purged_append"})
     [told] = [each for each in plan.not_planned if each.code == "H1"]
     assert "c could not be read" in told.why
-    plan = plan_repair(snapshot, audit)
+    plan = plan_repair(snapshot, audit, evidence=evidence_of(audit))
     assert any("nothing is known of c" in text for text in plan.warnings)
+
+
+def _with_event(audit: ClusterAudit, finding: Finding, event: FailingEvent) -> LogEvidence:
+    return replace(evidence_of(audit), events={finding.id: event})
 
 
 def _event(servers: Model, gno: int, before: str = "") -> FailingEvent:
@@ -307,7 +316,7 @@ def test_the_bypass_keeps_its_order_whether_or_not_the_gtid_was_kept(held: str) 
     servers = model(server("a", "a:1-6"), server("b", held, channel("a", stuck=True)))
     snapshot, audit = _audited(servers)
     [finding] = audit.findings
-    plan = plan_repair(snapshot, audit, events={finding.id: _event(servers, 4)})
+    plan = plan_repair(snapshot, audit, evidence=_with_event(audit, finding, _event(servers, 4)))
     assert [step.action for step in plan.steps] == ["MovePast", "InjectEmpty", "AutoPositionOn"]
     move = " ".join(plan.steps[0].statements)
     assert "SOURCE_LOG_FILE = ''binlog.000002'', SOURCE_LOG_POS = 900" in move
@@ -318,7 +327,9 @@ def test_the_bypass_never_jumps_over_what_a_parallel_applier_left_open() -> None
     servers = model(server("a", "a:1-6"), server("b", "a:1-2 a:4", channel("a", stuck=True)))
     snapshot, audit = _audited(servers)
     [finding] = [each for each in audit.findings if each.code == "A1"]
-    plan = plan_repair(snapshot, audit, events={finding.id: _event(servers, 4, before="a:3")})
+    plan = plan_repair(
+        snapshot, audit, evidence=_with_event(audit, finding, _event(servers, 4, before="a:3"))
+    )
     assert not plan.steps
     assert "the parallel applier left gaps" in plan.not_planned[0].why
 
@@ -327,7 +338,7 @@ def test_a_hole_that_would_stop_the_applier_is_not_fetched_again() -> None:
     servers = _bypassed(hole="a:4-6")
     snapshot, audit = _audited(servers)
     [finding] = audit.findings
-    plan = plan_repair(snapshot, audit, events={finding.id: _event(servers, 4)})
+    plan = plan_repair(snapshot, audit, evidence=_with_event(audit, finding, _event(servers, 4)))
     assert [step.action for step in plan.steps] == ["InjectEmpty", "AutoPositionOn"]
     assert f"'{UUIDS['a']}:4'" in " ".join(plan.steps[0].statements)
     assert "fetch 2 transactions" in plan.steps[1].title
@@ -364,7 +375,7 @@ def test_only_what_was_asked_for_is_planned() -> None:
     )
     snapshot, audit = _audited(servers)
     [wanted] = [finding.id for finding in audit.findings if finding.code == "H1"]
-    plan = plan_repair(snapshot, audit, finding_ids=[wanted])
+    plan = plan_repair(snapshot, audit, finding_ids=[wanted], evidence=evidence_of(audit))
     assert plan.finding_ids == (wanted,)
     assert [step.action for step in plan.steps] == ["AutoPositionOn"]
 
@@ -375,7 +386,7 @@ def test_only_what_was_asked_for_is_planned() -> None:
         ({"H1": "no_such_thing"}, "no strategy"),
         ({"Z9": "refetch"}, "is no code"),
         ({"H1": "position_bypass"}, "not an answer to H1"),
-        ({"E3": "redo_on_source"}, "not planned yet; by hand"),
+        ({"E3": "redo_on_source"}, "has no finding E3; found: H1"),
     ],
 )
 def test_a_choice_that_fits_nothing_is_said(choices: Mapping[str, str], words: str) -> None:

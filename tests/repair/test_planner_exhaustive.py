@@ -10,7 +10,17 @@ from gtid import GtidSet
 from repair import Plan, plan_repair
 from repair.invariants import broken_invariants
 from repair.model import Model, ModelChannel, settle, simulate
-from tests.repair.build import NEW, OLD, channel, gtids, model, server, show, snapshot_of
+from tests.repair.build import (
+    NEW,
+    OLD,
+    channel,
+    evidence_of,
+    gtids,
+    model,
+    server,
+    show,
+    snapshot_of,
+)
 from topology.audit import audit_cluster
 from topology.version import ServerVersion
 
@@ -56,7 +66,13 @@ def str_minus(whole: str, part: str) -> str:
 def _plan(servers: Model, choices: Mapping[str, str]) -> Plan:
     snapshot = snapshot_of(servers)
     audit = audit_cluster(snapshot)
-    plan = plan_repair(snapshot, audit, choices=choices)
+    codes = {finding.code for finding in audit.findings}
+    plan = plan_repair(
+        snapshot,
+        audit,
+        choices={code: name for code, name in choices.items() if code in codes},
+        evidence=evidence_of(audit),
+    )
     named = [*plan.finding_ids, *(each.finding_id for each in plan.not_planned)]
     assert sorted(named) == sorted(finding.id for finding in audit.findings), "nothing is dropped"
     return plan

@@ -1,0 +1,160 @@
+"""Compares the net change of transactions with the rows that a server holds now.
+
+1. The server compares, by the conditions that scripts use (repair/row_sql.py): what is true here is
+   what a script's guard will find.
+2. A row that would be inserted must not meet another row in any other unique key of the table.
+3. Up to ROWS_MAX rows are looked up; what was not looked up is UNREAD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from binlog.rows.values import ABSENT, Image
+from binlog.schema.tables import TableDefinition
+from gtid_audit.affected_rows import SESSION, AffectedRows, Definitions, Row, read_row
+from gtid_audit.log_operands import server_words
+from repair.row_literals import CannotRender, condition
+from repair.row_sql import row_condition, table_name
+from repair.row_versions import RowsRead, RowVersions
+from repair.transaction_content import NetRow, RowsOn, RowState, key_condition
+from topology.quoting import quote_identifier
+
+ROWS_MAX: Final = 1_000
+ROWS_SHOWN_MAX: Final = 20
+_ROWS_NAMED_MAX: Final = 3
+
+
+class RowReader:
+    """One server's rows."""
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        self._connection = connection
+        with connection.cursor(Cursor) as cursor:
+            cursor.execute(SESSION)
+        self._definition_of = Definitions((connection,), AffectedRows())
+
+    def state_of(self, rows: Sequence[NetRow]) -> tuple[RowsOn, tuple[NetRow, ...]]:
+        """Return how the rows stand, and those that are not as before the transactions."""
+        if len(rows) > ROWS_MAX:
+            return RowsOn(RowState.UNREAD, f"more than {ROWS_MAX:,} rows were changed"), ()
+        off: list[NetRow] = []
+        reasons: list[str] = []
+        all_after = bool(rows)
+        for row in rows:
+            try:
+                is_before, is_after, other = self._stands(row)
+            except (CannotRender, pymysql.MySQLError) as error:
+                why = server_words(error) if isinstance(error, pymysql.MySQLError) else error
+                return RowsOn(RowState.UNREAD, f"{row.table.name}: {why}"), ()
+            all_after = all_after and is_after
+            if not is_before or other:
+                off.append(row)
+                what = f"{row.table.name} {key_condition(row.table, row.key_image)}"
+                reasons.append(what + (f" (another row has the same key {other})" if other else ""))
+        if not off:
+            return RowsOn(RowState.AS_BEFORE), ()
+        if all_after:
+            return RowsOn(RowState.AS_AFTER), tuple(off)
+        more = f" and {len(off) - _ROWS_NAMED_MAX} more" if len(off) > _ROWS_NAMED_MAX else ""
+        named = ", ".join(reasons[:_ROWS_NAMED_MAX])
+        return RowsOn(RowState.CONFLICT, f"row {named}{more} is not as expected"), tuple(off)
+
+    def expected(self, off: Sequence[NetRow]) -> tuple[RowVersions, ...]:
+        """Return rows that are not as before the transactions: as expected, and as they are."""
+        return tuple(self._expected(off[:ROWS_MAX]))
+
+    def both(self, off: Sequence[NetRow], source: RowReader) -> RowsRead:
+        """Return rows as the source and this server hold them now."""
+        found, unread = [], []
+        for row in off[:ROWS_SHOWN_MAX]:
+            try:
+                where = key_condition(row.table, row.key_image)
+                (left, left_image), (right, right_image) = (
+                    source.read(row, where),
+                    self.read(row, where),
+                )
+            except (CannotRender, pymysql.MySQLError) as error:
+                unread.append(f"{row.table.name}: {error}")
+                continue
+            if left_image is not None or right_image is not None:
+                differing = _differing(left, right)
+                found.append(RowVersions(row.table, where, left_image, right_image, differing))
+        if len(off) > ROWS_SHOWN_MAX:
+            unread.append(f"{len(off) - ROWS_SHOWN_MAX} more rows are not shown")
+        return RowsRead(tuple(found), unread=tuple(unread))
+
+    def read(self, row: NetRow, where: str) -> tuple[Row | None, Image | None]:
+        """Read one row as text and as values."""
+        return read_row(self._connection, row.table, where)
+
+    def _expected(self, off: Sequence[NetRow]) -> Iterator[RowVersions]:
+        for row in off:
+            where = key_condition(row.table, row.key_image)
+            _, image = self.read(row, where)
+            if row.before is not None and ABSENT in row.before:
+                continue
+            if image is not None or row.before is not None:
+                yield RowVersions(row.table, where, row.before, image, ())
+
+    def _stands(self, row: NetRow) -> tuple[bool, bool, str]:
+        """Return whether a row is as before, whether as after, and a unique key it would meet."""
+        table = table_name(row.table)
+        key = key_condition(row.table, row.key_image)
+
+        def exists(image: Image | None) -> str:
+            found = key if image is None else row_condition(row.table, image)
+            test = f"EXISTS (SELECT 1 FROM {table} WHERE {found})"  # noqa: S608 - quoted
+            return f"NOT {test}" if image is None else test
+
+        with self._connection.cursor(Cursor) as cursor:
+            cursor.execute(f"SELECT {exists(row.before)}, {exists(row.after)}")
+            [(is_before, is_after)] = cursor.fetchall()
+            for name, meets in self._unique_keys(row):
+                cursor.execute(
+                    f"SELECT 1 FROM {table} WHERE {meets} AND NOT ({key}) LIMIT 1"  # noqa: S608
+                )
+                if cursor.fetchone() is not None:
+                    return bool(is_before), bool(is_after), name
+        return bool(is_before), bool(is_after), ""
+
+    def _unique_keys(self, row: NetRow) -> Iterator[tuple[str, str]]:
+        """Yield the conditions that another row with the same unique key would answer to."""
+        definition: TableDefinition | None = self._definition_of(row.table.schema, row.table.table)
+        if row.after is None or definition is None:
+            return
+        places = {(column.name or "").casefold(): at for at, column in enumerate(row.table.columns)}
+        for key in definition.unique_keys:
+            columns = [places.get(name.casefold()) for name in key.columns]
+            values = [None if at is None else row.after[at] for at in columns]
+            if None in columns or any(value is None or value is ABSENT for value in values):
+                continue
+            yield (
+                key.name,
+                " AND ".join(
+                    condition(
+                        row.table.columns[at],
+                        quote_identifier(row.table.columns[at].name or ""),
+                        row.after[at],
+                        is_key=True,
+                    )
+                    for at in columns
+                    if at is not None
+                ),
+            )
+
+
+def _differing(
+    left: Row | None, right: Row | None
+) -> tuple[tuple[str, str | None, str | None], ...]:
+    ours, theirs = left or {}, right or {}
+    return tuple(
+        (name, ours.get(name), theirs.get(name))
+        for name in dict.fromkeys([*ours, *theirs])
+        if left is None or right is None or ours.get(name) != theirs.get(name)
+    )

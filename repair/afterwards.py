@@ -1,0 +1,135 @@
+"""What the audit will show after a plan: the model as a snapshot, evaluated by the rules.
+
+How it works
+------------
+A plan is simulated on sets (model.py). Sets alone do not show whether the plan leads to a good end:
+a server far away may now have extra transactions, a channel may stay stopped. So the simulated
+servers are written over the readings they were made from, and `audit_cluster`, with the same rules
+and the same policy, evaluates the result.
+
+    server known to the plan     sets from the model; a channel that no step touched keeps its
+                                 threads, errors and positions as they were read
+    channel that a step changed  both threads run, no error, everything read and applied
+    server not known             both readings as they were
+
+The comparison is between two snapshots written this way, before and after the actions: what both
+show was there before. A difference above info that only the second shows makes a server worse.
+
+Contents of transactions (E4) are no part of a snapshot, so their findings are not repeated here:
+the planner adds those that no step answers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gtid import GtidSet
+from repair.model import Model, ModelChannel, ModelServer
+from topology.audit import audit_cluster
+from topology.findings import ClusterAudit, Finding, Severity
+from topology.policy import Policy
+from topology.snapshot import (
+    ChannelSnapshot,
+    ClusterSnapshot,
+    LogPosition,
+    ServerSnapshot,
+    ThreadState,
+)
+
+# A growing set is worse for these families; for a stopped channel it only means that more waits.
+_GROWTH_IS_WORSE = frozenset("HEPJ")
+# A repaired cause uncovers these (topology/suppression.py); no action of a plan leaves them behind.
+_UNCOVERED = frozenset({"A7", "C3"})
+
+
+def audit_after(
+    snapshot: ClusterSnapshot, policy: Policy, *, started: Model, model: Model
+) -> ClusterAudit:
+    """Return what the rules say of the simulated servers.
+
+    `started` is the model as the plan began: a channel that differs from it was changed by a step.
+    """
+    ends = {server.name: server.log_end for server in snapshot.last}
+    last = tuple(_written(each, started, model, ends) for each in snapshot.last)
+    by_name = {server.name: server for server in last}
+    first = tuple(
+        _same_state(each, by_name[each.name]) if each.name in model.servers else each
+        for each in snapshot.first
+    )
+    return audit_cluster(ClusterSnapshot(snapshot.cluster, first, last), policy)
+
+
+def made_worse(before: ClusterAudit, after: ClusterAudit) -> Iterator[Finding]:
+    """Yield what only the second audit shows above info, and differences that have grown."""
+    known = {finding.id: finding for finding in before.findings}
+    for finding in after.findings:
+        if finding.severity is Severity.INFO or finding.code.startswith("U"):
+            continue
+        if finding.code in _UNCOVERED:
+            continue
+        old = known.get(finding.id)
+        if old is None or (finding.code[0] in _GROWTH_IS_WORSE and finding.gtid_set - old.gtid_set):
+            yield finding
+
+
+def _written(
+    server: ServerSnapshot,
+    started: Model,
+    model: Model,
+    ends: dict[str, LogPosition | None],
+) -> ServerSnapshot:
+    if server.name not in model.servers:
+        return server
+    now, then = model[server.name], started[server.name]
+    return replace(
+        server,
+        gtid_executed=now.executed,
+        gtid_purged=now.purged,
+        gtid_owned=GtidSet(),
+        channels=tuple(_channel(each, now, then, ends) for each in server.channels or ()),
+    )
+
+
+def _channel(
+    channel: ChannelSnapshot,
+    now: ModelServer,
+    then: ModelServer,
+    ends: dict[str, LogPosition | None],
+) -> ChannelSnapshot:
+    known, old = now.channel(channel.name), then.channel(channel.name)
+    assert known is not None, "the model has every channel of a known server"
+    assert old is not None, "no action creates a channel"
+    if _steering(known) == _steering(old):
+        return channel
+    if not known.running:
+        return replace(channel, receiver=ThreadState.STOPPED, applier=ThreadState.STOPPED)
+    end = ends.get(known.source or "") or channel.received_to
+    return replace(
+        channel,
+        auto_position=known.auto_position,
+        gtid_retrieved=known.retrieved & now.executed,
+        receiver=ThreadState.RUNNING,
+        receiver_errno=0,
+        receiver_error="",
+        applier=ThreadState.RUNNING,
+        applier_errno=0,
+        applier_error="",
+        received_to=end,
+        applied_to=end,
+        lag_seconds=0,
+        workers=(),
+    )
+
+
+def _steering(channel: ModelChannel) -> tuple[object, ...]:
+    return (channel.auto_position, channel.running, channel.is_stuck, channel.passed)
+
+
+def _same_state(first: ServerSnapshot, last: ServerSnapshot) -> ServerSnapshot:
+    return replace(
+        first,
+        gtid_executed=last.gtid_executed,
+        gtid_purged=last.gtid_purged,
+        gtid_owned=last.gtid_owned,
+        channels=last.channels,
+        server_uuid=last.server_uuid,
+    )

@@ -1,0 +1,47 @@
+"""What the operator may choose: a strategy for a finding, or for all findings of a code.
+
+A choice that has no effect is an error of the operator that a plan must not hide: it is refused,
+with what could be chosen.
+"""
+
+from collections.abc import Collection, Mapping
+
+from repair.by_hand import by_hand
+from repair.model import Model
+from repair.strategies import PLANNERS
+from topology.catalogue import CATALOGUE, answers
+from topology.findings import ClusterAudit
+from topology.strategies import STRATEGIES
+
+
+class UnknownChoice(ValueError):
+    """A choice that names no finding, no strategy, or one that cannot answer the finding."""
+
+
+def check_choices(
+    audit: ClusterAudit, choices: Mapping[str, str], finding_ids: Collection[str] | None
+) -> None:
+    """Raise UnknownChoice for the first choice that fits nothing in the audit."""
+    by_id = {finding.id: finding for finding in audit.findings}
+    for missing in sorted(set(finding_ids or ()) - by_id.keys()):
+        raise UnknownChoice(f"no finding {missing} in the audit of {audit.cluster}")
+    for key, name in choices.items():
+        if key not in by_id and key not in CATALOGUE:
+            raise UnknownChoice(f"{key} is no code, and no finding of {audit.cluster} has that id")
+        codes = {finding.code for finding in audit.findings}
+        if key not in by_id and key not in codes:
+            found = ", ".join(sorted(codes)) or "nothing"
+            raise UnknownChoice(
+                f"{key}={name}: {audit.cluster} has no finding {key}; found: {found}"
+            )
+        if name not in STRATEGIES:
+            raise UnknownChoice(f"no strategy {name!r}; there are {', '.join(sorted(STRATEGIES))}")
+        code = by_id[key].code if key in by_id else key
+        if name not in answers(code):
+            raise UnknownChoice(
+                f"{name} is not an answer to {code}; these are: {', '.join(answers(code))}"
+            )
+        if name not in PLANNERS:
+            finding = next(each for each in audit.findings if key in (each.id, each.code))
+            text = by_hand(name, finding, Model({}))
+            raise UnknownChoice(f"{name} has no script; by hand: {text}")

@@ -1,0 +1,68 @@
+"""The strategy for a row that stops an applier (A2): the row as the event expects it, then start.
+
+1. The failing transaction is read from the source's log, the rows it touches from the replica. The
+   rows are set to what the transaction found on the source, without logging it; then the applier
+   applies the transaction itself.
+2. Only the operator can say that the replica's version may go: it is never a default. The rows of
+   both servers are shown.
+"""
+
+from itertools import groupby
+
+from repair.actions import Action, MakeRowsAlike, StartChannel
+from repair.case import Case, Outcome, Proposal, Refusal
+from repair.row_literals import CannotRender
+from repair.row_sql import needs_lenience, redo_row
+from repair.row_versions import RowVersions
+
+
+def resolve_conflict(case: Case) -> Outcome:
+    """Set the replica's rows to what the failing transaction expects, and start the applier."""
+    replica, channel, content = case.replica, case.channel, case.content
+    if replica is None or channel is None or case.source is None:
+        return Refusal("one of the two servers could not be read")
+    if content is None or content.read_from is None:
+        why = content.unread if content is not None else "no log was read"
+        return Refusal(f"the failing transaction could not be read: {why}")
+    if content.rows is None:
+        return Refusal(content.rows_unread)
+    if not content.expected:
+        return Refusal(
+            content.state_on(replica.name).why
+            or "its rows are as the transaction expects them now: start the applier again"
+        )
+    if not case.is_chosen:
+        return Refusal(
+            f"{len(content.expected)} row(s) of {replica.name} are not as"
+            f" {content.wanted.shortened()} expects them; the operator must decide whether"
+            f" {replica.name}'s version may go: --strategy {case.finding.code}=resolve_conflict"
+        )
+    try:
+        rows = [row for row in content.expected if _writes(row)]
+    except CannotRender as refusal:
+        return Refusal(str(refusal))
+
+    def table(row: RowVersions) -> tuple[str, str]:
+        return row.table.schema, row.table.table
+
+    ordered = sorted(rows, key=lambda row: (*table(row), row.order))
+    actions: list[Action] = [
+        MakeRowsAlike(replica.name, case.source.name, tuple(of_table))
+        for _, of_table in groupby(ordered, key=table)
+    ]
+    actions.append(StartChannel(replica.name, channel.name, retried=content.wanted))
+    return Proposal(
+        tuple(actions),
+        (
+            (
+                f"what {replica.name} holds in these rows is lost there; both versions are in this"
+                " plan. Transactions behind this one may conflict as well: audit again"
+            ),
+        ),
+    )
+
+
+def _writes(row: RowVersions) -> bool:
+    if needs_lenience(row.table, row.change):
+        raise CannotRender(f"{row.table.name}, {row.where}: an ENUM holds the error value ''")
+    return redo_row(row.table, row.change) is not None

@@ -1,0 +1,357 @@
+"""Strategies that declare transactions unneeded: empty transactions, gtid_purged, the old reset.
+
+How it works
+------------
+Three conditions stand before every one of them, unless the operator selected the strategy:
+
+1. The content was read, and every transaction is empty or harmless (transaction_content.py), or
+   its rows are on the target already. Data has no default: the refusal lists tables, rows and times
+   and the choices.
+2. No channel would deliver the transactions if it were repaired and started. Delivering comes
+   first: a transaction that can arrive must not be replaced by an empty one.
+3. No other finding explains why they are missing on a server that was meant to have them.
+
+A selected strategy is planned, with what is lost in its warnings, and with the content as SQL in a
+file beside the scripts where the log still has it. Invariants may refuse it even then.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from gtid import GtidSet
+from repair.actions import (
+    Action,
+    AppendPurged,
+    AutoPositionOn,
+    InjectEmpty,
+    ResetAndPurge,
+    StartChannel,
+    StopChannel,
+)
+from repair.case import Case, Outcome, Proposal, Refusal, SavedContent
+from repair.model import Model, ModelServer, refused, with_all_channels_repaired
+from repair.replay_texts import CannotSave, saved_content
+from repair.transaction_content import ContentClass, RowState, described
+from topology.catalogue import answers
+from topology.dialect import dialect_of
+
+# Three lines each: what one script may hold and a person may still read through.
+INJECTED_PER_SCRIPT_MAX = 1_000
+# More than these are not planned unless the operator selects the strategy.
+INJECTED_UNASKED_MAX = 10 * INJECTED_PER_SCRIPT_MAX
+# More than these are not planned at all.
+INJECTED_GTIDS_MAX = 100_000
+
+
+def inject_empty(case: Case) -> Outcome:
+    """Commit empty transactions where they are missing; replicas first, the source last."""
+    targets = _targets(case)
+    if isinstance(targets, Refusal):
+        return targets
+    undecided = _undecided(case, targets)
+    if undecided is not None:
+        return undecided
+    most = max((gtids.gtid_count for _, gtids in targets), default=0)
+    if most > INJECTED_GTIDS_MAX:
+        return Refusal(f"{most:,} empty transactions are too many ({INJECTED_GTIDS_MAX:,})")
+    if most > INJECTED_UNASKED_MAX and not case.is_chosen:
+        return Refusal(
+            f"{most:,} empty transactions are more than {INJECTED_UNASKED_MAX:,}; select"
+            " gtid_purged_append (one statement, 8.0 and later) or inject_empty with --strategy"
+        )
+    actions = [
+        InjectEmpty(server.name, part)
+        for server, gtids in targets
+        for part in _portions(gtids, INJECTED_PER_SCRIPT_MAX)
+    ]
+    return _declared(case, targets, actions)
+
+
+def gtid_purged_append(case: Case) -> Outcome:
+    """Append to gtid_purged where they are missing; the ends of the chain first."""
+    if not case.is_chosen:
+        return Refusal("it declares the transactions purged: only planned when selected")
+    targets = _targets(case)
+    if isinstance(targets, Refusal):
+        return targets
+    if case.unread:
+        return Refusal(f"{_listed(case.unread)} could not be read, and may depend on the range")
+    old = [server for server, _ in targets if not dialect_of(server.version).has_purged_append]
+    if old:
+        return Refusal(f"{old[0].name} runs {old[0].version}: gtid_purged cannot be appended to")
+    return _declared(case, targets, [AppendPurged(server.name, gtids) for server, gtids in targets])
+
+
+def reset_and_purge(case: Case) -> Outcome:
+    """Delete the history of one server and write it anew, while its replicas are stopped."""
+    server = case.lacking
+    if server is None:
+        return Refusal("the server to reset could not be read")
+    if dialect_of(server.version).has_purged_append:
+        return Refusal(f"{server.name} runs {server.version}: gtid_purged_append does it without")
+    if not case.is_chosen:
+        return Refusal("it deletes binary logs: only planned when selected")
+    if case.unread:
+        return Refusal(f"{_listed(case.unread)} could not be read, and may replicate from it")
+    if server.executed != case.snapshot_executed[server.name]:
+        return Refusal(
+            f"{server.name} is still receiving transactions: stop all writes, wait, plan again"
+        )
+    below = case.model.replicas_of(server.name)
+    by_position = [replica.name for replica, channel in below if not channel.auto_position]
+    if by_position:
+        return Refusal(
+            f"{_listed(by_position)} replicates from it by file position, which a reset invalidates"
+        )
+    goal = server.executed | case.wanted
+    behind = [replica.name for replica, _ in below if not goal <= replica.executed]
+    if behind:
+        return Refusal(
+            f"{_listed(behind)} still needs transactions that only its binary logs can send"
+        )
+    running = [(replica, channel) for replica, channel in below if channel.running]
+    restart = tuple(channel.name for channel in server.channels if channel.running)
+    actions: list[Action] = [StopChannel(each.name, channel.name) for each, channel in running]
+    actions.append(ResetAndPurge(server.name, case.wanted, server.executed, restart=restart))
+    actions.extend(StartChannel(each.name, channel.name) for each, channel in running)
+    return _declared(case, [(server, case.wanted)], actions)
+
+
+def targets_lacking(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
+    """Return every server on which transactions of the finding are missing; the source last.
+
+    Unlike `_targets` also those to which a running channel will bring them.
+    """
+    wanted = case.wanted
+    servers = _component(case.model, case.source.name) if case.source is not None else []
+    if not servers:
+        return Refusal("the server on which they are missing could not be read")
+    return [
+        (server, wanted - server.executed)
+        for server in _ends_first(case.model, servers, last=case.source)
+        if wanted - server.executed
+    ]
+
+
+def _targets(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
+    """Return where which GTIDs are missing, in the order in which to add them.
+
+    A hole concerns its replica. Extra transactions concern every linked server that has not got
+    them and will not get them from a server that can still send them.
+    """
+    wanted = case.wanted
+    if not wanted:
+        return Refusal("the transactions could not be named; audit again, or read the error log")
+    if case.is_hole:
+        if case.replica is None:
+            return Refusal("the server on which they are missing could not be read")
+        found = [(case.replica, wanted - case.replica.executed)]
+    else:
+        lacking = targets_lacking(case)
+        if isinstance(lacking, Refusal):
+            return lacking
+        held = {name for name, each in case.model.servers.items() if wanted <= each.available}
+        found = [
+            (server, gtids)
+            for server, gtids in lacking
+            if server == case.source or not held & _upstream(case.model, server.name)
+        ]
+    tagged = any(tsid.tag for tsid in wanted.tsids)
+    for server, _ in found:
+        if tagged and not dialect_of(server.version).has_tags:
+            return Refusal(f"{server.name} runs {server.version}, which knows no tags")
+    return [(server, gtids) for server, gtids in found if gtids]
+
+
+def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusal | None:
+    """Refuse what needs a decision by the operator that has not been made."""
+    if case.is_chosen:
+        return None
+    if case.finding.code[0] in "AP":
+        return Refusal("it leaves the transactions out here: only planned when selected")
+    if case.meant_to_arrive:
+        return Refusal(
+            f"{case.finding.source} was meant to have them: repair"
+            f" {_listed(case.meant_to_arrive)} first, or select a strategy after comparing the data"
+        )
+    if _is_there_already(case):
+        return None
+    undecided = _needs_decision(case)
+    if undecided is not None:
+        return undecided
+    deliverable = _deliverable(case, targets)
+    if deliverable:
+        return Refusal(
+            f"a channel can still deliver {deliverable.shortened()}: repair and start"
+            " replication first, then plan again"
+        )
+    return None
+
+
+def _is_there_already(case: Case) -> bool:
+    """Return whether the rows of a hole were compared and are all on the replica already."""
+    content, replica = case.content, case.replica
+    return (
+        case.is_hole
+        and content is not None
+        and replica is not None
+        and case.wanted
+        <= content.of_class(ContentClass.EMPTY, ContentClass.HARMLESS, ContentClass.DATA)
+        and content.state_on(replica.name).state is RowState.AS_AFTER
+    )
+
+
+def _needs_decision(case: Case) -> Refusal | None:
+    wanted, content = case.wanted, case.content
+    if content is None:
+        return Refusal(
+            f"what {wanted.shortened()} did has not been read, and content must not be declared"
+            " unneeded unread"
+        )
+    if not content.needing_decision(wanted):
+        return None
+    return Refusal(
+        f"its content needs a decision ({described(content, wanted)}); nothing is done by default."
+        f" Choose with --strategy {case.finding.code}=NAME: {', '.join(answers(case.finding.code))}"
+    )
+
+
+def _deliverable(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> GtidSet:
+    """Return what would arrive on a target if every channel were repaired and started."""
+    repaired = with_all_channels_repaired(case.model)
+    return GtidSet.union_of(gtids & repaired[server.name].executed for server, gtids in targets)
+
+
+def _declared(
+    case: Case, targets: list[tuple[ModelServer, GtidSet]], actions: Sequence[Action]
+) -> Proposal:
+    """Return the proposal, with what is lost named and saved."""
+    saved, problems = _saved(case)
+    warnings = (*_content_warnings(case, targets), *problems)
+    return Proposal((*actions, *way_home(case)), warnings, saved)
+
+
+def _saved(case: Case) -> tuple[tuple[SavedContent, ...], tuple[str, ...]]:
+    """Return the content as a file beside the scripts, or why it could not be saved."""
+    content, wanted = case.content, case.wanted
+    needing = wanted if content is None else content.needing_decision(wanted)
+    if not needing or _is_there_already(case):
+        return (), ()
+    try:
+        return (saved_content(case.finding, content),), ()
+    except CannotSave as problem:
+        return (), (f"the content of {needing.shortened()} is NOT saved: {problem}",)
+
+
+def _content_warnings(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Iterator[str]:
+    content, wanted = case.content, case.wanted
+    names = _listed([server.name for server, _ in targets]) or "no server"
+    if content is not None and not content.needing_decision(wanted):
+        return
+    if _is_there_already(case):
+        yield (
+            f"the rows of {wanted.shortened()} are on {names} already, as the transactions left"
+            " them: empty transactions take their place"
+        )
+        return
+    what = "its content was not read" if content is None else described(content, wanted)
+    yield (
+        f"the sets will agree and the data will NOT: what {wanted.shortened()} did is left out on"
+        f" {names} for good ({what})"
+    )
+    deliverable = _deliverable(case, targets)
+    if deliverable:
+        yield (
+            f"replication could still deliver {deliverable.shortened()} to {names}: this strategy"
+            " prevents it"
+        )
+
+
+def _component(model: Model, name: str) -> list[ModelServer]:
+    """Return every server that channels link with a server, in either direction."""
+    found, frontier = {name}, [name]
+    while frontier:
+        here = frontier.pop()
+        linked = {replica.name for replica, _ in model.replicas_of(here)} | {
+            channel.source
+            for channel in model[here].channels
+            if channel.source is not None and channel.source in model.servers
+        }
+        frontier.extend(linked - found)
+        found |= linked
+    return [model[each] for each in sorted(found)]
+
+
+def _ends_first(
+    model: Model, servers: list[ModelServer], *, last: ModelServer | None
+) -> list[ModelServer]:
+    """Order servers so that one comes before those from which it receives; `last` at its place.
+
+    A server is never left waiting for a range that its source has already purged.
+    """
+
+    def rank(server: ModelServer) -> tuple[int, bool, str]:
+        return (-len(_upstream(model, server.name)), server == last, server.name)
+
+    return sorted(servers, key=rank)
+
+
+def _upstream(model: Model, name: str) -> set[str]:
+    """Return every server a server receives from, through channels running or stopped."""
+    found: set[str] = set()
+    frontier = [name]
+    while frontier:
+        for channel in model[frontier.pop()].channels:
+            source = channel.source
+            if source is not None and source in model.servers and source not in found:
+                found.add(source)
+                frontier.append(source)
+    return found
+
+
+def way_home(case: Case) -> tuple[Action, ...]:
+    """Return what brings the channel concerned back, once the sets agree.
+
+    For a hole the channel itself: to auto-position, or started. For extra transactions the channel
+    that would have brought them to the source, if it is stopped; for lost ones (E3) the channel
+    that the source refused while the replica had more than it.
+    """
+    channel = case.channel
+    if not case.is_hole:
+        return tuple(_stopped_between(case))
+    if channel is None or case.replica is None:
+        return ()
+    if not channel.auto_position:
+        return (AutoPositionOn(case.replica.name, channel.name, filled=case.wanted),)
+    if channel.running and not channel.is_stuck:
+        return ()
+    return (StartChannel(case.replica.name, channel.name),)
+
+
+def _stopped_between(case: Case) -> Iterator[StartChannel]:
+    if case.source is None or case.replica is None:
+        return
+    then = replace(case.source, executed=case.source.executed | case.wanted)
+    pairs = [(then, case.replica)]
+    if case.finding.code == "E3":
+        pairs.append((case.replica, then))
+    for starting, sending in pairs:
+        for channel in starting.channels:
+            if (
+                channel.source == sending.name
+                and not channel.running
+                and channel.auto_position
+                and not refused(sending, starting, channel)
+            ):
+                yield StartChannel(starting.name, channel.name)
+
+
+def _portions(gtids: GtidSet, count: int) -> Iterator[GtidSet]:
+    while gtids:
+        part = gtids.first(count)
+        yield part
+        gtids -= part
+
+
+def _listed(names: list[str] | tuple[str, ...]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,45 @@
+"""A condition that a script must find true to go on, and the message where it is not.
+
+A condition that is NULL does not hold. This is the only SQL here: steps and replayed transactions
+are both made of it.
+"""
+
+from dataclasses import dataclass
+
+from topology.quoting import quote_string
+
+# The text of error 1231 shows 200 characters of the refused value (share/errmsg-utf8.txt, seen on
+# 5.6.24 and 9.7.4). Error 1772 shows as many on 5.6, and only about 25 on 9.7.
+GUARD_CHARACTERS_MAX = 200
+# Of them, what the server itself adds to a message.
+DETAIL_CHARACTERS_MAX = 110
+_CUT = "..."
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What must be true for the script to go on, and what to say if it is not."""
+
+    condition: str  # an SQL expression
+    message: str
+    detail: str = ""  # an SQL expression, whose text is put behind the message
+
+    def __post_init__(self) -> None:
+        limit = GUARD_CHARACTERS_MAX - (DETAIL_CHARACTERS_MAX if self.detail else 0)
+        if len(self.message) > limit:
+            object.__setattr__(self, "message", self.message[: limit - len(_CUT)] + _CUT)
+
+    def statements(self) -> tuple[str, ...]:
+        """Return the statements that end the script if the condition does not hold.
+
+        `completion_type` is set to itself, or to the message, which the server refuses with error
+        1231. The client stops there. Where it was told not to stop (--force, `source`), @go is 0
+        and no later statement of the script changes anything.
+        """
+        message = quote_string(self.message)
+        if self.detail:
+            message = f"CONCAT({message}, IFNULL(LEFT({self.detail}, {DETAIL_CHARACTERS_MAX}), ''))"
+        return (
+            f"SET @go = @go AND IFNULL(({self.condition}), FALSE);",
+            (f"SET SESSION completion_type = IF(@go, @@SESSION.completion_type, {message});"),
+        )

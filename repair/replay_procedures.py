@@ -1,0 +1,100 @@
+"""Scripts that undo rows and redo transactions.
+
+1. Undo writes the rows as row_procedures.py does for rows that differ: unlogged, each row checked
+   first, all or nothing, safe to run again.
+2. Redo runs each transaction under its GTID. One that is executed already is skipped: the server
+   passes over statements whose gtid_next is executed (sql/rpl_gtid_execution.cc,
+   gtid_pre_statement_checks; seen on 5.6.24 and 9.7.4), and the count of rows is not asked for.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gtid import GtidSet
+from repair.actions import MakeRowsAlike, RedoTransactions, UndoRows
+from repair.guard import Guard
+from repair.privileges import StatementKind
+from repair.procedure import Procedure, Setting
+from repair.replay import ROW_SESSION, Replayed
+from repair.replay_script import table_guards
+from repair.row_procedures import make_rows_alike
+from repair.script import executed, literal, not_owned, transactions
+from topology.quoting import quote_string
+
+_REDONE_PER_SECOND = 100
+# What replay.py asks before it commits: "@rows = N".
+_COUNTED = re.compile(r"^(SET @go = @go AND IFNULL\(\()(@rows = [0-9]+)(\), FALSE\);)$")
+
+
+def undo_rows(action: UndoRows, setting: Setting) -> Procedure:
+    """Set the rows of one table back, as one unlogged transaction."""
+    server, table, count = action.server, action.rows[0].table, len(action.rows)
+    written = make_rows_alike(MakeRowsAlike(server, server, action.rows), setting)
+    rows = f"{count} row{'s' if count > 1 else ''}"
+    what = transactions(action.gtids.gtid_count)
+    return replace(
+        written,
+        title=f"undo {rows} of {table.name} on {server}: {what} taken back",
+        undo="the content of the transactions is still in the binary logs:"
+        " `gtid-audit binlog show SET SERVER --redo` writes it",
+        risk=f"what these transactions wrote is gone on {server}; clients may have read it",
+        warnings=(
+            (
+                f"it is not logged: {server}'s replicas need their own step, which this plan has"
+                " for every server of the snapshot that has the transactions"
+            ),
+            "super_read_only must be off while the script runs",
+        ),
+        check=f"the rows that {action.gtids.shortened()} touched are as they were before",
+    )
+
+
+def redo_transactions(action: RedoTransactions, _setting: Setting) -> Procedure:
+    """Run the transactions again, one after the other, under their GTIDs."""
+    server, gtids = action.server, action.gtids
+    count = gtids.gtid_count
+    return Procedure(
+        title=f"do {transactions(count)} again on {server}",
+        session=ROW_SESSION,
+        preconditions=(
+            not_owned(server, gtids),
+            Guard(
+                "@@SESSION.sql_log_bin = 1",
+                f"{server}: this session would not log what it does; nothing was changed",
+            ),
+            *table_guards(action.transactions),
+        ),
+        statements=tuple(_statements(action.transactions)),
+        verifications=(executed(server, gtids),),
+        check=f"SELECT GTID_SUBTRACT({literal(gtids)}, @@GLOBAL.gtid_executed);  -- empty",
+        undo="cannot be undone under the same GTIDs: a GTID, once executed, stays",
+        estimated_seconds=1 + count // _REDONE_PER_SECOND,
+        estimate_assumes=f"{_REDONE_PER_SECOND} transactions a second",
+        if_stopped="some of the transactions are done, each of them wholly; run the script again",
+        risk=f"brings back work on {server} that its clients may have repeated meanwhile",
+        warnings=(
+            (
+                f"do not write to these tables on {server} while the script runs; triggers, foreign"
+                " keys and generated columns are checked first"
+            ),
+        ),
+        needs=(
+            StatementKind.SET_TAGGED_GTID_NEXT
+            if any(tsid.tag for tsid in gtids.tsids)
+            else StatementKind.SET_GTID_NEXT,
+            StatementKind.READ_CHANNELS,
+            StatementKind.WRITE_ROWS,
+        ),
+    )
+
+
+def _statements(replayed: tuple[Replayed, ...]) -> Iterator[str]:
+    for each in replayed:
+        assert each.gtid is not None, "the action has checked"
+        gtid = literal(GtidSet.of(each.gtid))
+        yield f"SET @there = GTID_SUBSET({gtid}, @@GLOBAL.gtid_executed);"
+        yield f"SET SESSION gtid_next = IF(@go, {quote_string(str(each.gtid))}, 'AUTOMATIC');"
+        for line in each.lines:
+            yield _COUNTED.sub(r"\1@there OR \2\3", line)
+        yield "SET SESSION gtid_next = 'AUTOMATIC';"

@@ -1,0 +1,161 @@
+"""Strategies that keep data: redo transactions where they are missing, or undo them where they are.
+
+1. Neither is ever a default: only the operator can say whether the work is wanted.
+2. Redo runs the content under the GTIDs that it has, so that every other server either gets it by
+   replication or skips it because it has it.
+3. Undo sets the rows back without logging it (no new GTID), on every server that has the
+   transactions. The GTIDs stay executed there, so they are used up by empty transactions wherever
+   they are missing: otherwise the origin gives them to its next transactions, which these servers
+   skip. Rows come first: a plan stopped half-way still shows the finding.
+4. What cannot be undone row by row is refused with the reason. Nothing is undone in parts.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from binlog.rows.values import ABSENT
+from gtid import GtidSet
+from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows
+from repair.case import Case, Outcome, Proposal, Refusal
+from repair.declaring import targets_lacking, way_home
+from repair.model import ModelServer, simulate
+from repair.replay import Replayed
+from repair.replay_texts import CannotSave, check_plain
+from repair.row_literals import CannotRender
+from repair.row_sql import needs_lenience, redo_row
+from repair.row_versions import RowVersions
+from repair.transaction_content import (
+    ContentClass,
+    NetRow,
+    RowState,
+    TransactionContent,
+    described,
+    key_condition,
+)
+from topology.dialect import dialect_of
+
+_NOT_UNASKED = "the operator must decide whether the work is wanted: only planned when selected"
+_BY_HAND = "`gtid-audit binlog show SET SERVER --undo` writes what can be undone"
+
+
+def redo_on_source(case: Case) -> Outcome:
+    """Do the transactions again on the source, under their GTIDs."""
+    content, source = case.content, case.source
+    if not case.is_chosen:
+        return Refusal(_NOT_UNASKED)
+    if source is None:
+        return Refusal("the source could not be read")
+    missing = case.finding.gtid_set - source.executed
+    if content is None or content.read_from is None:
+        return Refusal(f"the content could not be read: {content.unread if content else 'no log'}")
+    if any(tsid.tag for tsid in missing.tsids) and not dialect_of(source.version).has_tags:
+        return Refusal(f"{source.name} runs {source.version}, which knows no tags")
+    redone = tuple(each for each in content.redo if each.gtid is not None and each.gtid in missing)
+    unread = missing - GtidSet.of(each.gtid for each in redone if each.gtid is not None)
+    if unread:
+        return Refusal(f"{unread.shortened()} was not read as SQL; {content.unread or 'too many'}")
+    try:
+        check_plain(redone)
+    except CannotSave as problem:
+        return Refusal(str(problem))
+    if not redone:
+        return Proposal(())
+    actions = RedoTransactions(_where_to_redo(case, redone).name, redone), *way_home(case)
+    return Proposal(
+        actions,
+        (
+            (
+                f"it does again: {described(content, missing)}. Rows must be as the transactions"
+                " found them, otherwise the script stops and the transaction is not done"
+            ),
+        ),
+    )
+
+
+def _where_to_redo(case: Case, redone: tuple[Replayed, ...]) -> ModelServer:
+    """Return the server from which the transactions reach all others; else the source."""
+    source = case.source
+    assert source is not None, "the caller has looked"
+    lacking = targets_lacking(case)
+    servers = [] if isinstance(lacking, Refusal) else [server for server, _ in reversed(lacking)]
+    for server in (source, *servers):
+        if any(each.gtid in server.executed for each in redone if each.gtid is not None):
+            continue
+        after = simulate(case.model, RedoTransactions(server.name, redone))
+        if all(case.finding.gtid_set <= after[each.name].executed for each in servers):
+            return server
+    return source
+
+
+def undo_on_replica(case: Case) -> Outcome:
+    """Set the rows back on every server that has the transactions, and use up their GTIDs."""
+    content, wanted = case.content, case.finding.gtid_set
+    if not case.is_chosen:
+        return Refusal(_NOT_UNASKED)
+    if content is None or content.read_from is None:
+        return Refusal(f"the content could not be read: {content.unread if content else 'no log'}")
+    barred = content.of_class(ContentClass.DDL, ContentClass.UNREAD) & wanted
+    if barred:
+        return Refusal(f"{described(content, wanted)}: only rows can be undone; {_BY_HAND}")
+    if content.rows is None:
+        return Refusal(f"{content.rows_unread}; {_BY_HAND}")
+    lacking = targets_lacking(case)
+    if isinstance(lacking, Refusal):
+        return lacking
+    holders = [each for each in case.model.servers.values() if wanted & each.executed]
+    partial = [each.name for each in holders if not wanted <= each.executed]
+    if partial:
+        return Refusal(f"{', '.join(partial)} has only a part of them: repair that first")
+    changed = [
+        f"{server.name}: {state.why}"
+        for server in holders
+        if (state := content.state_on(server.name)).state is RowState.CONFLICT
+    ]
+    if changed:
+        return Refusal(f"rows were changed since: {'; '.join(changed)}; {_BY_HAND}")
+    try:
+        rows = [row for net in content.rows if (row := _undone(net)) is not None]
+    except CannotRender as refusal:
+        return Refusal(f"{refusal}; {_BY_HAND}")
+    actions: list[Action] = [
+        action for server in holders for action in _undo_actions(server.name, wanted, rows)
+    ]
+    actions.extend(InjectEmpty(server.name, gtids) for server, gtids in lacking)
+    return Proposal((*actions, *way_home(case)), tuple(_undo_warnings(case, content)))
+
+
+def _undone(net: NetRow) -> RowVersions | None:
+    """Return what sets a row back; None if nothing is to do. Raises CannotRender."""
+    if net.before is None or net.after is None:
+        incomplete = net.before is not None and ABSENT in net.before
+    else:
+        incomplete = any(
+            old is ABSENT and new is not ABSENT
+            for old, new in zip(net.before, net.after, strict=True)
+        )
+    where = key_condition(net.table, net.key_image)
+    if incomplete:
+        raise CannotRender(
+            f"{net.table.name}, {where}: the log does not hold the whole row"
+            " (binlog_row_image is not FULL)"
+        )
+    row = RowVersions(net.table, where, source=net.before, replica=net.after, differing=())
+    if needs_lenience(row.table, row.change):
+        raise CannotRender(f"{net.table.name}, {where}: an ENUM holds the error value ''")
+    return row if redo_row(row.table, row.change) is not None else None
+
+
+def _undo_actions(server: str, wanted: GtidSet, rows: list[RowVersions]) -> Iterator[UndoRows]:
+    def table(row: RowVersions) -> tuple[str, str]:
+        return row.table.schema, row.table.table
+
+    ordered = sorted(rows, key=lambda row: (*table(row), row.order))
+    for _, of_table in groupby(ordered, key=table):
+        yield UndoRows(server, wanted, tuple(of_table))
+
+
+def _undo_warnings(case: Case, content: TransactionContent) -> Iterator[str]:
+    yield (
+        f"it takes back: {described(content, case.finding.gtid_set)}. The binary logs still hold"
+        " the transactions: a server restored from a backup and these logs has the rows again"
+    )

@@ -1,0 +1,321 @@
+"""What the transactions behind a finding did: their classes, their rows, and how rows stand today.
+
+How it works
+------------
+A GTID set alone does not show whether a transaction may be declared unneeded. So the binary log of
+a server that still has the transactions is read first, and every transaction gets one class:
+
+    EMPTY      nothing between BEGIN and COMMIT
+    HARMLESS   rows of a heartbeat table or of server-maintained tables in `mysql`; FLUSH, ANALYZE
+    DDL        definitions, accounts
+    DATA       rows or statements of any other table
+    UNREAD     not in a log that could be read, or not decoded; `unread` has the reason
+
+The classes are disjoint and together they are the wanted set. Only EMPTY and HARMLESS may be
+declared unneeded without a decision by the operator (`is_disposable`).
+
+Rows are folded to their **net change**: for each key, the row before the first and after the last
+of the transactions. Two questions about today's rows of one server follow:
+
+    all rows are as before    the transactions can be applied there without a conflict
+    all rows are as after     their effect is there already
+    neither                   applying them would stop the applier or overwrite newer rows
+
+Folding row by row is necessary: a transaction that inserts a row and a later one that deletes it
+leave nothing, although neither of the two, looked at alone, fits the rows of today. Where rows
+cannot be folded (a table without a key, statements, partial JSON, images that hold no key) the
+answer is UNREAD with the reason; it is never guessed.
+
+This module reads nothing. gtid_audit/transactions_for_plan.py reads logs and rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import Enum
+from types import MappingProxyType
+from typing import Final
+
+from binlog.rows.json_values import JsonDiffs
+from binlog.rows.tables import RowTable
+from binlog.rows.values import ABSENT, Image, RowChanges, Value
+from binlog.transactions import TableChange, Transaction, TransactionKind
+from gtid import GtidSet
+from repair.replay import Replayed
+from repair.row_literals import condition
+from repair.row_versions import RowVersions
+from topology.quoting import quote_identifier
+
+
+class ContentClass(Enum):
+    """What a transaction did, as far as it decides whether its content may be left out."""
+
+    EMPTY = "empty"
+    HARMLESS = "harmless"
+    DDL = "DDL"
+    DATA = "data"
+    UNREAD = "unread"
+
+
+class RowState(Enum):
+    """How the rows of one server stand to the net change of the transactions."""
+
+    AS_BEFORE = "as before"  # the transactions can be applied
+    AS_AFTER = "as after"  # their effect is there already
+    CONFLICT = "conflict"  # neither
+    UNREAD = "unread"
+
+
+# Tables of these names are written by monitoring tools, again and again, and read by nobody else.
+_HEARTBEATS: Final = frozenset({("percona", "heartbeat"), ("meta", "heartbeat")})
+# In schema `mysql` these hold accounts, routines and definitions: no server writes them by itself.
+_OWNED_BY_PEOPLE: Final = frozenset(
+    {
+        "columns_priv",
+        "component",
+        "db",
+        "default_roles",
+        "event",
+        "func",
+        "global_grants",
+        "password_history",
+        "plugin",
+        "proc",
+        "procs_priv",
+        "proxies_priv",
+        "role_edges",
+        "servers",
+        "tables_priv",
+        "user",
+    }
+)
+# Statements that change no row and no definition.
+_UPKEEP: Final = re.compile(r"\s*(?:FLUSH|ANALYZE|OPTIMIZE|CHECKSUM)\b", re.IGNORECASE)
+
+
+def class_of(transaction: Transaction) -> ContentClass:
+    """Return what a transaction did, by the shape of its group and the tables it names."""
+    if not transaction.is_complete or transaction.is_cut:
+        return ContentClass.UNREAD
+    match transaction.kind:
+        case TransactionKind.EMPTY:
+            return ContentClass.EMPTY
+        case TransactionKind.DDL:
+            upkeep = all(_UPKEEP.match(each.sql) for each in transaction.statements)
+            return ContentClass.HARMLESS if upkeep and transaction.statements else ContentClass.DDL
+        case TransactionKind.DML if not transaction.statements and transaction.tables:
+            harmless = all(map(_is_harmless, transaction.tables))
+            return ContentClass.HARMLESS if harmless else ContentClass.DATA
+        case TransactionKind.DML | TransactionKind.XA:
+            return ContentClass.DATA
+        case TransactionKind.INCIDENT | TransactionKind.OTHER:
+            return ContentClass.UNREAD
+
+
+def _is_harmless(table: TableChange) -> bool:
+    if table.schema == "mysql":
+        return table.table not in _OWNED_BY_PEOPLE
+    return (table.schema, table.table) in _HEARTBEATS
+
+
+@dataclass(frozen=True, slots=True)
+class NetRow:
+    """One row of a table with a key: before the first and after the last of the transactions.
+
+    None means that there was no such row. An image may hold ABSENT where the log does not.
+    """
+
+    table: RowTable
+    before: Image | None
+    after: Image | None
+
+    @property
+    def key_image(self) -> Image:
+        """Return the image by whose key the row is found: both have the same key."""
+        image = self.before if self.before is not None else self.after
+        assert image is not None, "a row that was nowhere and is nowhere is no change"
+        return image
+
+
+def key_condition(table: RowTable, image: Image) -> str:
+    """Write the condition that finds a row by its key. Raises CannotRender."""
+    assert table.key, "only rows with a key are folded"
+    return " AND ".join(
+        condition(
+            table.columns[at],
+            quote_identifier(table.columns[at].name or ""),
+            image[at],
+            is_key=True,
+        )
+        for at in table.key
+    )
+
+
+class CannotFold(Exception):
+    """Why the rows of the transactions have no net change that can be trusted."""
+
+
+def net_rows(changes: Iterable[RowChanges]) -> tuple[NetRow, ...]:
+    """Fold changes, in the order of the log, to one change for each row. Raises CannotFold."""
+    net: dict[tuple[str, str, Image], NetRow] = {}
+    for change in changes:
+        table = change.table
+        if not table.key or not table.has_names:
+            why = "it has no key" if table.key == () else "its key is not known"
+            raise CannotFold(f"{table.name}: {why}")
+        for row in change.rows:
+            after = row.after
+            if row.before is not None and after is not None:
+                after = _completed(row.before, after)
+            _check(table, row.before, after)
+            if row.before is not None and after is not None and _same_key(table, row.before, after):
+                _fold(net, table, row.before, after)
+                continue
+            if row.before is not None:
+                _fold(net, table, row.before, None)
+            if after is not None:
+                _fold(net, table, None, after)
+    return tuple(row for row in net.values() if row.before is not None or row.after is not None)
+
+
+def _fold(
+    net: dict[tuple[str, str, Image], NetRow],
+    table: RowTable,
+    before: Image | None,
+    after: Image | None,
+) -> None:
+    image = before if before is not None else after
+    assert image is not None, "a change has a row"
+    place = (table.schema, table.table, _key(table, image))
+    known = net.get(place)
+    if known is None:
+        net[place] = NetRow(table, before, after)
+        return
+    if (known.after is None) != (before is None):
+        raise CannotFold(f"{table.name}: the log changes a row in an order that does not fit")
+    if known.after is not None and after is not None:
+        after = _completed(known.after, after)
+    net[place] = replace(known, after=after)
+
+
+def _completed(base: Image, changed: Image) -> Image:
+    """Return an image of changes completed by what was there: MINIMAL images leave it out."""
+    return tuple(old if new is ABSENT else new for old, new in zip(base, changed, strict=True))
+
+
+def _check(table: RowTable, *images: Image | None) -> None:
+    for image in images:
+        if image is None:
+            continue
+        if any(image[at] is ABSENT for at in table.key or ()):
+            raise CannotFold(f"{table.name}: the log does not hold the key of every row")
+        if any(isinstance(value, JsonDiffs) for value in image):
+            raise CannotFold(f"{table.name}: the log holds partial JSON values")
+
+
+def _key(table: RowTable, image: Image) -> tuple[Value, ...]:
+    return tuple(image[at] for at in table.key or ())
+
+
+def _same_key(table: RowTable, left: Image, right: Image) -> bool:
+    return _key(table, left) == _key(table, right)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsOn:
+    """How the rows of the transactions stand on one server today."""
+
+    state: RowState
+    why: str = ""  # the reason for UNREAD, the first conflicting rows for CONFLICT
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionContent:
+    """What a finding's transactions did, as one server's binary log holds it.
+
+    Invariant: the sets of `classes` are disjoint.
+    """
+
+    read_from: str | None  # None: no server that could be read has them
+    classes: Mapping[ContentClass, GtidSet]
+    unread: str = ""  # why some or all could not be read
+    tables: tuple[TableChange, ...] = ()  # rows counted over all transactions
+    statements: tuple[str, ...] = ()  # the first ones that are not rows
+    committed_first: datetime | None = None
+    committed_last: datetime | None = None
+    rows: tuple[NetRow, ...] | None = None  # None: they could not be folded; `rows_unread` says why
+    rows_unread: str = ""
+    rows_on: Mapping[str, RowsOn] = field(default_factory=dict)  # by server
+    # Conflicting rows of the finding's replica, as the transactions expect them and as they are.
+    expected: tuple[RowVersions, ...] = ()
+    redo: tuple[Replayed, ...] = ()  # in the order of the log, under their GTIDs
+
+    def __post_init__(self) -> None:
+        union = GtidSet.union_of(self.classes.values())
+        count = sum(gtids.gtid_count for gtids in self.classes.values())
+        assert union.gtid_count == count, "every transaction has one class"
+        object.__setattr__(self, "classes", MappingProxyType(dict(self.classes)))
+        object.__setattr__(self, "rows_on", MappingProxyType(dict(self.rows_on)))
+
+    def of_class(self, *classes: ContentClass) -> GtidSet:
+        """Return the transactions of some classes."""
+        return GtidSet.union_of(self.classes.get(each, GtidSet()) for each in classes)
+
+    def needing_decision(self, gtids: GtidSet) -> GtidSet:
+        """Return which of these must not be declared unneeded without the operator's decision."""
+        return gtids - self.of_class(ContentClass.EMPTY, ContentClass.HARMLESS)
+
+    def state_on(self, server: str) -> RowsOn:
+        """Return how the rows stand on a server; UNREAD where it was not looked at."""
+        return self.rows_on.get(server, RowsOn(RowState.UNREAD, "its rows were not read"))
+
+    @property
+    def wanted(self) -> GtidSet:
+        """Return all the transactions that were asked for."""
+        return GtidSet.union_of(self.classes.values())
+
+    @property
+    def replay_problems(self) -> tuple[str, ...]:
+        """Return why transactions cannot be written as SQL again."""
+        return tuple(f"{each.label}: {each.problem}" for each in self.redo if each.problem)
+
+
+def nothing_read(wanted: GtidSet, why: str) -> TransactionContent:
+    """Return the content of transactions that no log shows."""
+    return TransactionContent(None, {ContentClass.UNREAD: wanted}, unread=why)
+
+
+def described(content: TransactionContent, wanted: GtidSet) -> str:
+    """Describe in a sentence what the transactions did, for a plan's reader."""
+    return "; ".join(_parts(content, wanted))
+
+
+def _parts(content: TransactionContent, wanted: GtidSet) -> Iterator[str]:
+    for each in ContentClass:
+        gtids = content.of_class(each) & wanted
+        if gtids:
+            why = f" ({content.unread})" if each is ContentClass.UNREAD and content.unread else ""
+            yield f"{each.value}: {gtids.shortened()}{why}"
+    if content.tables:
+        yield "rows: " + ", ".join(map(_of_table, content.tables))
+    if content.statements:
+        yield "statements: " + ", ".join(f"`{each}`" for each in content.statements)
+    if content.committed_first is not None and content.committed_last is not None:
+        first, last = (
+            f"{each:%Y-%m-%d %H:%M:%S}"
+            for each in (content.committed_first, content.committed_last)
+        )
+        yield f"committed {first} UTC" if first == last else f"committed {first} to {last} UTC"
+
+
+def _of_table(table: TableChange) -> str:
+    parts = (
+        (table.rows_written, "inserted"),
+        (table.rows_updated, "updated"),
+        (table.rows_deleted, "deleted"),
+    )
+    counts = ", ".join(f"{count:,} {word}" for count, word in parts if count)
+    return f"{table.schema}.{table.table} ({counts or 'no row'})"

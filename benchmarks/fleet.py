@@ -26,7 +26,8 @@ import pyarrow.compute as pc
 from benchmarks.generate.kinds import HEALTHY, KINDS, draw_numbers, kinds_from
 from benchmarks.generate.numbers import Fleet
 from benchmarks.generate.rows import table_of
-from topology.adapters.parquet import COMPLETE, parquet_writer
+from topology.adapters.parquet import parquet_writer
+from topology.adapters.stored_runs import COMPLETE
 
 CLUSTERS_PER_ROW_GROUP = 5_000
 CLUSTERS_PER_FILE = 250_000

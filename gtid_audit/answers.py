@@ -95,6 +95,29 @@ class InFiles:
         _show_contents(self.contents, is_stored=self.is_stored)
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A stored run that was not evaluated: every cluster is UNKNOWN, for one reason."""
+
+    report: AuditReport
+    reason: str
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return UNKNOWN."""
+        return Verdict.UNKNOWN
+
+    def document(self) -> Iterator[str]:
+        """Give the JSON document of the contract, in pieces."""
+        return self.report.document_pieces(None)
+
+    def show(self) -> None:
+        """Show the verdict and the reason."""
+        from gtid_audit.text import line_of, show, verdict_line
+
+        show(verdict_line(self.report), line_of(f"Not evaluated: {self.reason}."))
+
+
 def _show_contents(contents: Contents, *, is_stored: bool) -> None:
     for line in content_lines(contents, is_stored=is_stored):
         write_line(printable(line))

@@ -2,9 +2,11 @@
 
 1. `local` judges in this process, `spark` on Spark; both ask the same rules.
 2. What is not installed is named with the command that brings it.
-3. A cluster that cannot be judged because of a defect of ours is UNKNOWN, and says so; the others
-   are judged all the same.
-4. Contents are compared by whoever reads the servers, which is this process, and kept beside the
+3. A cluster that cannot be read or judged because of a defect of ours is UNKNOWN, with the reason,
+   now and in what is stored; the others are judged all the same.
+4. What is kept of selected clusters goes to a directory of its own below `--out`, with its own
+   history and its own memory of contents: it must not pass for the state of the fleet.
+5. Contents are compared by whoever reads the servers, which is this process, and kept beside the
    snapshots: so both engines judge the same, now and when the servers are gone.
 """
 
@@ -20,11 +22,11 @@ from gtid_audit.content_fleet import compare_contents
 from gtid_audit.content_memory import read_looks, write_looks
 from gtid_audit.exits import UsageProblem
 from gtid_audit.report import Engine, report_of
-from topology.adapters.collect_fleet import Collected, CollectionFailed, Say, collect_fleet
+from gtid_audit.stored_run import NotInRun, StoredQuestion, answer_if_refused, not_in_run
+from topology.adapters.collect_fleet import Say, collect_fleet
 from topology.adapters.inventory.fleet import Fleet
-from topology.audit import audit_or_unknown, defect, unjudged
+from topology.audit import audit_or_unknown
 from topology.contents import ContentReading
-from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:  # PySpark is imported only where it is used
 
 # Below this many clusters Spark would take longer to start than the local engine to finish.
 SPARK_CLUSTERS_MIN: Final = 200_000
+# Below `--out`: what was read of selected clusters, and found in them.
+PARTIAL: Final = "partial"
 _ROWS_OF_A_PAIR: Final = 4  # two servers, two readings
 INSTALL_SPARK: Final = "pip install 'gtid-audit[spark]'"
 
@@ -62,7 +66,7 @@ def audit_fleet(
         audit_or_unknown(snapshot, fleet.policy, contents.get(snapshot.cluster))
         for snapshot in read.snapshots
     ]
-    report = report_of(Engine.LOCAL, [*audits, *read.failed])
+    report = report_of(Engine.LOCAL, audits)
     return InMemory(report, read.snapshots, read.contents)
 
 
@@ -85,41 +89,46 @@ def answer_of_fleet(
     require_spark()
     with _directory_or_scratch(out) as directory:
         read = _collect(fleet, directory, say, content)
-        if read.run is None:  # nothing was stored: there is nothing for Spark to judge
-            yield InMemory(report_of(engine, read.failed), read.snapshots, read.contents)
-            return
-        with _on_spark(read.run, directory, fleet.policy, read.failed) as results:
+        assert read.run is not None, "there was a directory to store it in"
+        with _on_spark(read.run, _place_of(fleet, directory), fleet.policy) as results:
             yield InFiles(results, kept=out is not None, contents=read.contents)
 
 
 @contextmanager
 def answer_of_stored(
-    directory: Path, *, engine: Engine, policy: Policy, out: Path | None = None
+    asked: StoredQuestion, *, engine: Engine, out: Path | None = None
 ) -> Iterator[Answer]:
     """Judge the latest stored snapshots below a directory. With `out`, keep what Spark finds there.
 
+    A run that does not show the current state of the fleet is not judged: the answer is UNKNOWN.
     What Spark found can be read as long as the context lasts. Raises UsageProblem.
     """
     require_parquet()
     if out is not None and engine is not Engine.SPARK:
         raise UsageProblem("results with their history are written by --engine spark")
     from spark_audit.adapters.local import audit_snapshots_locally
-    from topology.adapters.parquet import NoSnapshots, UnreadableSnapshots, latest_run
     from topology.adapters.stored_contents import contents_of_run
+    from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots, latest_run
 
     try:
-        run = latest_run(directory)  # before Java is started for nothing
+        run = latest_run(asked.directory)  # before Java is started for nothing
+        refused = answer_if_refused(run, asked, engine=engine)
         contents = contents_of_run(run)
-        if engine is not Engine.SPARK:
-            audits = audit_snapshots_locally(run, policy=policy)
+        absent = not_in_run(run, asked.roster)
+        if refused is None and engine is not Engine.SPARK:
+            audits = audit_snapshots_locally(run, policy=asked.policy, gaps=dict(absent.gaps))
     except (NoSnapshots, UnreadableSnapshots) as problem:
         raise UsageProblem(str(problem)) from problem
+    if refused is not None:
+        yield refused
+        return
     if engine is not Engine.SPARK:
-        yield InMemory(report_of(engine, audits), contents=contents, is_stored=True)
+        report = report_of(engine, [*audits, *absent.clusters])
+        yield InMemory(report, contents=contents, is_stored=True)
         return
     with (
         _directory_or_scratch(out) as results_below,
-        _on_spark(run, results_below, policy) as results,
+        _on_spark(run, results_below, asked.policy, absent) as results,
     ):
         yield InFiles(results, kept=out is not None, contents=contents, is_stored=True)
 
@@ -137,14 +146,16 @@ def compare_and_store(
     Returns what was compared, by cluster (None: nobody was to look), and where the run is. What is
     kept tells the next time which servers have started since. Raises UsageProblem.
     """
-    seen = read_looks(store_in) if store_in is not None else {}
+    place = None if store_in is None else _place_of(fleet, store_in)
+    seen = read_looks(place) if place is not None else {}
     compared = compare_contents(fleet, snapshots, chosen, seen=seen, say=say)
     contents = None if compared is None else compared.readings
-    if store_in is None or not snapshots:
+    if place is None or not snapshots:
         return contents, None
-    run = store(store_in, snapshots, contents)
+    partial = [cluster.name for cluster in fleet.clusters] if fleet.is_partial else None
+    run = store(place, snapshots, contents, partial=partial)
     if compared is not None:
-        write_looks(store_in, {**seen, **compared.looks})
+        write_looks(place, {**seen, **compared.looks})
     return contents, run
 
 
@@ -152,17 +163,19 @@ def store(
     directory: Path,
     snapshots: Iterable[ClusterSnapshot],
     contents: Mapping[str, ContentReading] | None,
+    *,
+    partial: Sequence[str] | None = None,
 ) -> Path:
     """Write snapshots, and what was compared, as one run; return its directory.
 
-    Raises UsageProblem.
+    `partial` names the clusters if they were selected from a fleet. Raises UsageProblem.
     """
     require_parquet()
     from topology.adapters.parquet import write_snapshots
     from topology.adapters.stored_contents import kept_beside
 
     try:
-        return write_snapshots(directory, snapshots, beside=kept_beside(contents))
+        return write_snapshots(directory, snapshots, beside=kept_beside(contents), partial=partial)
     except OSError as error:
         raise UsageProblem(f"{directory}: {error.strerror or error}") from error
 
@@ -172,7 +185,12 @@ def count_stored(directory: Path) -> int:
     require_parquet()
     from pyarrow.parquet import read_metadata
 
-    from topology.adapters.parquet import NoSnapshots, UnreadableSnapshots, files_of_run, latest_run
+    from topology.adapters.stored_runs import (
+        NoSnapshots,
+        UnreadableSnapshots,
+        files_of_run,
+        latest_run,
+    )
 
     try:
         files = files_of_run(latest_run(directory))
@@ -199,9 +217,25 @@ def _require(module: str, need: str) -> None:
         raise UsageProblem(f"{need}, which is not installed: {INSTALL_SPARK}")
 
 
-def _snapshots(collected: Iterable[Collected]) -> tuple[ClusterSnapshot, ...]:
-    found = [each for each in collected if isinstance(each, ClusterSnapshot)]
-    return tuple(sorted(found, key=lambda snapshot: snapshot.cluster))
+def read_fleet(
+    fleet: Fleet, *, will_store: bool, say: Say | None = None
+) -> tuple[ClusterSnapshot, ...]:
+    """Read every cluster of a fleet; return them in order of name.
+
+    What will be stored is judged as it is stored, now and later (topology/adapters/storable.py).
+    """
+    found = collect_fleet(fleet, say=say)
+    snapshots = tuple(sorted(found, key=lambda snapshot: snapshot.cluster))
+    if not will_store:
+        return snapshots
+    from topology.adapters.storable import storable
+
+    return storable(snapshots)
+
+
+def _place_of(fleet: Fleet, directory: Path) -> Path:
+    """Return where the runs and results of a fleet are kept: those of selected clusters apart."""
+    return directory / PARTIAL if fleet.is_partial else directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +243,6 @@ class _Read:
     """What was read of a fleet."""
 
     snapshots: tuple[ClusterSnapshot, ...]
-    failed: tuple[ClusterAudit, ...]  # not to be read, by a defect of ours
     contents: Mapping[str, ContentReading] | None  # None: nobody was to look
     run: Path | None  # where it is stored
 
@@ -218,11 +251,9 @@ def _collect(fleet: Fleet, store_in: Path | None, say: Say | None, content: bool
     """Read a fleet, and compare contents where that is due."""
     if store_in is not None:
         require_parquet()
-    collected = list(collect_fleet(fleet, say=say))
-    snapshots = _snapshots(collected)
-    failed = tuple(_failed(each) for each in collected if isinstance(each, CollectionFailed))
+    snapshots = read_fleet(fleet, will_store=store_in is not None, say=say)
     contents, run = compare_and_store(fleet, snapshots, content, store_in=store_in, say=say)
-    return _Read(snapshots, failed, contents, run)
+    return _Read(snapshots, contents, run)
 
 
 @contextmanager
@@ -236,20 +267,26 @@ def _directory_or_scratch(directory: Path | None) -> Iterator[Path]:
 
 @contextmanager
 def _on_spark(
-    run: Path, out: Path, policy: Policy, more: Sequence[ClusterAudit] = ()
+    run: Path, out: Path, policy: Policy, absent: NotInRun | None = None
 ) -> Iterator["Results"]:
     require_spark()
+    missing = absent or NotInRun()
     from spark_audit.adapters.job import audit_stored
     from spark_audit.adapters.results import ResultsDiffer
     from spark_audit.adapters.session import JavaMissing, SparkNotStarted, local_session
     from spark_audit.summary import MalformedSummary
-    from topology.adapters.parquet import NoSnapshots, UnreadableSnapshots
+    from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots
 
     try:
         with local_session() as session:
             try:
                 results = audit_stored(
-                    session, snapshots=str(run), out=str(out), policy=policy, more=more
+                    session,
+                    snapshots=str(run),
+                    out=str(out),
+                    policy=policy,
+                    more=missing.clusters,
+                    gaps=dict(missing.gaps),
                 )
             except OSError as error:
                 raise UsageProblem(f"{out}: {error.strerror or error}") from error
@@ -258,8 +295,3 @@ def _on_spark(
         raise UsageProblem(str(problem)) from problem
     except (JavaMissing, SparkNotStarted) as problem:
         raise UsageProblem(str(problem)) from problem
-
-
-def _failed(failed: CollectionFailed) -> ClusterAudit:
-    assert failed.__cause__ is not None, "raised with its cause"
-    return unjudged(failed.cluster, {defect(failed.cluster, failed.__cause__)})

@@ -3,11 +3,16 @@
 from pathlib import Path
 
 from gtid_audit.output import warn
-from topology.adapters.inventory.fleet import Fleet
-from topology.adapters.inventory.fleet_file import load_fleet
+from topology.adapters.inventory.fleet import Fleet, Roster
+from topology.adapters.inventory.fleet_file import load_fleet, load_roster
 from topology.adapters.inventory.secrets import environment
 
 
 def load(path: Path, cluster: str | None) -> Fleet:
     """Read a fleet file; keep one cluster if one is named. Raises InventoryProblem."""
     return load_fleet(path, environment=environment(), warn=warn).only(cluster)
+
+
+def load_without_accounts(path: Path) -> Roster:
+    """Read a fleet file and look up no account: no server is asked. Raises InventoryProblem."""
+    return load_roster(path)

@@ -3,12 +3,12 @@
 1. Clean clusters are found by whole columns (spark_audit/clean.py); the others go, one at a time,
    to judge.py, which alone asks the rules. No judgement depends on what else is in the batch.
 2. Every cluster of a batch must be whole: who makes batches sees to that (`whole_clusters`).
-3. Columns know nothing of contents: a cluster whose contents have something to say goes to the
-   rules, however clean its readings are.
+3. Columns know nothing of what lies beside the rows (spark_audit/beside.py): a cluster of which
+   there is something goes to the rules, however clean its readings are.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,18 +17,15 @@ from numpy.typing import NDArray
 
 from gtid import GtidSet
 from gtid.kernels.words import Flags, Numbers
+from spark_audit.beside import NOTHING, Beside
 from spark_audit.clean import COLUMNS, Batch, Sets, clean_clusters, other_columns
 from spark_audit.judge import judge_records
 from spark_audit.schema import AUDIT_SCHEMA, JUDGED_SCHEMA
 from topology.adapters.columns import SNAPSHOT_SCHEMA, readings_of_table, table_of_records
-from topology.contents import ContentReading
 from topology.findings import ClusterAudit, Severity, Verdict
 from topology.policy import Policy
 from topology.records import Record, audit_to_record
 
-# What was compared, by cluster.
-Contents: TypeAlias = Mapping[str, ContentReading]
-NOT_COMPARED: Final[Contents] = {}
 # Gives the rows of these numbers, with these columns alone.
 FetchRows = Callable[[Numbers, Sequence[str]], pa.Table]
 _OK: Final = Verdict.OK.value
@@ -41,7 +38,7 @@ def judge_batch(
     rows: pa.Table,
     *,
     policy: Policy,
-    contents: Contents = NOT_COMPARED,
+    beside: Beside = NOTHING,
     fetch: FetchRows | None = None,
 ) -> pa.Table:
     """Judge whole clusters: one row of AUDIT_SCHEMA for each, in order of name. Never raises.
@@ -49,7 +46,7 @@ def judge_batch(
     Args:
         rows: all rows of each cluster in it, in any order; clean.COLUMNS at least.
         policy: of all of them.
-        contents: what was compared of the transactions of some clusters, by their names.
+        beside: what is known of some clusters beside their rows.
         fetch: gives rows with other columns of the snapshots, for the few clusters that need them;
             without it, `rows` has them.
     """
@@ -57,7 +54,7 @@ def judge_batch(
         return AUDIT_SCHEMA.empty_table()
     batch, order = _in_batch(rows)
     clean, sets = clean_clusters(batch)
-    clean &= ~_are_told_of(batch, contents)
+    clean &= ~_are_told_of(batch, beside)
     spans = [
         range(first, end)
         for first, end, is_clean in zip(batch.starts, batch.starts[1:], clean, strict=False)
@@ -69,29 +66,17 @@ def judge_batch(
         return rows.select(names).take(chosen) if fetch is None else fetch(chosen, names)
 
     judged = [
-        audit_to_record(_judge_singly(span, own, more_of, policy=policy, contents=contents))
+        audit_to_record(_judge_singly(span, own, more_of, policy=policy, beside=beside))
         for span, own in zip(spans, _readings(batch, sets, spans), strict=True)
     ]
     audits = pa.concat_tables([_clean_audits(batch, clean), table_of_records(judged, AUDIT_SCHEMA)])
     return audits.sort_by("cluster").combine_chunks()
 
 
-def telling(contents: Contents | None) -> dict[str, ContentReading]:
-    """Return what a judgement depends on: contents that differ, or could not be read.
-
-    It is what has to travel to those who judge. None: nobody looked.
-    """
-    return {
-        cluster: reading
-        for cluster, reading in (contents or NOT_COMPARED).items()
-        if reading.differences or reading.unread
-    }
-
-
-def _are_told_of(batch: Batch, contents: Contents) -> Flags:
-    """Tell of each cluster whether something was found when its contents were compared."""
+def _are_told_of(batch: Batch, beside: Beside) -> Flags:
+    """Return of each cluster whether something is known of it beside its rows."""
     names = batch.table["cluster"].chunk(0).take(batch.starts[:-1])
-    return np.array(pc.is_in(names, pa.array(list(contents), pa.string())), dtype=np.bool_)
+    return np.array(pc.is_in(names, pa.array(beside.clusters, pa.string())), dtype=np.bool_)
 
 
 def _judge_singly(
@@ -100,7 +85,7 @@ def _judge_singly(
     more_of: Callable[[range, Sequence[str]], pa.Table],
     *,
     policy: Policy,
-    contents: Contents,
+    beside: Beside,
 ) -> ClusterAudit:
     """Ask the rules about one cluster.
 
@@ -110,13 +95,12 @@ def _judge_singly(
     # A row without its cluster's name must not become OK by that.
     name = own[0]["cluster"]
     cluster = name if isinstance(name, str) else ""
-    compared = contents.get(cluster)
-    audit = judge_records(cluster, own, policy=policy, contents=compared)
+    audit = judge_records(cluster, own, policy=policy, beside=beside)
     names = other_columns(audit.findings)
     if names:
         more = readings_of_table(more_of(span, names))
         whole = [record | rest for record, rest in zip(own, more, strict=True)]
-        audit = judge_records(cluster, whole, policy=policy, contents=compared)
+        audit = judge_records(cluster, whole, policy=policy, beside=beside)
     return audit
 
 
@@ -145,8 +129,11 @@ def _readings(batch: Batch, sets: Sets, spans: Sequence[range]) -> Iterator[list
 
 
 def _put(reading: Any, name: str, known: GtidSet | None) -> None:  # noqa: ANN401 - a record
-    """Put a set where its text was; a text that is not well stays, to be complained of."""
-    if known is not None and reading is not None:
+    """Put a set where its text was; a text that is not well stays, to be complained of.
+
+    A null stays as well: columns read it like the empty text, and the rules must not.
+    """
+    if known is not None and reading is not None and reading[name] is not None:
         reading[name] = known
 
 

@@ -25,7 +25,7 @@ from topology.adapters.columns import SNAPSHOT_SCHEMA
 from topology.findings import Finding
 from topology.record_codec import VERSION, Codec, MalformedRecord, word
 from topology.rules import RULES, differences, identity, joining, partial, settings, threads
-from topology.snapshot import ThreadState
+from topology.snapshot import ALWAYS_READ, ThreadState
 from topology.version import Vendor
 
 # The columns that rules decide by; topology.adapters.columns.SNAPSHOT_SCHEMA has them all.
@@ -92,13 +92,10 @@ _ALWAYS_THERE: Final = (
     "phase",
     "read_started",
     "read_ended",
-    "server_uuid",
-    "gtid_executed",
-    "gtid_purged",
-    "gtid_owned",
-    "channels",
     "unread",
+    *ALWAYS_READ,
 )
+assert set(_ALWAYS_THERE) <= set(COLUMNS), "what every reading has is looked at here"
 _OF_A_CHANNEL: Final = (
     "name",
     "source_host",

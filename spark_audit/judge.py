@@ -9,10 +9,12 @@
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+from spark_audit.beside import NOTHING, Beside
 from topology.audit import EVERY_SERVER, NAMELESS_SERVER, audit_or_unknown, unjudged
 from topology.contents import ContentReading
-from topology.findings import ClusterAudit, Unknown
+from topology.findings import ClusterAudit, Unknown, verdict_of
 from topology.policy import Policy
 from topology.records import MalformedRecord, Record, cluster_from_servers, snapshot_from_record
 from topology.snapshot import ServerSnapshot
@@ -23,12 +25,24 @@ def judge_records(
     records: Iterable[Record],
     *,
     policy: Policy,
-    contents: ContentReading | None = None,
+    beside: Beside = NOTHING,
 ) -> ClusterAudit:
     """Judge one cluster from its server records, in whatever order they come. Never raises.
 
-    `contents` is what was compared of its transactions, if they were.
+    `beside` is what is known of this and other clusters beside their records.
     """
+    audit = _judge(cluster, records, policy=policy, contents=beside.contents.get(cluster))
+    gaps = beside.gaps.get(cluster, ())
+    if not gaps:
+        return audit
+    unknown = tuple(sorted({*audit.unknown, *gaps}))
+    verdict = verdict_of(findings=audit.findings, unknown=unknown)
+    return replace(audit, unknown=unknown, verdict=verdict)
+
+
+def _judge(
+    cluster: str, records: Iterable[Record], *, policy: Policy, contents: ContentReading | None
+) -> ClusterAudit:
     servers: list[ServerSnapshot] = []
     unknown: set[Unknown] = set()
     for record in records:

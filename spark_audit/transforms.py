@@ -9,26 +9,24 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_audit.batch import NOT_COMPARED, Contents, judge_batch, whole_clusters
+from spark_audit.batch import judge_batch, whole_clusters
+from spark_audit.beside import NOTHING, Beside
 from spark_audit.schema import AUDITS
 from topology.adapters.columns import SNAPSHOT_SCHEMA
 from topology.policy import Policy
 
 
-def audits_of(
-    snapshots: DataFrame, *, policy: Policy, contents: Contents = NOT_COMPARED
-) -> DataFrame:
+def audits_of(snapshots: DataFrame, *, policy: Policy, beside: Beside = NOTHING) -> DataFrame:
     """Judge every cluster of SNAPSHOTS on the executors: one row of AUDITS per cluster.
 
     A cluster is the unit: its rows meet in one task, because a rule may need all of its servers. So
     the rows are exchanged; stored runs that keep clusters together are judged without that, see
-    spark_audit/adapters/stored.py. `contents` is what was compared of some clusters' transactions;
-    SNAPSHOTS do not hold it.
+    spark_audit/adapters/stored.py. `beside` is what is known of some clusters beside SNAPSHOTS.
     """
 
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in whole_clusters(batches):
-            audits = judge_batch(rows.cast(SNAPSHOT_SCHEMA), policy=policy, contents=contents)
+            audits = judge_batch(rows.cast(SNAPSHOT_SCHEMA), policy=policy, beside=beside)
             yield from audits.to_batches()
 
     met = snapshots.select(*SNAPSHOT_SCHEMA.names).repartition("cluster")

@@ -14,6 +14,7 @@ SPARK = (
     "tests/gtid_audit/test_content_engines_live.py",
     "tests/gtid_audit/test_engines.py",
     "tests/gtid_audit/test_results_command.py",
+    "tests/gtid_audit/test_stored_runs.py",
     "tests/spark_audit/",
 )
 OWN_CLUSTER = "tests/spark_audit/test_cluster.py"  # it has no use for the session

@@ -61,7 +61,7 @@ def a_server(name: str, uuid: UUID | None, executed: str | GtidSet, **facts: Any
         read_ended=NOON + timedelta(milliseconds=40),
         server_clock=NOON,
         server_uuid=uuid,
-        server_id=1 if uuid is None else uuid.bytes[0],
+        server_id=1 if uuid is None else uuid.int % 65_521,  # another for each UUID of the tests
         version=ServerVersion(9, 7, 4),
         version_text="9.7.4",
         vendor=Vendor.MYSQL,

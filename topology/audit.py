@@ -20,6 +20,7 @@ from topology.suppression import suppress_symptoms
 EVERY_SERVER = "every server"  # stands for the server where the cluster as a whole is unknown
 NAMELESS_SERVER = "a server without a name"
 CONTENT = "content of transactions"
+UNEXPLAINED = "no value is stored, and no reason for that"
 
 
 def audit_cluster(
@@ -101,6 +102,10 @@ def _unread(snapshot: ClusterSnapshot) -> Iterator[Unknown]:
         for fact in server.unread:
             reason = f"{fact.reason.value}: {fact.detail}" if fact.detail else fact.reason.value
             yield Unknown(snapshot.cluster, server.name, fact.fact, reason)
+        for name in server.unexplained:
+            yield Unknown(snapshot.cluster, server.name, name, UNEXPLAINED)
+    if not snapshot.last:
+        yield Unknown(snapshot.cluster, EVERY_SERVER, "readings", "the cluster has no server")
 
 
 def _uncompared(snapshot: ClusterSnapshot, contents: ContentReading | None) -> Iterator[Unknown]:

@@ -12,6 +12,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from typing import Final
 from uuid import UUID
 
 from gtid import GtidSet
@@ -147,6 +148,22 @@ class BinaryLog:
     encrypted: bool | None = None  # None where the version does not say
 
 
+# Every reading of a live server has these, or names in `unread` what it does not have. Rules decide
+# by them, so spark_audit/clean.py requires the same facts of a cluster that it settles.
+ALWAYS_READ: Final = (
+    "server_uuid",
+    "server_id",
+    "version",
+    "vendor",
+    "uptime_seconds",
+    "gtid_executed",
+    "gtid_purged",
+    "gtid_owned",
+    "channels",
+    "settings",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class GroupSnapshot:
     """A member's view of its replication group."""
@@ -196,6 +213,17 @@ class ServerSnapshot:
             raise ValueError(f"{self.name}: a reading cannot end before it began")
         if self.phase not in (1, 2):
             raise ValueError(f"{self.name}: phase {self.phase} is neither 1 nor 2")
+
+    @property
+    def unexplained(self) -> tuple[str, ...]:
+        """Return the facts of ALWAYS_READ that are absent although nothing is named in `unread`.
+
+        Rule 1 excludes this. A stored reading may break it: a column that another program, or a
+        damaged file, has left empty. Absent facts never mean that nothing is wrong.
+        """
+        if self.unread:
+            return ()
+        return tuple(name for name in ALWAYS_READ if getattr(self, name) is None)
 
     @property
     def is_judgeable(self) -> bool:

@@ -16,17 +16,21 @@ from gtid_audit.commands.options import (
     EngineChoice,
     EngineOption,
     FleetFile,
+    MaxAge,
     OneCluster,
     OptionalFleetFile,
     ServerSeconds,
+    max_age_of,
     seconds_of,
 )
 from gtid_audit.exits import UsageProblem
 from gtid_audit.output import printable, progress, warn, write, write_json, write_line
+from topology.run_record import MAX_AGE_DEFAULT
 
 if TYPE_CHECKING:
     from gtid_audit.answers import Answer
     from gtid_audit.report import Engine
+    from gtid_audit.stored_run import StoredQuestion
 
 DsnA = Annotated[str, typer.Argument(metavar="DSN_A", help="mysql://user@host:port/?option=value")]
 DsnB = Annotated[str, typer.Argument(metavar="DSN_B", help="The other server, likewise.")]
@@ -89,11 +93,11 @@ def audit(
     ] = None,
     as_json: AsJson = False,
     content: CompareContent = None,
+    max_age: MaxAge = MAX_AGE_DEFAULT,
 ) -> int:
     """Audit a fleet: live servers, or stored snapshots judged by the fleet file's policy."""
     from gtid_audit import engines
     from gtid_audit.fleet import load
-    from topology.policy import Policy
 
     if (fleet is None) and (snapshots is None):
         raise UsageProblem("audit needs --fleet FILE, or --snapshots DIR")
@@ -101,13 +105,13 @@ def audit(
         raise UsageProblem("--cluster is for live servers, not for --snapshots")
     if snapshots is not None and content is not None:
         raise UsageProblem("--content is for live servers, not for --snapshots")
-    settings = load(fleet, cluster) if fleet is not None else None
     if snapshots is not None:
+        asked = _question(snapshots, fleet, max_age)
         chosen = _engine_for_stored(engine, snapshots, out)
-        policy = settings.policy if settings else Policy()
-        with engines.answer_of_stored(snapshots, engine=chosen, policy=policy, out=out) as answer:
+        with engines.answer_of_stored(asked, engine=chosen, out=out) as answer:
             return _say(answer, as_json=as_json)
-    assert settings is not None, "one of the two was given"
+    assert fleet is not None, "one of the two was given"
+    settings = load(fleet, cluster)
     chosen = engines.engine_for(engine.value, cluster_count=len(settings.clusters))
     with (
         progress() as line,
@@ -117,6 +121,18 @@ def audit(
     ):
         line.clear()
         return _say(answer, as_json=as_json)
+
+
+def _question(snapshots: Path, fleet: Path | None, max_age: str) -> "StoredQuestion":
+    from gtid_audit import clock
+    from gtid_audit.fleet import load_without_accounts
+    from gtid_audit.stored_run import StoredQuestion
+    from topology.policy import Policy
+    from topology.run_record import AgeLimit
+
+    limit = AgeLimit(clock.now(), max_age_of(max_age))
+    roster = None if fleet is None else load_without_accounts(fleet)
+    return StoredQuestion(snapshots, limit, roster.policy if roster else Policy(), roster)
 
 
 def _engine_for_stored(choice: EngineChoice, snapshots: Path, out: Path | None) -> "Engine":
@@ -150,14 +166,13 @@ def snapshot(
     """Read a fleet twice and store what was read, as Parquet. Exit status 3 if not all was."""
     from gtid_audit import engines
     from gtid_audit.fleet import load
-    from topology.adapters.collect_fleet import collect_fleet, sorted_snapshots
     from topology.findings import Verdict
     from topology.records import time_to_text
 
     engines.require_parquet()
     settings = load(fleet, cluster)
     with progress() as line:
-        taken = sorted_snapshots(list(collect_fleet(settings, say=line.say)))
+        taken = engines.read_fleet(settings, will_store=True, say=line.say)
         contents, run = engines.compare_and_store(
             settings, taken, content, store_in=out, say=line.say
         )
@@ -169,8 +184,12 @@ def snapshot(
         compared = None if contents is None else len(contents)
         counts = {"clusters": len(taken), "servers": servers, "unread_facts": unread}
         document = {"run": str(run), "read_ended": time_to_text(ended), **counts}
-        write_json({**document, "contents_compared": compared})
+        write_json({**document, "contents_compared": compared, "partial": settings.is_partial})
     else:
         write_line(f"{run}")
         warn(f"{len(taken)} clusters, {servers} servers, {unread} facts not read")
+        if settings.is_partial:
+            warn(
+                "this run has selected clusters only: `audit --snapshots` takes it by its own path"
+            )
     return exits.status_of(Verdict.UNKNOWN) if unread else exits.OK

@@ -1,5 +1,6 @@
 """Options that several commands have, written once."""
 
+from datetime import timedelta
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -7,6 +8,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from gtid_audit.exits import UsageProblem
+from topology.run_record import age_from_text
 
 _SECONDS_MIN = 0.1
 _SECONDS_MAX = 3600
@@ -45,9 +47,25 @@ CompareContent: TypeAlias = Annotated[
         " Without either: after starts within the last day, and with --out since the last look.",
     ),
 ]
+MaxAge: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--max-age",
+        metavar="AGE",
+        help="How old a stored reading may be: 24h, 90m, 7d, none. An older run is UNKNOWN.",
+    ),
+]
 EngineOption: TypeAlias = Annotated[
     EngineChoice, typer.Option("--engine", help="auto: spark for very large fleets, else local.")
 ]
+
+
+def max_age_of(text: str) -> timedelta | None:
+    """Read --max-age; None is any age. Raises UsageProblem."""
+    try:
+        return age_from_text(text)
+    except ValueError as problem:
+        raise UsageProblem(f"--max-age: {problem}") from None
 
 
 def seconds_of(text: str | None) -> float | None:

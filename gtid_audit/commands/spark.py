@@ -54,7 +54,7 @@ def trends(
     from spark_audit.adapters.session import JavaMissing, SparkNotStarted, local_session
     from spark_audit.adapters.trends import trends_of
     from spark_audit.trends import TrendPolicy
-    from topology.adapters.parquet import NoSnapshots
+    from topology.adapters.stored_runs import NoSnapshots
 
     policy = TrendPolicy(intervals_max=intervals_max, quiet_runs=quiet_runs)
     where = None if results is None else str(results)

@@ -24,12 +24,12 @@ from spark_audit.adapters.results import Results, write_results
 from spark_audit.adapters.runs import RunName, runs_newest_first
 from spark_audit.adapters.storage import storage_of
 from spark_audit.adapters.stored import Piece, audits_of_pieces, pieces_of
-from spark_audit.batch import telling
+from spark_audit.beside import Beside, Gaps
 from spark_audit.schema import AUDIT_SCHEMA, AUDITS, SNAPSHOTS
 from spark_audit.transforms import audits_of
 from topology.adapters.columns import table_of_records
-from topology.adapters.parquet import NoSnapshots, UnreadableSnapshots, files_of_run, latest_run
 from topology.adapters.stored_contents import CONTENTS, contents_in
+from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots, files_of_run, latest_run
 from topology.contents import ContentReading
 from topology.findings import ClusterAudit
 from topology.policy import Policy
@@ -42,7 +42,9 @@ _FILE_NOT_READ: Final = re.compile(
 _NOT_WRITTEN: Final = re.compile(r"\bUnwritableTable: (?P<said>.*)")
 
 
-def audits_of_run(session: SparkSession, run: str, *, policy: Policy) -> DataFrame:
+def audits_of_run(
+    session: SparkSession, run: str, *, policy: Policy, gaps: Gaps | None = None
+) -> DataFrame:
     """Return AUDITS of one complete snapshot run, nothing of it evaluated yet.
 
     A run on this machine whose clusters are not mixed is read by the executors where it lies, which
@@ -50,12 +52,12 @@ def audits_of_run(session: SparkSession, run: str, *, policy: Policy) -> DataFra
     `run` is a place as storage.py takes it. Raises NoSnapshots and UnreadableSnapshots for a run of
     this machine; what is wrong with files elsewhere shows when they are read.
     """
-    told = telling(contents_of(session, run))
+    beside = Beside.telling(contents_of(session, run), gaps)
     pieces = _pieces_of_run(run)
     if pieces is not None:
-        return audits_of_pieces(session, pieces, policy=policy, contents=told)
+        return audits_of_pieces(session, pieces, policy=policy, beside=beside)
     rows = session.read.schema(SNAPSHOTS).parquet(*_files_of(run))
-    return audits_of(rows, policy=policy, contents=told)
+    return audits_of(rows, policy=policy, beside=beside)
 
 
 def audit_stored(
@@ -65,22 +67,24 @@ def audit_stored(
     out: str,
     policy: Policy,
     more: Sequence[ClusterAudit] = (),
+    gaps: Gaps | None = None,
 ) -> Results:
     """Audit the latest complete run below `snapshots` and write the results below `out`.
 
-    `more` are judgements of clusters that are not in the run, because they could not be read. A
-    cluster that cannot be judged has the verdict UNKNOWN. Raises NoSnapshots, UnreadableSnapshots
-    (topology/adapters/parquet.py), ResultsDiffer (results.py) and OSError.
+    `more` are audits of clusters that should be in the run and are not, `gaps` are servers of its
+    clusters that are not in it. A cluster that cannot be judged has the verdict UNKNOWN. Raises
+    NoSnapshots, UnreadableSnapshots (topology/adapters/stored_runs.py), ResultsDiffer (results.py)
+    and OSError.
     """
     run = latest_snapshots(session, snapshots)
     pieces = _pieces_of_run(run) if _is_here(out) else None
     contents = contents_of(session, run)
     audits: DataFrame | Callable[[str], int]
     if pieces is not None:
-        told = telling(contents)
-        audits = judged_files(session, pieces, policy=policy, contents=told, more=more)
+        beside = Beside.telling(contents, gaps)
+        audits = judged_files(session, pieces, policy=policy, beside=beside, more=more)
     else:
-        audits = audits_of_run(session, run, policy=policy)
+        audits = audits_of_run(session, run, policy=policy, gaps=gaps)
         if more:
             rows = table_of_records([audit_to_record(audit) for audit in more], AUDIT_SCHEMA)
             audits = audits.unionByName(session.createDataFrame(rows, AUDITS))

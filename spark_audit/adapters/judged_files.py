@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from spark_audit.adapters.stored import Piece, judge_piece, tasks_of
-from spark_audit.batch import NOT_COMPARED, Contents, judged_rows
+from spark_audit.batch import judged_rows
+from spark_audit.beside import NOTHING, Beside
 from spark_audit.schema import AUDIT_SCHEMA, JUDGED_SCHEMA
 from topology.adapters.columns import table_of_records
 from topology.findings import ClusterAudit
@@ -40,21 +41,21 @@ def judged_files(
     pieces: Sequence[Piece],
     *,
     policy: Policy,
-    contents: Contents = NOT_COMPARED,
+    beside: Beside = NOTHING,
     more: Sequence[ClusterAudit] = (),
 ) -> Callable[[str], int]:
     """Return what writes the table into a new directory, which every executor must reach by path.
 
-    It gives the number of rows. `contents` is what was compared of some clusters' transactions,
-    `more` are judgements that come from elsewhere. Raises UnreadableSnapshots and UnwritableTable,
-    from within Spark's error, and OSError.
+    It gives the number of rows. `beside` is what is known of some clusters beside their
+    rows, `more` are judgements that come from elsewhere. Raises UnreadableSnapshots and
+    UnwritableTable, from within Spark's error, and OSError.
     """
 
     def write(directory: str) -> int:
         table = Path(directory.removeprefix("file://"))
         attempts = table.with_name(_ATTEMPTS)
         attempts.mkdir(parents=True)
-        written = _judge_on_executors(session, pieces, attempts, policy=policy, contents=contents)
+        written = _judge_on_executors(session, pieces, attempts, policy=policy, beside=beside)
         rows = table_of_records([audit_to_record(audit) for audit in more], AUDIT_SCHEMA)
         written.append(_write(attempts, [rows]))
         table.mkdir()
@@ -72,7 +73,7 @@ def _judge_on_executors(
     attempts: Path,
     *,
     policy: Policy,
-    contents: Contents,
+    beside: Beside,
 ) -> list[tuple[str, int]]:
     """Return the file of each task and its number of rows, in the order of the tasks."""
     tasks = tasks_of(pieces)
@@ -81,9 +82,7 @@ def _judge_on_executors(
         _settle_process()
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                judged = (
-                    judge_piece(piece, policy=policy, contents=contents) for piece in tasks[task]
-                )
+                judged = (judge_piece(piece, policy=policy, beside=beside) for piece in tasks[task])
                 try:
                     file, rows = _write(attempts, judged)
                 except OSError as error:

@@ -4,17 +4,18 @@ It is what the Spark engine is compared with, and what all but large fleets use.
 judged one by one, because the compiled kernels take half a second to load; more, by whole columns.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pyarrow.parquet as pq
 
+from spark_audit.beside import Beside, Gaps
 from spark_audit.judge import judge_records
 from topology.adapters.columns import records_of_table
-from topology.adapters.parquet import files_of_run, latest_run, read_records
+from topology.adapters.parquet import read_records
 from topology.adapters.stored_contents import contents_of_run
-from topology.contents import ContentReading
+from topology.adapters.stored_runs import files_of_run, latest_run
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.records import Record, audit_from_record
@@ -23,37 +24,37 @@ from topology.records import Record, audit_from_record
 COLUMNS_ROWS_MIN: Final = 2_000
 
 
-def audit_snapshots_locally(directory: Path, *, policy: Policy) -> tuple[ClusterAudit, ...]:
+def audit_snapshots_locally(
+    directory: Path, *, policy: Policy, gaps: Gaps | None = None
+) -> tuple[ClusterAudit, ...]:
     """Audit the latest complete run below `directory`, clusters in order of name.
+
+    `gaps` are servers of its clusters that the run should have and has not (spark_audit/beside.py).
 
     A cluster that cannot be judged has the verdict UNKNOWN. Raises NoSnapshots and
     UnreadableSnapshots (topology/adapters/parquet.py).
     """
     run = latest_run(directory)
     files = files_of_run(run)
-    contents = contents_of_run(run) or {}
+    beside = Beside.telling(contents_of_run(run), gaps)
     row_count = sum(pq.read_metadata(file).num_rows for file in files)
     if row_count >= COLUMNS_ROWS_MIN:
         from spark_audit.adapters.stored import judge_piece, pieces_of
-        from spark_audit.batch import telling
 
         pieces = pieces_of(files)
         if pieces is not None:
-            told = telling(contents)
-            judged = (judge_piece(piece, policy=policy, contents=told) for piece in pieces)
+            judged = (judge_piece(piece, policy=policy, beside=beside) for piece in pieces)
             audits = [
                 audit_from_record(record) for each in judged for record in records_of_table(each)
             ]
             return tuple(sorted(audits, key=lambda audit: audit.cluster))
-    return tuple(_one_by_one(run, policy=policy, contents=contents))
+    return tuple(_one_by_one(run, policy=policy, beside=beside))
 
 
-def _one_by_one(
-    run: Path, *, policy: Policy, contents: Mapping[str, ContentReading]
-) -> Iterator[ClusterAudit]:
+def _one_by_one(run: Path, *, policy: Policy, beside: Beside) -> Iterator[ClusterAudit]:
     clusters: dict[str, list[Record]] = {}
     for _, record in read_records(run):
         name = record["cluster"]
         clusters.setdefault(name if isinstance(name, str) else "", []).append(record)
     for name in sorted(clusters):
-        yield judge_records(name, clusters[name], policy=policy, contents=contents.get(name))
+        yield judge_records(name, clusters[name], policy=policy, beside=beside)

@@ -18,7 +18,6 @@ import heapq
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 import pyarrow as pa
@@ -30,19 +29,13 @@ from spark_audit.adapters.option_texts import Credentials
 from spark_audit.adapters.source_options import SourceOptions
 from spark_audit.schema import SNAPSHOTS
 from topology.adapters.collect import CollectLimits, OpenReader, Reader, live_readers
-from topology.adapters.collect_fleet import (
-    Collected,
-    CollectionFailed,
-    collect_fleet,
-    unread_by_defect,
-)
-from topology.adapters.columns import SNAPSHOT_SCHEMA, table_of_records
+from topology.adapters.collect_fleet import collect_fleet
 from topology.adapters.inventory.accounts import ServerEntry
 from topology.adapters.inventory.fleet import Cluster, ClusterEntry, Fleet, Roster
 from topology.adapters.inventory.problem import InventoryProblem
 from topology.adapters.inventory.secrets import WarnOnce, environment
 from topology.adapters.memory import MemoryReader, Prepared
-from topology.records import snapshot_to_record
+from topology.adapters.storable import rows_of
 from topology.snapshot import ClusterSnapshot, UnreadFact, UnreadReason
 from topology.target import ServerTarget
 
@@ -86,9 +79,8 @@ class SnapshotReader(DataSourceReader):
         """Read the clusters of one partition: one batch for each, as they come."""
         assert isinstance(partition, SnapshotPartition), "we dealt it"
         fleet, readers_of = _ready(partition.part)
-        clusters = {cluster.name: cluster for cluster in fleet.clusters}
-        for collected in collect_fleet(fleet, readers_of=readers_of):
-            yield batch_of(collected, clusters[collected.cluster])
+        for snapshot in collect_fleet(fleet, readers_of=readers_of):
+            yield batch_of(snapshot)
 
 
 class SnapshotPartition(InputPartition):
@@ -164,22 +156,9 @@ def _warn(text: str) -> None:
 # -- on an executor -------------------------------------------------------------------------------
 
 
-def batch_of(collected: Collected, cluster: Cluster) -> pa.RecordBatch:
+def batch_of(snapshot: ClusterSnapshot) -> pa.RecordBatch:
     """Return the rows of one cluster, whatever became of it: see rule 2."""
-    if isinstance(collected, CollectionFailed):
-        assert collected.__cause__ is not None, "raised with its cause"
-        defect = collected.__cause__
-    else:
-        try:
-            return _batch(collected)
-        except Exception as error:  # noqa: BLE001 - it is in the rows, not hidden
-            defect = error
-    return _batch(unread_by_defect(cluster, defect, at=datetime.now(UTC)))
-
-
-def _batch(snapshot: ClusterSnapshot) -> pa.RecordBatch:
-    records = map(snapshot_to_record, (*snapshot.first, *snapshot.last))
-    (batch,) = table_of_records(records, SNAPSHOT_SCHEMA).to_batches()
+    (batch,) = rows_of([snapshot]).combine_chunks().to_batches()
     return batch
 
 

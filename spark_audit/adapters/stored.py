@@ -18,10 +18,11 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from gtid.kernels.words import Numbers
-from spark_audit.batch import NOT_COMPARED, Contents, judge_batch
+from spark_audit.batch import judge_batch
+from spark_audit.beside import NOTHING, Beside
 from spark_audit.clean import COLUMNS
 from spark_audit.schema import AUDITS
-from topology.adapters.parquet import UnreadableSnapshots
+from topology.adapters.stored_runs import UnreadableSnapshots
 from topology.policy import Policy
 
 # Rows whose clusters cannot be told apart by the row groups are held in memory together: 2 KB each.
@@ -87,7 +88,7 @@ def pieces_of(files: Sequence[Path]) -> tuple[Piece, ...] | None:
     return None if mixed else tuple(pieces)
 
 
-def judge_piece(piece: Piece, *, policy: Policy, contents: Contents = NOT_COMPARED) -> pa.Table:
+def judge_piece(piece: Piece, *, policy: Policy, beside: Beside = NOTHING) -> pa.Table:
     """Read and judge one piece: rows of AUDIT_SCHEMA. Raises UnreadableSnapshots."""
     rows = _rows(piece, COLUMNS)
 
@@ -98,7 +99,7 @@ def judge_piece(piece: Piece, *, policy: Policy, contents: Contents = NOT_COMPAR
         return read.take(chosen)
 
     other: dict[tuple[str, ...], pa.Table] = {}
-    return judge_batch(rows, policy=policy, contents=contents, fetch=fetch)
+    return judge_batch(rows, policy=policy, beside=beside, fetch=fetch)
 
 
 def _rows(piece: Piece, names: Sequence[str]) -> pa.Table:
@@ -111,7 +112,7 @@ def audits_of_pieces(
     pieces: Sequence[Piece],
     *,
     policy: Policy,
-    contents: Contents = NOT_COMPARED,
+    beside: Beside = NOTHING,
 ) -> DataFrame:
     """Judge the pieces on the executors, which read the files themselves: one row of AUDITS each.
 
@@ -123,7 +124,7 @@ def audits_of_pieces(
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for piece in tasks[number]:
-                    judged = judge_piece(piece, policy=policy, contents=contents)
+                    judged = judge_piece(piece, policy=policy, beside=beside)
                     yield from judged.to_batches()
 
     numbers = session.range(0, len(tasks), 1, numPartitions=max(1, len(tasks)))

@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from spark_audit.adapters.job import audit_stored
 from spark_audit.adapters.results import ResultsDiffer
 from spark_audit.summary import FleetSummary
-from topology.adapters.parquet import NoSnapshots, UnreadableSnapshots
+from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots
 from topology.findings import Verdict
 from topology.policy import Policy
 

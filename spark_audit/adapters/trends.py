@@ -27,7 +27,7 @@ from spark_audit.readings import readings_of
 from spark_audit.schema import SNAPSHOTS
 from spark_audit.trends import TrendPolicy
 from topology.adapters.columns import records_of_table
-from topology.adapters.parquet import NoSnapshots
+from topology.adapters.stored_runs import NoSnapshots
 from topology.records import Record
 
 RUNS_MAX_DEFAULT: Final = 30  # a month of nights

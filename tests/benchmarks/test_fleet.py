@@ -16,7 +16,8 @@ from benchmarks.generate.numbers import Fleet
 from benchmarks.generate.rows import table_of
 from gtid import GtidSet
 from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table
-from topology.adapters.parquet import COMPLETE, files_of_run, latest_run, read_snapshots
+from topology.adapters.parquet import read_snapshots
+from topology.adapters.stored_runs import COMPLETE, files_of_run, latest_run
 from topology.audit import audit_cluster
 from topology.findings import Verdict
 from topology.records import (

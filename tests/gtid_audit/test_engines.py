@@ -8,16 +8,19 @@ from gtid_audit.cli import run
 from gtid_audit.content_due import Looked
 from gtid_audit.exits import UsageProblem
 from gtid_audit.report import Engine
+from gtid_audit.stored_run import StoredQuestion
 from tests.contents import alike, differing, unread
 from tests.gtid_audit.build import half_read, healthy, holed
-from tests.snapshots import A
+from tests.snapshots import NOON, A
 from topology import audit as judging
 from topology.adapters.collect import CollectLimits
-from topology.adapters.collect_fleet import CollectionFailed
-from topology.adapters.inventory.fleet import Fleet
+from topology.adapters.collect_fleet import unread_by_defect
+from topology.adapters.inventory.fleet import Cluster, Fleet
 from topology.audit import CONTENT
 from topology.findings import Verdict
 from topology.policy import Policy
+from topology.run_record import AgeLimit
+from topology.target import ServerTarget
 
 
 @pytest.fixture
@@ -40,7 +43,21 @@ def test_stored_snapshots_give_the_same_bytes_each_time(
     assert engines.count_stored(stored) == 3
     answers = []
     for engine in ("auto", "local"):
-        assert run(("audit", "--snapshots", str(stored), "--engine", engine, "--json")) == 2
+        assert (
+            run(
+                (
+                    "audit",
+                    "--max-age",
+                    "none",
+                    "--snapshots",
+                    str(stored),
+                    "--engine",
+                    engine,
+                    "--json",
+                )
+            )
+            == 2
+        )
         answers.append(capsys.readouterr().out)
     assert answers[0] == answers[1]
     found = json.loads(answers[0])
@@ -49,7 +66,7 @@ def test_stored_snapshots_give_the_same_bytes_each_time(
 
 
 def test_text_of_stored_snapshots(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(("audit", "--snapshots", str(stored))) == 2
+    assert run(("audit", "--max-age", "none", "--snapshots", str(stored))) == 2
     assert "CRITICAL   3 clusters" in capsys.readouterr().out
 
 
@@ -58,7 +75,8 @@ def test_the_policy_of_the_fleet_file_counts(
 ) -> None:
     seen: list[Policy] = []
 
-    def judge(_directory: Path, *, policy: Policy) -> tuple[()]:
+    def judge(_directory: Path, *, policy: Policy, gaps: object) -> tuple[()]:
+        assert gaps == {}
         seen.append(policy)
         return ()
 
@@ -67,7 +85,15 @@ def test_the_policy_of_the_fleet_file_counts(
         f"policy: {{allowed_uuids: [{A}]}}\n"
         "clusters: [{name: x, servers: [{name: y, host: h, user: u}]}]\n"
     )
-    arguments = ("audit", "--snapshots", str(stored), "--fleet", str(tmp_path / "fleet.yaml"))
+    arguments = (
+        "audit",
+        "--max-age",
+        "none",
+        "--snapshots",
+        str(stored),
+        "--fleet",
+        str(tmp_path / "fleet.yaml"),
+    )
     assert run((*arguments, "--engine", "local")) == 3
     assert seen == [Policy(allowed_uuids=frozenset({A}))]
 
@@ -87,7 +113,21 @@ def test_what_is_missing_is_named_with_the_command(
 def test_spark_gives_the_same_findings(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
     documents = []
     for engine in ("local", "spark"):
-        assert run(("audit", "--snapshots", str(stored), "--engine", engine, "--json")) == 2
+        assert (
+            run(
+                (
+                    "audit",
+                    "--max-age",
+                    "none",
+                    "--snapshots",
+                    str(stored),
+                    "--engine",
+                    engine,
+                    "--json",
+                )
+            )
+            == 2
+        )
         document = json.loads(capsys.readouterr().out)
         assert document.pop("engine") == engine
         documents.append(json.dumps(document))
@@ -140,7 +180,8 @@ def test_spark_judges_contents_as_the_local_engine_does_now_and_from_what_is_sto
     assert [one["fact"] for one in found["unknown"] if one["cluster"] == "b"] == [CONTENT]
     assert [one["cluster"] for one in found["contents"]] == ["a", "b", "c"]
     for engine, out in ((Engine.LOCAL, None), (Engine.SPARK, tmp_path)):
-        with engines.answer_of_stored(tmp_path, engine=engine, policy=Policy(), out=out) as answer:
+        asked = StoredQuestion(tmp_path, AgeLimit(NOON, None), Policy())
+        with engines.answer_of_stored(asked, engine=engine, out=out) as answer:
             again = "".join(answer.document())
         assert again == here.replace('"engine": "local"', f'"engine": "{engine.value}"')
     (summary,) = tmp_path.glob("audits/day=*/run=*/_summary.json")
@@ -153,7 +194,7 @@ def test_contents_are_not_compared_where_nobody_is_to_look(
 ) -> None:
     audited = engines.audit_fleet(LIVE, store_in=tmp_path, content=False)
     assert json.loads("".join(audited.document()))["contents"] is None
-    assert run(("audit", "--snapshots", str(tmp_path))) == 2
+    assert run(("audit", "--max-age", "none", "--snapshots", str(tmp_path))) == 2
     assert "Content not compared: nobody looked" in " ".join(capsys.readouterr().out.split())
 
 
@@ -176,15 +217,21 @@ def test_the_pictures_snapshots_are_in_order() -> None:
     assert [audit.cluster for audit in audited.report.audits] == ["a", "b", "c"]
 
 
-def test_a_defect_in_reading_is_unknown_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    failed = CollectionFailed("b")
-    failed.__cause__ = RuntimeError("boom")
+def test_a_defect_in_reading_is_unknown_and_named_now_and_in_what_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster("b", (ServerTarget("b1", "b1", 3306, user="u"),))
+    failed = unread_by_defect(cluster, RuntimeError("boom"), at=NOON)
     monkeypatch.setattr(engines, "collect_fleet", lambda _fleet, **_say: iter((failed, healthy())))
-    audited = engines.audit_fleet(LIVE)
+    audited = engines.audit_fleet(LIVE, store_in=tmp_path, content=False)
     assert [audit.cluster for audit in audited.report.audits] == ["b", "pair"]
     assert [audit.verdict for audit in audited.report.audits] == [Verdict.UNKNOWN, Verdict.OK]
-    (unknown,) = audited.report.unknown
-    assert unknown.reason == "defect of the auditor: RuntimeError: boom"
+    assert {one.reason for one in audited.report.unknown} == {
+        "error: defect of the auditor: RuntimeError: boom"
+    }
+    asked = StoredQuestion(tmp_path, AgeLimit(NOON, None), Policy())
+    with engines.answer_of_stored(asked, engine=Engine.LOCAL) as answer:
+        assert "".join(answer.document()) == "".join(audited.document())
 
 
 def test_a_defect_in_judging_is_unknown_and_named(monkeypatch: pytest.MonkeyPatch) -> None:

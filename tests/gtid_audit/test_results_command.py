@@ -45,14 +45,37 @@ def stored(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number in range(3):
         fleet = (holed("holed"), healthy("well"), half_read("half-read"))
         engines.store(directory, [nights_later(each, number) for each in fleet], None)
-        assert run(("audit", "--snapshots", str(directory), "--out", str(directory), "--json")) == 2
+        assert (
+            run(
+                (
+                    "audit",
+                    "--max-age",
+                    "none",
+                    "--snapshots",
+                    str(directory),
+                    "--out",
+                    str(directory),
+                    "--json",
+                )
+            )
+            == 2
+        )
     return directory
 
 
 def test_the_document_has_the_history_that_was_kept(
     stored: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ("audit", "--snapshots", str(stored), "--engine", "spark", "--json")
+    arguments = (
+        "audit",
+        "--max-age",
+        "none",
+        "--snapshots",
+        str(stored),
+        "--engine",
+        "spark",
+        "--json",
+    )
     documents = []
     for more in ((), ("--out", str(stored)), ("--out", str(stored))):
         assert run((*arguments, *more)) == 2
@@ -73,7 +96,9 @@ def test_the_document_has_the_history_that_was_kept(
 def test_a_page_of_results_is_short_and_says_where_they_lie(
     stored: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(("audit", "--snapshots", str(stored), "--out", str(stored))) == 2
+    assert (
+        run(("audit", "--max-age", "none", "--snapshots", str(stored), "--out", str(stored))) == 2
+    )
     page = capsys.readouterr().out
     for said in (
         " CRITICAL   3 clusters · 6 servers · 1 critical",
@@ -85,14 +110,24 @@ def test_a_page_of_results_is_short_and_says_where_they_lie(
         "day=2026-01-04/run=20260104T120001.040000Z",
     ):
         assert said in page
-    assert run(("audit", "--snapshots", str(stored), "--engine", "spark")) == 2
+    assert run(("audit", "--max-age", "none", "--snapshots", str(stored), "--engine", "spark")) == 2
     assert "Results:" not in capsys.readouterr().out
 
 
 def test_the_local_engine_keeps_no_results(
     stored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ("audit", "--snapshots", str(stored), "--engine", "local", "--out", str(tmp_path))
+    arguments = (
+        "audit",
+        "--max-age",
+        "none",
+        "--snapshots",
+        str(stored),
+        "--engine",
+        "local",
+        "--out",
+        str(tmp_path),
+    )
     assert run(arguments) == 64
     assert "--engine spark" in capsys.readouterr().err
 
@@ -104,7 +139,7 @@ def test_another_policy_does_not_rewrite_what_was_found(
         f"policy: {{allowed_uuids: [{A}]}}\n"
         "clusters: [{name: x, servers: [{name: y, host: h, user: u}]}]\n"
     )
-    arguments = ("audit", "--snapshots", str(stored), "--out", str(stored))
+    arguments = ("audit", "--max-age", "none", "--snapshots", str(stored), "--out", str(stored))
     assert run((*arguments, "--fleet", str(tmp_path / "fleet.yaml"))) == 64
     assert "move that directory away" in capsys.readouterr().err
 

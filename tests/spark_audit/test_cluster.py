@@ -29,7 +29,7 @@ from spark_audit.adapters.stored import judge_piece, pieces_of
 from spark_audit.schema import AUDIT_SCHEMA
 from spark_audit.summary import FleetSummary
 from tests.spark_audit.cluster import Cluster, Job, bare_python, standalone
-from topology.adapters.parquet import COMPLETE, files_of_run, latest_run
+from topology.adapters.stored_runs import COMPLETE, files_of_run, latest_run
 from topology.findings import Verdict
 from topology.policy import Policy
 

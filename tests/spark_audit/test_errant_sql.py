@@ -12,7 +12,8 @@ from gtid import GtidSet
 from spark_audit.adapters.local import audit_snapshots_locally
 from spark_audit.functions import register_functions
 from spark_audit.schema import SNAPSHOTS
-from topology.adapters.parquet import latest_run, write_snapshots
+from topology.adapters.parquet import write_snapshots
+from topology.adapters.stored_runs import latest_run
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 

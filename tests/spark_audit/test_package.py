@@ -14,7 +14,7 @@ from spark_audit.adapters import package, submit
 from spark_audit.adapters.package import PACKAGES, PROGRAM, REQUIREMENTS, UnfitName, write_package
 from spark_audit.summary import FleetSummary
 from tests.spark_audit.audits import a_summary
-from topology.adapters.parquet import NoSnapshots
+from topology.adapters.stored_runs import NoSnapshots
 from topology.findings import Verdict
 
 ROOT = Path(gtid.__file__).resolve().parents[1]

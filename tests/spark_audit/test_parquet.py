@@ -11,15 +11,14 @@ import pytest
 
 from topology.adapters import parquet
 from topology.adapters.columns import SNAPSHOT_SCHEMA, list_of
-from topology.adapters.parquet import (
+from topology.adapters.parquet import PART, read_snapshots, write_snapshots
+from topology.adapters.stored_runs import (
     COMPLETE,
-    PART,
+    RECORD,
     NoSnapshots,
     UnreadableSnapshots,
     files_of_run,
     latest_run,
-    read_snapshots,
-    write_snapshots,
 )
 from topology.records import snapshot_to_record
 from topology.snapshot import ClusterSnapshot
@@ -34,7 +33,7 @@ def everything_under(directory: Path) -> list[str]:
 def test_what_is_written_is_read_back_in_order(tmp_path: Path, fleet: Fleet) -> None:
     run = write_snapshots(tmp_path, iter(fleet))
     assert run == tmp_path / "day=2026-01-02" / "run=20260102T120001.040000Z"
-    assert everything_under(run) == [COMPLETE, PART]
+    assert everything_under(run) == [COMPLETE, RECORD, PART]
     back = read_snapshots(tmp_path)
     assert back == tuple(sorted(fleet, key=lambda snapshot: snapshot.cluster))
     assert [snapshot_to_record(server) for cluster in back for server in cluster.last] == [
@@ -67,7 +66,7 @@ def test_another_run_of_the_same_moment_is_not_overwritten(tmp_path: Path, fleet
     with pytest.raises(FileExistsError, match="another run"):
         write_snapshots(tmp_path, hung)
     assert (run / PART).read_bytes() == before
-    assert len(everything_under(tmp_path)) == 4
+    assert len(everything_under(tmp_path)) == 5
 
 
 def interrupted(fleet: Fleet) -> Iterator[ClusterSnapshot]:
@@ -207,7 +206,7 @@ def older(file: Path) -> None:
         (retyped, f"{PART}: expected the column port to be int32, found string"),
         (older, f"{PART}: an earlier version of gtid-audit wrote it, without facts of the column"),
         (nameless, f"{PART}, row 44: gtid_executed: expected a UUID"),
-        (halved, "denied: the two readings are not of the same servers"),
+        (halved, f"{PART} has 43 rows, and was written with 44. The run is damaged"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(

@@ -28,7 +28,7 @@ from spark_audit.judge import judge_records
 from spark_audit.schema import SNAPSHOTS
 from tests.snapshots import A, a_cluster, a_server
 from topology.adapters.collect import CollectLimits
-from topology.adapters.collect_fleet import CollectionFailed
+from topology.adapters.collect_fleet import unread_by_defect
 from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table
 from topology.adapters.inventory.accounts import AccountSource, ServerEntry
 from topology.adapters.inventory.dsn import Dsn
@@ -242,21 +242,16 @@ def test_the_rows_are_as_spark_expects_them() -> None:
     # Spark compares the schema of the first batch with its own and takes nothing but equality.
     assert to_arrow_schema(SNAPSHOTS, timezone="UTC") == SNAPSHOT_SCHEMA
     snapshot = a_cluster("c", a_server("s0", A, f"{A}:1-5"))
-    batch = batch_of(snapshot, a_fleet(1).clusters[0])
+    batch = batch_of(snapshot)
     assert isinstance(batch, pa.RecordBatch)
     assert batch.schema == SNAPSHOT_SCHEMA
     assert batch.num_rows == 2
 
 
-def failed_in_reading() -> CollectionFailed:
-    failed = CollectionFailed("c000")
-    failed.__cause__ = RuntimeError(f"boom: {PASSWORD}")
-    return failed
-
-
 def test_a_defect_in_reading_is_unknown_rows_without_the_password() -> None:
     (cluster,) = a_fleet(2).clusters
-    batch = batch_of(failed_in_reading(), cluster)
+    boom = RuntimeError(f"boom: {PASSWORD}")
+    batch = batch_of(unread_by_defect(cluster, boom, at=datetime.now(UTC)))
     assert batch.schema == SNAPSHOT_SCHEMA
     assert [(row["name"], row["phase"]) for row in batch.to_pylist()] == [
         ("s0", 1), ("s1", 1), ("s0", 2), ("s1", 2),
@@ -269,13 +264,13 @@ def test_a_defect_in_reading_is_unknown_rows_without_the_password() -> None:
     }
 
 
-def test_a_snapshot_that_cannot_be_typed_is_unknown_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_that_cannot_be_typed_is_unknown_rows() -> None:
     # A lone surrogate is no text for Arrow: a defect in one cluster, of whatever kind.
     snapshot = a_cluster("c000", a_server("s0", A, f"{A}:1-5", version_text="\ud800"))
-    batch = batch_of(snapshot, a_fleet(1).clusters[0])
+    batch = batch_of(snapshot)
     audit = judge_records("c000", records_of_table(batch), policy=Policy())
     assert audit.verdict is Verdict.UNKNOWN
-    assert "defect of the auditor: " in audit.unknown[0].reason
+    assert "the server's answer cannot be stored: " in audit.unknown[0].reason
 
 
 def test_an_account_the_executor_lacks_is_an_unread_server_and_no_other(

@@ -13,7 +13,7 @@ from compose.native.shapes import Pair
 from spark_audit.adapters.sources import register_sources
 from spark_audit.schema import SNAPSHOTS
 from spark_audit.transforms import audits_of
-from topology.adapters.collect_fleet import collect_fleet, sorted_snapshots
+from topology.adapters.collect_fleet import collect_fleet
 from topology.adapters.columns import records_of_table
 from topology.adapters.inventory.fleet_file import load_fleet
 from topology.audit import audit_cluster
@@ -53,7 +53,7 @@ def audits_on_spark(rows: DataFrame) -> dict[str, ClusterAudit]:
 
 def audits_here(fleet: Path) -> dict[str, ClusterAudit]:
     read = collect_fleet(load_fleet(fleet, environment={}, warn=pytest.fail))
-    return {each.cluster: audit_cluster(each, POLICY) for each in sorted_snapshots(list(read))}
+    return {each.cluster: audit_cluster(each, POLICY) for each in read}
 
 
 def essence(audit: ClusterAudit) -> object:

@@ -17,11 +17,12 @@ from spark_audit.adapters import judged_files
 from spark_audit.adapters.job import audit_stored, audits_of_run, latest_snapshots
 from spark_audit.adapters.local import audit_snapshots_locally
 from spark_audit.adapters.stored import Piece
-from spark_audit.batch import Contents
+from spark_audit.beside import Beside
 from spark_audit.schema import AUDITS, SNAPSHOTS
 from spark_audit.transforms import audits_of
 from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
-from topology.adapters.parquet import UnreadableSnapshots, files_of_run, latest_run, read_records
+from topology.adapters.parquet import read_records
+from topology.adapters.stored_runs import RECORD, UnreadableSnapshots, files_of_run, latest_run
 from topology.findings import ClusterAudit, Unknown, Verdict
 from topology.policy import Policy
 from topology.records import audit_from_record, audit_to_record, finding_to_record
@@ -64,6 +65,7 @@ def spoil(stored: Path) -> None:
                 record["cluster"] = None
         kept.append(record)
     pq.write_table(table_of_records(kept, SNAPSHOT_SCHEMA), file)
+    (file.parent / RECORD).unlink()  # or the row that is missing would be noticed by it
 
 
 def test_both_engines_find_the_same_byte_for_byte(stored: Path, spark: SparkSession) -> None:
@@ -167,10 +169,10 @@ def test_an_executor_that_does_not_see_the_results_directory_says_so(
         attempts: Path,
         *,
         policy: Policy,
-        contents: Contents,
+        beside: Beside,
     ) -> list[tuple[str, int]]:
         attempts.rmdir()  # as if it were a disk of the driver's machine only
-        return judge(session, pieces, attempts, policy=policy, contents=contents)
+        return judge(session, pieces, attempts, policy=policy, beside=beside)
 
     monkeypatch.setattr(judged_files, "_judge_on_executors", judge_elsewhere)
     with pytest.raises(judged_files.UnwritableTable, match=r"_attempts: .*No such file"):
@@ -184,7 +186,7 @@ from gtid_audit import cli
 
 if __name__ == "__main__":
     before = dict(os.environ)
-    status = cli.run(["audit", "--snapshots", sys.argv[1], "--engine", "spark", "--json"])
+    status = cli.run(["audit", "--max-age", "none", "--snapshots", sys.argv[1], "--engine", "spark", "--json"])
     assert dict(os.environ) == before
     assert status == 2
     try:

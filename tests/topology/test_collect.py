@@ -10,7 +10,12 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import a_channel, a_server
-from topology.adapters.collect import CollectLimits, Reader, collect_cluster
+from topology.adapters.collect import (
+    DEFECT_OR_PROTOCOL,
+    CollectLimits,
+    Reader,
+    collect_cluster,
+)
 from topology.adapters.memory import MemoryReader, Prepared
 from topology.audit import audit_cluster
 from topology.findings import Verdict
@@ -176,13 +181,20 @@ def test_a_server_that_is_not_there_is_not_waited_for_twice() -> None:
 
 
 @pytest.mark.parametrize("phase", [1, 2])
-def test_a_bug_in_a_reader_is_raised_and_every_reader_is_let_go(phase: int) -> None:
+def test_a_bug_in_a_reader_makes_its_server_unread_and_every_reader_is_let_go(phase: int) -> None:
     fleet = steady("a", "b")
     bug: list[Answer] = [ZeroDivisionError("ours")]
     good: list[Answer] = [reading("b", "a:1-9")]
     fleet.add("b", bug if phase == 1 else good, bug if phase == 2 else good)
-    with pytest.raises(ZeroDivisionError, match="ours"):
-        collect_cluster("c", [target("a"), target("b")], limits=QUICK, open_reader=fleet.open)
+    snapshot = collect_cluster(
+        "c", [target("a"), target("b")], limits=QUICK, open_reader=fleet.open
+    )
+    readings = {1: snapshot.first[1], 2: snapshot.last[1]}
+    (unread,) = readings.pop(phase).unread
+    assert (unread.fact, unread.reason) == ("reading", UnreadReason.ERROR)
+    assert unread.detail == f"{DEFECT_OR_PROTOCOL}: ZeroDivisionError: ours"
+    assert all(one.gtid_executed is not None for one in readings.values())
+    assert audit_cluster(snapshot).verdict is Verdict.UNKNOWN
 
 
 # -- another look ---------------------------------------------------------------------------------

@@ -1,19 +1,15 @@
 import threading
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 from gtid import GtidSet
-from topology.adapters.collect import CollectLimits
-from topology.adapters.collect_fleet import (
-    CollectionFailed,
-    Permits,
-    collect_fleet,
-    sorted_snapshots,
-    unread_by_defect,
-)
+from topology.adapters import collect_fleet as collecting
+from topology.adapters.collect import DEFECT_OR_PROTOCOL, CollectLimits, collect_cluster
+from topology.adapters.collect_fleet import Permits, collect_fleet, unread_by_defect
 from topology.adapters.inventory.fleet import Cluster, Fleet
 from topology.audit import audit_cluster
 from topology.findings import Verdict
@@ -65,7 +61,7 @@ def fleet(*names: str, servers: int = 1, connections_max: int = 4, seconds: floa
     return Fleet(clusters, CollectLimits(server_seconds_max=seconds), connections_max, Policy())
 
 
-def collect(fleet: Fleet, before: Callable[[ServerTarget], None]) -> list[object]:
+def collect(fleet: Fleet, before: Callable[[ServerTarget], None]) -> list[ClusterSnapshot]:
     return list(
         collect_fleet(
             fleet, readers_of=lambda _cluster, _limits: lambda target: Reader(target, before)
@@ -81,7 +77,7 @@ def test_every_cluster_is_read_once_and_progress_is_told() -> None:
         say=said.append,
         readers_of=lambda _cluster, _limits: lambda target: Reader(target, lambda _target: None),
     )
-    assert [snapshot.cluster for snapshot in sorted_snapshots(list(found))] == names
+    assert sorted(snapshot.cluster for snapshot in found) == names
     assert len(said) == 20
     assert said[-1].startswith("read 20 of 20 clusters")
 
@@ -126,17 +122,36 @@ def test_a_hung_server_delays_no_other_cluster() -> None:
     assert next(found).cluster == "a-hung"
 
 
-def test_a_defect_in_one_cluster_costs_only_that_one() -> None:
+def test_an_exception_in_reading_one_server_makes_that_server_unread() -> None:
     def before(target: ServerTarget) -> None:
-        if target.user == "b":
-            raise RuntimeError("boom")
+        if target.name == "b1":
+            raise KeyError("File")
 
-    found = collect(fleet("a", "b", "c"), before)
-    failed = [each for each in found if isinstance(each, CollectionFailed)]
-    assert [each.cluster for each in failed] == ["b"]
-    assert len([each for each in found if isinstance(each, ClusterSnapshot)]) == 2
-    with pytest.raises(CollectionFailed):
-        sorted_snapshots(found)  # type: ignore[arg-type]
+    found = {each.cluster: each for each in collect(fleet("a", "b", "c", servers=2), before)}
+    assert sorted(found) == ["a", "b", "c"]
+    for server in (*found["b"].first, *found["b"].last):
+        if server.name == "b1":
+            (fact,) = server.unread
+            assert (fact.fact, fact.reason) == ("reading", UnreadReason.ERROR)
+            assert fact.detail == f"{DEFECT_OR_PROTOCOL}: KeyError: 'File'"
+        else:
+            assert server.gtid_executed is not None
+    assert audit_cluster(found["b"]).verdict is Verdict.UNKNOWN
+
+
+def test_a_defect_in_one_cluster_costs_only_that_one(monkeypatch: pytest.MonkeyPatch) -> None:
+
+    def fails_for_b(cluster: str, *given: Any, **more: Any) -> ClusterSnapshot:
+        if cluster == "b":
+            raise RuntimeError("boom")
+        return collect_cluster(cluster, *given, **more)
+
+    monkeypatch.setattr(collecting, "collect_cluster", fails_for_b)
+    found = {each.cluster: each for each in collect(fleet("a", "b", "c"), lambda _target: None)}
+    assert sorted(found) == ["a", "b", "c"]
+    (unread,) = found["b"].last[0].unread
+    assert unread.detail == "defect of the auditor: RuntimeError: boom"
+    assert all(not each.last[0].unread for name, each in found.items() if name != "b")
 
 
 def test_who_stops_asking_stops_the_reading() -> None:

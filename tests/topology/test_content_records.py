@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.contents import alike, differing, unread
-from topology.adapters.parquet import UnreadableSnapshots
 from topology.adapters.stored_contents import CONTENTS, contents_of_run, kept_beside
+from topology.adapters.stored_runs import UnreadableSnapshots
 from topology.content_records import SHAPES, contents_from_text, contents_to_text
 from topology.contents import (
     ContentDifference,

@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 
 from gtid import GtidSet, Tsid
 from tests.laws import laws
-from tests.snapshots import NOON, a_channel
-from topology.audit import EVERY_SERVER, audit_cluster, audit_or_unknown, unjudged
+from tests.snapshots import NOON, a_channel, a_cluster, a_server
+from topology.audit import (
+    EVERY_SERVER,
+    UNEXPLAINED,
+    audit_cluster,
+    audit_or_unknown,
+    unjudged,
+)
 from topology.facts import ClusterFacts, EdgeFacts, gather_facts, grave_differences
 from topology.findings import (
     ClusterAudit,
@@ -29,6 +35,7 @@ from topology.findings import (
 )
 from topology.policy import Policy
 from topology.snapshot import (
+    ALWAYS_READ,
     ChannelSnapshot,
     ClusterSnapshot,
     LogPosition,
@@ -223,7 +230,8 @@ def test_any_snapshot_is_judged_and_the_judgement_holds_together(snapshot: Clust
     audit = audit_cluster(snapshot)
     assert repr(audit) == repr(audit_cluster(snapshot))
     assert list(audit.findings) == sorted(audit.findings, key=lambda one: one.order)
-    unread = {server.name for server in (*snapshot.first, *snapshot.last) if server.unread}
+    readings = (*snapshot.first, *snapshot.last)
+    unread = {server.name for server in readings if server.unread or server.unexplained}
     torn = {name for name, _ in gather_facts(snapshot, Policy()).torn}
     assert {one.server for one in audit.unknown} == unread | torn | {
         one.replica for one in audit.findings if one.code in ("J4", "U4")
@@ -302,9 +310,27 @@ def test_a_snapshot_that_contradicts_itself_is_refused() -> None:
         one(phase=3)
 
 
-def test_an_empty_cluster_is_clean_and_has_no_time() -> None:
+def test_an_empty_cluster_is_unknown_and_has_no_time() -> None:
     audit = audit_cluster(ClusterSnapshot("c", (), ()))
-    assert (audit.verdict, audit.findings, audit.read_at) == (Verdict.OK, (), None)
+    assert (audit.verdict, audit.findings, audit.read_at) == (Verdict.UNKNOWN, (), None)
+    assert [one.reason for one in audit.unknown] == ["the cluster has no server"]
+
+
+@pytest.mark.parametrize("phase", [1, 2])
+@pytest.mark.parametrize("name", ALWAYS_READ)
+def test_a_fact_that_is_absent_without_a_reason_is_unknown(name: str, phase: int) -> None:
+    whole = a_cluster("c", a_server("a", UUIDS["a"], ""), a_server("b", UUIDS["b"], ""))
+    absent: dict[str, Any] = {name: None}
+    first, last = (
+        tuple(
+            replace(one, **absent) if (one.name, one.phase) == ("b", phase) else one
+            for one in servers
+        )
+        for servers in (whole.first, whole.last)
+    )
+    audit = audit_cluster(ClusterSnapshot("c", first, last))
+    assert Unknown("c", "b", name, UNEXPLAINED) in audit.unknown
+    assert audit.verdict is Verdict.UNKNOWN
 
 
 def test_a_channel_that_points_at_its_own_server_is_no_edge_by_uuid() -> None:

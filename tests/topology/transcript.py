@@ -266,7 +266,7 @@ def _server(
         "uptime_seconds": int(facts.pop("uptime")),
         "channels": tuple(_channel(key, words, letters) for key, words in told.items()),
         "settings": tuple(sorted({"hostname": name, **_settings(facts)}.items())),
-        "server_id": int(facts.pop("id")) if "id" in facts else None,
+        "server_id": int(facts.pop("id", sum(map(ord, name)))),
         "group": _group(facts.pop("group", "")),
     }
     if facts:

@@ -4,7 +4,8 @@
    its time limit once, and nobody waits for it longer.
 2. No second reading begins before every first reading has ended: a thread that overran its limit
    counts as ended, as unread.
-3. If a grave difference is left, the second reading is taken again until two show the same, or the
+3. A reading that raises costs its own server: it is unread, with the exception as the reason.
+4. If a grave difference is left, the second reading is taken again until two show the same, or the
    looks run out: what time can explain goes away, and what remains is reported.
 """
 
@@ -21,6 +22,9 @@ from topology.facts import gather_facts, grave_differences
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 from topology.target import ServerTarget
+
+# A reader reports what servers do. What it raises is a defect, or an answer nobody expected.
+DEFECT_OR_PROTOCOL = "defect of the auditor, or an answer that is not MySQL's"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +150,20 @@ class _Post:
                 )
             else:
                 if isinstance(answer, BaseException):
-                    raise answer
+                    return self._unread(self._failed(answer))
                 if not answer.is_judgeable and answer.phase == 1 and _is_lost(answer):
                     self._given_up = answer.unread[0]  # a dead server is not waited for twice
                 return answer
+        return self._unread(self._given_up)
+
+    def _failed(self, error: BaseException) -> UnreadFact:
+        """Return the fact for a reading that raised. Raises what is no Exception: an interrupt."""
+        if not isinstance(error, Exception):
+            raise error
+        text = self._target.password.hidden_in(f"{type(error).__name__}: {error}")
+        return UnreadFact("reading", UnreadReason.ERROR, f"{DEFECT_OR_PROTOCOL}: {text}")
+
+    def _unread(self, fact: UnreadFact) -> ServerSnapshot:
         return ServerSnapshot(
             cluster=self._cluster,
             name=self._target.name,
@@ -158,7 +172,7 @@ class _Post:
             phase=self._phase,
             read_started=self._asked_at,
             read_ended=datetime.now(UTC),
-            unread=(self._given_up,),
+            unread=(fact,),
         )
 
     def close(self) -> None:

@@ -3,15 +3,16 @@
 1. A cluster of n servers takes n of the connections while it is read; one with more servers than
    there are connections takes them all. First come, first served.
 2. A hung server holds its own cluster's connections for its time limit, and nothing else.
-3. A cluster whose reading fails by a defect of ours costs itself: the others are read.
+3. A cluster whose reading fails by a defect of ours costs itself. It is a snapshot in which every
+   server is unread, with the reason: so it is stored and evaluated like any other, as UNKNOWN.
 4. The threads are daemons: an interrupt ends the process now, not when the last server answers.
 5. Whoever stops asking for the next snapshot stops the reading: no further cluster is begun.
 """
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 
 from topology.adapters.collect import CollectLimits, OpenReader, collect_cluster, live_readers
 from topology.adapters.inventory.fleet import Cluster, Fleet
@@ -19,17 +20,6 @@ from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, Unrea
 
 Say = Callable[[str], None]
 ReadersOf = Callable[[str, CollectLimits], OpenReader]  # by name of the cluster
-
-
-class CollectionFailed(Exception):
-    """A cluster could not be read by a defect of ours: `cluster`, and the defect as the cause."""
-
-    def __init__(self, cluster: str) -> None:
-        super().__init__(cluster)
-        self.cluster = cluster
-
-
-Collected = ClusterSnapshot | CollectionFailed
 
 
 class Permits:
@@ -63,14 +53,14 @@ class Permits:
 
 def collect_fleet(
     fleet: Fleet, *, say: Say | None = None, readers_of: ReadersOf = live_readers
-) -> Iterator[Collected]:
-    """Read every cluster of a fleet; give the snapshots as they come, in any order.
+) -> Iterator[ClusterSnapshot]:
+    """Read every cluster of a fleet; give one snapshot for each as they come, in any order.
 
     `readers_of` makes the readers of a cluster's servers; over the network unless given.
     """
     permits = Permits(fleet.connections_max)
     waiting: queue.SimpleQueue[Cluster] = queue.SimpleQueue()
-    finished: queue.SimpleQueue[Collected] = queue.SimpleQueue()
+    finished: queue.SimpleQueue[ClusterSnapshot] = queue.SimpleQueue()
     is_wanted = threading.Event()
     is_wanted.set()
     for cluster in fleet.clusters:
@@ -102,15 +92,6 @@ def collect_fleet(
         is_wanted.clear()
 
 
-def sorted_snapshots(collected: Sequence[Collected]) -> list[ClusterSnapshot]:
-    """Return the snapshots in order of cluster. Raises the first CollectionFailed there is."""
-    for each in collected:
-        if isinstance(each, CollectionFailed):
-            raise each
-    snapshots = [each for each in collected if isinstance(each, ClusterSnapshot)]
-    return sorted(snapshots, key=lambda snapshot: snapshot.cluster)
-
-
 def unread_by_defect(cluster: Cluster, defect: BaseException, *, at: datetime) -> ClusterSnapshot:
     """Return a cluster of which nothing was read, because of a defect of ours.
 
@@ -134,7 +115,7 @@ def unread_by_defect(cluster: Cluster, defect: BaseException, *, at: datetime) -
     return ClusterSnapshot(cluster.name, first, last)
 
 
-def _collect(cluster: Cluster, fleet: Fleet, readers_of: ReadersOf) -> Collected:
+def _collect(cluster: Cluster, fleet: Fleet, readers_of: ReadersOf) -> ClusterSnapshot:
     try:
         return collect_cluster(
             cluster.name,
@@ -144,6 +125,4 @@ def _collect(cluster: Cluster, fleet: Fleet, readers_of: ReadersOf) -> Collected
             open_reader=readers_of(cluster.name, fleet.limits),
         )
     except Exception as defect:  # noqa: BLE001 - it is reported as the cluster's, not hidden
-        failed = CollectionFailed(cluster.name)
-        failed.__cause__ = defect
-        return failed
+        return unread_by_defect(cluster, defect, at=datetime.now(UTC))

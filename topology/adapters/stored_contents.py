@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from topology.adapters.parquet import UnreadableSnapshots
+from topology.adapters.stored_runs import UnreadableSnapshots
 from topology.content_records import contents_from_text, contents_to_text
 from topology.contents import ContentReading
 from topology.record_codec import MalformedRecord

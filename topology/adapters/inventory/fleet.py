@@ -51,10 +51,14 @@ class Fleet:
     limits: CollectLimits
     connections_max: int
     policy: Policy
+    is_partial: bool = False  # clusters were selected, and there are others
 
     def only(self, name: str | None) -> "Fleet":
         """Return the fleet with one cluster left; as it is for None. Raises InventoryProblem."""
-        return self if name is None else replace(self, clusters=_named(self.clusters, name))
+        if name is None:
+            return self
+        kept = _named(self.clusters, name)
+        return replace(self, clusters=kept, is_partial=len(kept) < len(self.clusters))
 
 
 @dataclass(frozen=True, slots=True)

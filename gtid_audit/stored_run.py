@@ -1,0 +1,123 @@
+"""A stored run as an answer to "what is the state of the fleet now": whether it may be one.
+
+1. An old run, a run from the future and a run without a record are not evaluated: every cluster is
+   UNKNOWN, with the reason (topology/run_record.py). What such a run would show is true of another
+   time, or of part of the fleet.
+2. With a fleet file, every cluster and every server in it is in the result. What the run has no
+   reading of, or has a reading of another address of, is UNKNOWN.
+3. Accounts are not looked up: no server is asked.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from gtid_audit.answers import Answer, Refused
+from gtid_audit.report import Engine, report_of
+from topology.adapters.inventory.fleet import Roster
+from topology.audit import EVERY_SERVER, unjudged
+from topology.findings import ClusterAudit, Unknown
+from topology.policy import Policy
+from topology.run_record import AgeLimit, ReadSpan, refusal
+
+RUN_FACT: Final = "stored run"
+READINGS: Final = "readings"
+_LAST_PHASE: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQuestion:
+    """What an audit of stored snapshots is asked for."""
+
+    directory: Path
+    limit: AgeLimit
+    policy: Policy
+    roster: Roster | None = None  # its clusters are in the result, whatever the run has
+
+
+@dataclass(frozen=True, slots=True)
+class NotInRun:
+    """What the fleet file names and the run does not have."""
+
+    clusters: tuple[ClusterAudit, ...] = ()
+    gaps: tuple[tuple[str, tuple[Unknown, ...]], ...] = ()  # of clusters that are in the run
+
+
+def answer_if_refused(run: Path, asked: StoredQuestion, *, engine: Engine) -> Answer | None:
+    """Return the answer for a run that must not be evaluated; None for any other.
+
+    Raises NoSnapshots and UnreadableSnapshots.
+    """
+    from topology.adapters.stored_runs import (
+        clusters_of_files,
+        files_of_run,
+        moment_of_run,
+        record_of_run,
+        span_of_files,
+    )
+
+    files = files_of_run(run)
+    span = span_of_files(files)
+    reason = refusal(
+        run.resolve().name,
+        moment=moment_of_run(run),
+        record=record_of_run(run),
+        span=span,
+        limit=asked.limit,
+    )
+    if reason is None:
+        return None
+    servers = {name: [EVERY_SERVER] for name in clusters_of_files(files)}
+    if asked.roster is not None:
+        servers = {each.name: [one.name for one in each.servers] for each in asked.roster.clusters}
+    audits = [_unknown_cluster(name, servers[name], RUN_FACT, reason) for name in sorted(servers)]
+    return Refused(report_of(engine, [_read_at(audit, span) for audit in audits]), reason)
+
+
+def not_in_run(run: Path, roster: Roster | None) -> NotInRun:
+    """Compare the servers of a fleet file with those of a run. Raises UnreadableSnapshots."""
+    if roster is None:
+        return NotInRun()
+    from topology.adapters.stored_runs import addresses_of_files, files_of_run, record_of_run
+
+    names = [cluster.name for cluster in roster.clusters]
+    addresses = addresses_of_files(files_of_run(run), clusters=names)
+    record = record_of_run(run)
+    partial = None if record is None else record.partial
+    absent: list[ClusterAudit] = []
+    gaps: list[tuple[str, tuple[Unknown, ...]]] = []
+    for cluster in roster.clusters:
+        found = addresses.get(cluster.name)
+        if found is None:
+            reason = f"{run.resolve().name} does not contain this cluster"
+            if partial is not None:
+                reason += f": it was taken with `--cluster {', '.join(partial)}`"
+            servers = [server.name for server in cluster.servers]
+            absent.append(_unknown_cluster(cluster.name, servers, READINGS, reason))
+            continue
+        wanted = {each.name: (each.dsn.host, each.dsn.port) for each in cluster.servers}
+        unknown = tuple(_gaps(cluster.name, wanted, found))
+        if unknown:
+            gaps.append((cluster.name, unknown))
+    return NotInRun(tuple(absent), tuple(gaps))
+
+
+def _gaps(
+    cluster: str, wanted: dict[str, tuple[str, int]], found: dict[str, tuple[str, int]]
+) -> Iterator[Unknown]:
+    for name in sorted(wanted):
+        if name not in found:
+            yield Unknown(cluster, name, READINGS, "the stored run has no reading of this server")
+        elif found[name] != wanted[name]:
+            read, named = (f"{host}:{port}" for host, port in (found[name], wanted[name]))
+            reason = f"the stored run has a reading of {read}, and the fleet file names {named}"
+            yield Unknown(cluster, name, READINGS, reason)
+
+
+def _unknown_cluster(cluster: str, servers: Sequence[str], fact: str, reason: str) -> ClusterAudit:
+    return unjudged(cluster, {Unknown(cluster, server, fact, reason) for server in servers})
+
+
+def _read_at(audit: ClusterAudit, span: ReadSpan | None) -> ClusterAudit:
+    return audit if span is None else replace(audit, read_at=span.last)

@@ -1,0 +1,82 @@
+"""Turns the readings of clusters into rows, whatever a server has answered.
+
+A number that no column can hold, or a text that is no Unicode, must not stop the others from being
+stored: such a server becomes unread, in both readings, with the reason.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from topology.adapters.columns import SNAPSHOT_SCHEMA, table_of_records
+from topology.records import snapshot_to_record
+from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
+
+# What Arrow, and writing a record, raise for a value that does not fit.
+_DOES_NOT_FIT: Final = (
+    pa.ArrowException,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+_SHOWN_CHARS: Final = 200
+
+
+def rows_of(snapshots: Sequence[ClusterSnapshot]) -> pa.Table:
+    """Return the rows of some clusters: two for each server, none left out."""
+    try:
+        return _table(_readings(snapshots))
+    except _DOES_NOT_FIT:
+        return _table(_readings([_storable(each) for each in snapshots]))
+
+
+def storable(snapshots: Sequence[ClusterSnapshot]) -> tuple[ClusterSnapshot, ...]:
+    """Return the clusters as they come back once they are stored."""
+    try:
+        _table(_readings(snapshots))
+    except _DOES_NOT_FIT:
+        return tuple(_storable(each) for each in snapshots)
+    return tuple(snapshots)
+
+
+def _storable(snapshot: ClusterSnapshot) -> ClusterSnapshot:
+    reasons: dict[str, str] = {}
+    for server in _readings([snapshot]):
+        try:
+            _table([server])
+        except _DOES_NOT_FIT as error:
+            shown = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
+            reasons.setdefault(server.name, shown[:_SHOWN_CHARS])
+    first, last = (
+        tuple(_unread(one, reasons[one.name]) if one.name in reasons else one for one in servers)
+        for servers in (snapshot.first, snapshot.last)
+    )
+    return ClusterSnapshot(snapshot.cluster, first, last)
+
+
+def _readings(snapshots: Sequence[ClusterSnapshot]) -> list[ServerSnapshot]:
+    return [server for each in snapshots for server in (*each.first, *each.last)]
+
+
+def _table(servers: Sequence[ServerSnapshot]) -> pa.Table:
+    return table_of_records(map(snapshot_to_record, servers), SNAPSHOT_SCHEMA)
+
+
+def _unread(server: ServerSnapshot, reason: str) -> ServerSnapshot:
+    fact = UnreadFact(
+        "reading", UnreadReason.UNPARSEABLE, f"the server's answer cannot be stored: {reason}"
+    )
+    return ServerSnapshot(
+        cluster=server.cluster,
+        name=server.name,
+        host=server.host,
+        port=server.port,
+        phase=server.phase,
+        read_started=server.read_started,
+        read_ended=server.read_ended,
+        unread=(fact,),
+    )

@@ -1,0 +1,221 @@
+"""The stored runs below a directory: which there are, which is the latest, and what is in it.
+
+1. A run without `_SUCCESS` does not exist for a reader. A directory that cannot be listed is an
+   error: it may hold a later run.
+2. A run of selected clusters is the latest run of no directory.
+3. A run that does not fit its record (topology/run_record.py) is not read.
+4. Nothing here reads a row, but for the times of the readings.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from topology.adapters.columns import SNAPSHOT_SCHEMA
+from topology.run_record import MalformedRunRecord, NewerRunRecord, ReadSpan, RunRecord
+
+COMPLETE: Final = "_SUCCESS"
+RECORD: Final = "_run.json"
+RUN_FORMAT: Final = "run=%Y%m%dT%H%M%S.%fZ"
+_RUN = re.compile(r"run=\d{8}T\d{6}\.\d{6}Z")
+
+
+class NoSnapshots(Exception):
+    """A directory without a complete run."""
+
+
+class UnreadableSnapshots(Exception):
+    """A file that is no snapshot file, or a row of it that is no snapshot."""
+
+
+def latest_run(directory: Path) -> Path:
+    """Return the newest complete run below `directory`, or `directory` itself if it is a run.
+
+    A run of selected clusters is taken only if it is `directory` itself. Raises NoSnapshots, which
+    names the runs that are not complete, and UnreadableSnapshots: a directory that cannot be listed
+    may hold a later run.
+    """
+    if _RUN.fullmatch(directory.resolve().name):
+        if _is_complete(directory):
+            return directory
+        raise NoSnapshots(f"{directory}: no complete run (no {COMPLETE} in it)")
+    if not directory.is_dir():
+        raise NoSnapshots(f"{directory}: no such directory, so no stored snapshots")
+    runs = sorted(_runs_below(directory), key=lambda run: run.name)
+    complete = [run for run in runs if _is_complete(run)]
+    for run in reversed(complete):
+        record = record_of_run(run)
+        if record is None or record.partial is None:
+            return run
+    if complete:
+        raise NoSnapshots(
+            f"{directory}: every complete run has selected clusters only; to audit one, name its"
+            f" own directory: {complete[-1]}"
+        )
+    if runs:
+        names = ", ".join(run.name for run in runs)
+        raise NoSnapshots(f"{directory}: no complete run (no {COMPLETE} in {names})")
+    raise NoSnapshots(f"{directory}: no stored snapshots (day=…/run=…) here")
+
+
+def _runs_below(directory: Path) -> Iterator[Path]:
+    try:
+        days = [day for day in directory.iterdir() if day.name.startswith("day=") and day.is_dir()]
+        for day in days:
+            for run in day.iterdir():
+                if not _RUN.fullmatch(run.name) or not run.is_dir():
+                    continue
+                if day.name != f"day={moment_of_run(run):%Y-%m-%d}":
+                    raise UnreadableSnapshots(
+                        f"{run}: the run is in the directory of another day; move it back, or away"
+                    )
+                yield run
+    except OSError as error:
+        raise UnreadableSnapshots(f"{error.filename}: {error.strerror or error}") from error
+
+
+def _is_complete(run: Path) -> bool:
+    try:
+        return (run / COMPLETE).exists()
+    except OSError as error:
+        raise UnreadableSnapshots(f"{run}: {error.strerror or error}") from error
+
+
+def moment_of_run(run: Path) -> datetime:
+    """Return the time in the name of a run. Raises UnreadableSnapshots if it is no time."""
+    name = run.resolve().name
+    try:
+        return datetime.strptime(name, RUN_FORMAT).replace(tzinfo=UTC)
+    except ValueError as error:
+        raise UnreadableSnapshots(f"{run}: the name of the run is not a time") from error
+
+
+def record_of_run(run: Path) -> RunRecord | None:
+    """Return what a run records about itself; None if it has no record.
+
+    Raises UnreadableSnapshots.
+    """
+    try:
+        return record_in((run / RECORD).read_text(encoding="utf-8"), run=str(run))
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableSnapshots(f"{run / RECORD}: {error}") from error
+
+
+def record_in(text: str, *, run: str) -> RunRecord:
+    """Read the text of a record. Raises UnreadableSnapshots."""
+    try:
+        return RunRecord.from_text(text)
+    except NewerRunRecord as error:
+        raise UnreadableSnapshots(f"{run}: {error}") from error
+    except MalformedRunRecord as error:
+        raise UnreadableSnapshots(f"{run}/{RECORD}: {error}") from error
+
+
+def files_of_run(run: Path) -> tuple[Path, ...]:
+    """Return the files of a run, each seen to hold the columns of SNAPSHOT_SCHEMA.
+
+    Reads only the foot of each file. Raises UnreadableSnapshots, also for a run that does not fit
+    its record, and NoSnapshots if there is no file.
+    """
+    record = record_of_run(run)  # first: the columns of a later version may be others
+    files = tuple(sorted(file for file in run.glob("*.parquet") if file.name[0] not in "._"))
+    if not files:
+        raise NoSnapshots(f"{run}: a run without a Parquet file")
+    rows = {file.name: _rows_of_file(file) for file in files}
+    mismatch = None if record is None else record.mismatch(rows)
+    if mismatch is not None:
+        raise UnreadableSnapshots(
+            f"{run}: {mismatch}. The run is damaged, or was not copied completely"
+        )
+    return files
+
+
+def _rows_of_file(file: Path) -> int:
+    try:
+        metadata = pq.read_metadata(file)
+        found = metadata.schema.to_arrow_schema()
+    except (pa.ArrowException, OSError) as error:
+        raise UnreadableSnapshots(f"{file}: {error}") from error
+    for column in SNAPSHOT_SCHEMA:
+        if column.name not in found.names:
+            raise UnreadableSnapshots(f"{file}: the column {column.name} is missing")
+        kind = found.field(column.name).type
+        if kind != column.type and _is_older(kind, column.type):
+            raise UnreadableSnapshots(
+                f"{file}: an earlier version of gtid-audit wrote it, without facts of the"
+                f" column {column.name} that the audit needs now. Take a new run with"
+                " `gtid-audit snapshot`."
+            )
+        if kind != column.type:
+            raise UnreadableSnapshots(
+                f"{file}: expected the column {column.name} to be {column.type}, found {kind}"
+            )
+    rows: int = metadata.num_rows
+    return rows
+
+
+def span_of_files(files: Sequence[Path]) -> ReadSpan | None:
+    """Return when the readings in some files ended; None if they hold no time.
+
+    Raises UnreadableSnapshots.
+    """
+    found: list[tuple[datetime, datetime]] = []
+    for file in files:
+        extremes = pc.min_max(_columns(file, ["read_ended"])[0]).as_py()
+        if extremes["min"] is not None:
+            found.append((extremes["min"], extremes["max"]))
+    if not found:
+        return None
+    return ReadSpan(min(first for first, _ in found), max(last for _, last in found))
+
+
+def _is_older(found: pa.DataType, expected: pa.DataType) -> bool:
+    """Return whether `found` is `expected` without some fields of its records."""
+    if pa.types.is_list(found) and pa.types.is_list(expected):
+        return _is_older(found.value_type, expected.value_type)
+    if pa.types.is_struct(found) and pa.types.is_struct(expected):
+        known = {part.name: part.type for part in expected.fields}
+        return all(
+            part.name in known and _is_older(part.type, known[part.name]) for part in found.fields
+        )
+    return bool(found == expected)
+
+
+def clusters_of_files(files: Sequence[Path]) -> tuple[str, ...]:
+    """Return the names of the clusters in some files, in order. Raises UnreadableSnapshots."""
+    found: set[str] = set()
+    for file in files:
+        found.update(name or "" for name in pc.unique(_columns(file, ["cluster"])[0]).to_pylist())
+    return tuple(sorted(found))
+
+
+def addresses_of_files(
+    files: Sequence[Path], *, clusters: Sequence[str]
+) -> dict[str, dict[str, tuple[str, int]]]:
+    """Return host and port of each server of these clusters, by cluster and name of the server.
+
+    A cluster of which the files have no row is left out. Raises UnreadableSnapshots.
+    """
+    wanted = pa.array(clusters, pa.string())
+    found: dict[str, dict[str, tuple[str, int]]] = {}
+    for file in files:
+        table = _columns(file, ["cluster", "name", "host", "port"])
+        chosen = table.filter(pc.is_in(table["cluster"], wanted))
+        for row in chosen.group_by(chosen.column_names).aggregate([]).to_pylist():
+            found.setdefault(row["cluster"], {})[row["name"]] = (row["host"], row["port"])
+    return found
+
+
+def _columns(file: Path, names: list[str]) -> pa.Table:
+    try:
+        return pq.read_table(file, columns=names, partitioning=None)
+    except (pa.ArrowException, OSError) as error:
+        raise UnreadableSnapshots(f"{file}: {error}") from error

@@ -1,0 +1,181 @@
+"""What a stored run records about itself, and when an audit of it is refused.
+
+    {"schema_version": 1, "partial": null, "cluster_count": 2, "files": {"part-00000.parquet": 8}}
+
+1. The writer records how many rows each file has, and whether the run has the whole fleet. A run
+   from which a file or rows are missing does not fit its record.
+2. A run is a statement about one time span. `refusal` compares that span with a clock that the
+   caller reads. An audit of an old run would report the state of last week as the state of tonight.
+3. This file reads no file and no clock.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+SCHEMA_VERSION: Final = 1
+MAX_AGE_DEFAULT: Final = "24h"  # a run every night, and no night missed
+# Clocks of two machines that synchronise differ by less. What is later was not read yet.
+CLOCK_DIFFERENCE_MAX: Final = timedelta(minutes=1)
+
+
+class MalformedRunRecord(ValueError):
+    """A text that is not the record of a run."""
+
+
+class NewerRunRecord(MalformedRunRecord):
+    """A record of a later version of gtid-audit."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What was to be in the run, and what is."""
+
+    cluster_count: int
+    files: Mapping[str, int] = field(default_factory=dict)  # rows by file name
+    # The clusters that were selected; None: the whole fleet file.
+    partial: tuple[str, ...] | None = None
+
+    def to_text(self) -> str:
+        """Write the record as one JSON document: the same record gives the same bytes."""
+        document = {
+            "schema_version": SCHEMA_VERSION,
+            "partial": None if self.partial is None else sorted(self.partial),
+            "cluster_count": self.cluster_count,
+            "files": {name: self.files[name] for name in sorted(self.files)},
+        }
+        return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+
+    @classmethod
+    def from_text(cls, text: str) -> "RunRecord":
+        """Read what `to_text` writes. Raises MalformedRunRecord, NewerRunRecord."""
+        try:
+            found: Any = json.loads(text)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise MalformedRunRecord(f"not JSON: {error}") from error
+        if not isinstance(found, dict) or not _is_count(found.get("schema_version")):
+            raise MalformedRunRecord("expected a record with a schema_version")
+        version = found.pop("schema_version")
+        if version > SCHEMA_VERSION:
+            raise NewerRunRecord(
+                f"this run has schema version {version}, and this gtid-audit reads versions up to"
+                f" {SCHEMA_VERSION}; audit it with the newer gtid-audit that wrote it"
+            )
+        if found.keys() != {"partial", "cluster_count", "files"}:
+            raise MalformedRunRecord("expected the fields partial, cluster_count and files")
+        partial, files = found["partial"], found["files"]
+        if partial is not None and not _are_texts(partial):
+            raise MalformedRunRecord("partial: expected null or a list of names")
+        if not isinstance(files, dict) or not all(map(_is_count, files.values())):
+            raise MalformedRunRecord("files: expected row counts by file name")
+        if not _is_count(found["cluster_count"]):
+            raise MalformedRunRecord("cluster_count: expected a number")
+        return cls(found["cluster_count"], files, None if partial is None else tuple(partial))
+
+    def mismatch(self, rows: Mapping[str, int]) -> str | None:
+        """Return how the files of a run differ from this record; None if they do not."""
+        for name in sorted({*self.files, *rows}):
+            if name not in rows:
+                return f"the file {name} is missing"
+            if name not in self.files:
+                return f"the file {name} was added after the run was written"
+            if rows[name] != self.files[name]:
+                return f"{name} has {rows[name]:,} rows, and was written with {self.files[name]:,}"
+        return None
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSpan:
+    """When the readings in a run ended: of all its rows, the first and the last."""
+
+    first: datetime
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AgeLimit:
+    """How old the readings of a run may be, and the time by which that is measured."""
+
+    now: datetime
+    max_age: timedelta | None  # None: any age
+
+
+def refusal(
+    run: str, *, moment: datetime, record: RunRecord | None, span: ReadSpan | None, limit: AgeLimit
+) -> str | None:
+    """Return why an audit of this run would not report the current state; None if it would.
+
+    `moment` is the time in the name of the run, `span` comes from its rows.
+    """
+    if record is None:
+        return (
+            f"{run} has no record of the clusters that it was to contain: an earlier version of"
+            " gtid-audit wrote it. Take a new snapshot"
+        )
+    if span is None:
+        return f"{run} does not contain the time of any reading. Take a new snapshot"
+    latest = max(moment, span.last)
+    if latest > limit.now + CLOCK_DIFFERENCE_MAX:
+        return (
+            f"{run} is from the future: its latest time is {_time(latest)} and now it is"
+            f" {_time(limit.now)}. Check the clocks of this machine and of the machine that wrote"
+            " the run. If the time of the run is wrong, move its directory away"
+        )
+    if abs(moment - span.last) > CLOCK_DIFFERENCE_MAX:
+        return (
+            f"{run} has a name that does not fit its content: its last reading ended at"
+            f" {_time(span.last)}. Restore its name, or move its directory away"
+        )
+    if limit.max_age is not None and limit.now - span.first > limit.max_age:
+        age = limit.now - span.first
+        return (
+            f"{run} is too old: its oldest reading is {in_words(age)} old, and the limit is"
+            f" {in_words(limit.max_age)}. Take a new snapshot, or set a higher limit with"
+            " `--max-age`"
+        )
+    return None
+
+
+def _time(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC"
+
+
+_UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+
+
+def in_words(span: timedelta) -> str:
+    """Write a time span in its two largest units: `7 days 3 hours`."""
+    rest = int(span.total_seconds())
+    said: list[str] = []
+    for unit, seconds in _UNITS:
+        count, rest = divmod(rest, seconds)
+        if count:
+            said.append(f"{count:,} {unit}" + ("" if count == 1 else "s"))
+    return " ".join(said[:2]) or "0 seconds"
+
+
+_SECONDS_OF: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_AGE_DAYS_MAX: Final = 36_500
+
+
+def age_from_text(text: str) -> timedelta | None:
+    """Read `24h`, `90m`, `7d`, `3600s`, or `none` for no limit. Raises ValueError."""
+    if text == "none":
+        return None
+    number, unit = text[:-1], text[-1:]
+    if not (number.isascii() and number.isdigit()) or unit not in _SECONDS_OF:
+        raise ValueError("expected a time span like 24h, 90m or 7d, or none")
+    seconds = int(number) * _SECONDS_OF[unit] if len(number) < 12 else 0  # noqa: PLR2004 - digits
+    if not 0 < seconds <= _AGE_DAYS_MAX * 86_400:
+        raise ValueError(f"expected more than 0 seconds and at most {_AGE_DAYS_MAX:,} days")
+    return timedelta(seconds=seconds)

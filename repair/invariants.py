@@ -18,6 +18,7 @@ from repair.actions import (
     StartChannel,
     UndoRows,
 )
+from repair.emptied import nothing_on_an_emptied_server
 from repair.model import Model, refused
 
 Invariant = Callable[[Model, Model, Action], Iterator[str]]
@@ -152,6 +153,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     what_is_started_connects,
     nobody_gets_stuck,
     groups_are_left_alone,
+    nothing_on_an_emptied_server,
 )
 
 

@@ -106,6 +106,10 @@ def test_a_reset_that_stopped_in_the_middle_is_finished_by_its_script(pair56: Pa
     begun, _, _ = script.partition("SET @todo = IF(@go AND NOT @done, 'SET GLOBAL gtid_purged")
     assert pair56.b.client(begun).returncode == 0
     assert executed(pair56.b) == "", "the worst moment: the history is gone"
+    for choices in (None, {"H1": "reset_and_purge"}, {"A7": "start_channel"}):
+        again = examine(pair56).plan(choices)
+        assert not [step for step in again.steps if step.server == "b"]
+        assert any("run that script again" in each.why for each in again.not_planned)
     run_plan(pair56, plan)
     assert _holds(pair56.b, before)
     await_clean(pair56)

@@ -360,7 +360,7 @@ def test_a_hole_behind_a_stuck_applier_is_never_declared_unneeded_unasked() -> N
 def test_a_finding_that_other_steps_answer_is_not_left_over() -> None:
     servers = model(
         server("a", "a:1-5", purged="a:1-3"),
-        server("b", "", channel("a", runs=False)),
+        server("b", "a:1", channel("a", runs=False)),
         server("c", "a:1-3", channel("b")),
     )
     plan = _plan(servers, {"E1": "inject_empty"})
@@ -412,3 +412,12 @@ def test_the_id_is_a_digest_of_what_the_plan_says() -> None:
     assert first.id == second.id
     assert first.id != _plan(_bypassed(), {"H1": "inject_empty"}).id
     assert first.id != _plan(_bypassed(hole="a:4-5")).id
+
+
+def test_nothing_is_done_on_a_replica_whose_history_is_empty() -> None:
+    """A reset that was interrupted looks like this, and so does a new replica."""
+    servers = model(server("a", "a:1-9"), server("b", "", channel("a", runs=False)))
+    snapshot = snapshot_of(servers)
+    plan = plan_repair(snapshot, audit_cluster(snapshot))
+    assert not plan.steps
+    assert any("run that script again" in each.why for each in plan.not_planned)

@@ -1,0 +1,30 @@
+"""A server whose gtid_executed is empty although it is a replica: it is left alone.
+
+`reset_and_purge` empties gtid_executed for a moment. If its script is interrupted there, the data
+is on the server and no set shows it: a channel that is started then fetches the whole history, and
+applies it to rows that are there. A new replica, whose data is empty as well, looks the same, so
+nothing is planned for either.
+"""
+
+from collections.abc import Iterator
+
+from repair.actions import Action
+from repair.model import Model, ModelServer
+
+
+def nothing_on_an_emptied_server(before: Model, _after: Model, action: Action) -> Iterator[str]:
+    """Refuse every action on a replica that has executed nothing, while its source has."""
+    server = before[action.server]
+    if is_emptied(server, before):
+        yield (
+            f"gtid_executed of {server.name} is empty, and its channels do not run: if a"
+            " reset_and_purge script stopped there, run that script again, which holds the whole"
+            " set; started now, the channel would apply the whole history again. A new and empty"
+            " replica is started by hand"
+        )
+
+
+def is_emptied(server: ModelServer, model: Model) -> bool:
+    """Return whether a server holds nothing while a source of its channels holds transactions."""
+    sources = (model.servers.get(channel.source or "") for channel in server.channels)
+    return not server.executed and any(source is not None and source.executed for source in sources)

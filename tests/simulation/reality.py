@@ -129,10 +129,10 @@ def do(both: Twins, line: Line) -> bool:
 def _row_statement(world: World, kind: str, key: str) -> Statement:
     value = world.works
     if kind == "insert":
-        return f"INSERT INTO {TABLE} VALUES ('{key}', {value})"  # noqa: S608
+        return f"INSERT INTO {TABLE} VALUES ('{key}', {value})"
     if kind == "update":
-        return f"UPDATE {TABLE} SET v = {value} WHERE k = '{key}'"  # noqa: S608
-    return f"DELETE FROM {TABLE} WHERE k = '{key}'"  # noqa: S608
+        return f"UPDATE {TABLE} SET v = {value} WHERE k = '{key}'"
+    return f"DELETE FROM {TABLE} WHERE k = '{key}'"
 
 
 @real("write")
@@ -408,7 +408,7 @@ def _compared(both: Twins) -> Iterator[str]:
             shown = both.simulated(str(text))
             if shown != gtids(members):
                 yield f"{name}: {what} is {shown}, simulated {gtids(members)}"
-        rows = {str(key): int(value) for key, value in here.query(f"SELECT k, v FROM {TABLE}")}  # noqa: S608
+        rows = {str(key): int(value) for key, value in here.query(f"SELECT k, v FROM {TABLE}")}
         simulated = {key: value for key, value in server.rows.items() if key != "table"}
         if rows != simulated:
             yield f"{name}: rows are {rows}, simulated {simulated}"

@@ -218,6 +218,9 @@ def write_foreign_row(world: World, name: str, kind: str, key: str) -> bool:
     """Commit a change of a row that another server's clients write."""
     if name not in world.primaries:
         return False
+    # Two servers that change one row at the same time end with different values, and no set and no
+    # error shows it.
+    world.drifted.add(key)
     return act.write(world, world[name], change_of(world, kind, key)) is not None
 
 
@@ -406,7 +409,12 @@ def _choose_relay_place(world: World, dice: random.Random) -> Args | None:
 def relay_log_position(world: World, name: str, channel: str, place: int) -> bool:
     """CHANGE REPLICATION SOURCE TO RELAY_LOG_FILE, RELAY_LOG_POS, SOURCE_AUTO_POSITION = 0."""
     server, path = found(world, name, channel)
-    if path is None or path.is_reset or place > len(path.relay) or not stop_threads(world, server, path):
+    if (
+        path is None
+        or path.is_reset
+        or place > len(path.relay)
+        or not stop_threads(world, server, path)
+    ):
         return False
     path.auto_position = False
     for each in path.relay[:place]:

@@ -37,6 +37,15 @@ from binlog.header import (
 MAGIC = b"\xfebin"
 MAGIC_ENCRYPTED = b"\xfdbin"
 FIRST_POSITION = len(MAGIC)
+# Archives of logs are compressed, and their first bytes show by what.
+_COMPRESSED = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\xfd7zX": "xz",
+    b"BZh": "bzip2",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"PK\x03\x04": "zip",
+}
 
 # compression/base.h: ZSTD = 0, NONE = 255.
 COMPRESSION_ZSTD = 0
@@ -238,6 +247,10 @@ class EventDecoder:
                 file=self.file,
                 what="encrypted (binlog_encryption=ON); read it from its server instead",
             )
+        for start, name in _COMPRESSED.items():
+            if magic.startswith(start):
+                what = f"compressed with {name}: decompress it first"
+                raise UnsupportedBinlog(file=self.file, what=what)
         if not MAGIC.startswith(magic) and not MAGIC_ENCRYPTED.startswith(magic):
             raise CorruptBinlog(
                 file=self.file,

@@ -19,6 +19,7 @@ from binlog.content.parts import LeftOut
 from binlog.content.reuse import Compared, counted
 from gtid import Gtid, GtidSet
 from gtid_audit.content_short import in_short
+from gtid_audit.moments import moment
 from topology.contents import (
     ContentDifference,
     ContentReading,
@@ -197,11 +198,11 @@ def _rows(content: Content) -> dict[Table, int]:
 
 
 def _version(version: Version, server: str) -> TransactionVersion:
-    transaction, moment = version.transaction, version.committed_at
+    transaction, committed = version.transaction, version.committed_at
     return TransactionVersion(
         server=server,
         place=f"{transaction.file}:{transaction.start}",
-        committed_at=None if moment is None else _EPOCH + timedelta(microseconds=moment),
+        committed_at=None if committed is None else moment(committed),
         logged_at=_EPOCH + timedelta(seconds=transaction.timestamp_seconds),
         content=in_short(version),
         is_empty=version.content.is_empty,

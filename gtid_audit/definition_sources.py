@@ -51,10 +51,7 @@ def definitions_of_file(path: Path) -> dict[tuple[str, str], TableDefinition]:
     Raises UsageProblem.
     """
     try:
-        size = path.stat().st_size
-        if size > FILE_BYTES_MAX:
-            raise UsageProblem(f"{path}: {size:,} bytes, more than the limit of {FILE_BYTES_MAX:,}")
-        text = path.read_text(encoding="utf-8")
+        text = text_within(path, bytes_max=FILE_BYTES_MAX)
     except OSError as error:
         raise UsageProblem(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
@@ -73,6 +70,18 @@ def definitions_of_file(path: Path) -> dict[tuple[str, str], TableDefinition]:
     if not found:
         raise UsageProblem(f"{path}: no CREATE TABLE in it")
     return found
+
+
+def text_within(path: Path, *, bytes_max: int) -> str:
+    """Read a text that has no more bytes than that; a pipe does not show how many it has.
+
+    Raises UsageProblem, OSError, UnicodeDecodeError.
+    """
+    with path.open("rb") as file:
+        content = file.read(bytes_max + 1)
+    if len(content) > bytes_max:
+        raise UsageProblem(f"{path}: more than the limit of {bytes_max:,} bytes")
+    return content.decode()
 
 
 def statements_of(text: str) -> Iterator[str]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -159,11 +158,11 @@ class LedgerSummary:
         return [each.error for each in self.files if each.error is not None]
 
     @property
-    def span(self) -> tuple[datetime, datetime] | None:
-        """Return the first and the last moment."""
+    def span(self) -> tuple[int, int] | None:
+        """Return the first and the last moment, in microseconds."""
         firsts = [each.first_at for each in self.files if each.first_at is not None]
         lasts = [each.last_at for each in self.files if each.last_at is not None]
-        return (moment(min(firsts)), moment(max(lasts))) if firsts and lasts else None
+        return (min(firsts), max(lasts)) if firsts and lasts else None
 
     def add(self, ledger: FileLedger, *, file: str | None = None) -> None:
         """Count one ledger, or one piece of one: a file may come in pieces, one after another."""
@@ -216,7 +215,9 @@ class LedgerSummary:
         larger = np.flatnonzero(sizes > least)
         equal = np.flatnonzero(sizes == least)[: count - len(larger)]  # the first of these
         places = np.sort(np.concatenate((larger, equal)))
-        self.largest += [_large(file, row) for row in rows.take(places).to_pylist()]
+        # Only these columns: a commit time may be a number for which Python has no date.
+        largest = rows.select(["uuid", "tag", "gno", "start", "bytes", "kind"]).take(places)
+        self.largest += [_large(file, row) for row in largest.to_pylist()]
         self.largest.sort(key=lambda large: -large.bytes)  # stable: the earlier one first
         del self.largest[LARGEST_MAX:]
 
@@ -252,12 +253,6 @@ def sum_up(ledgers: Iterable[FileLedger]) -> LedgerSummary:
     for ledger in ledgers:
         summary.add(ledger)
     return summary
-
-
-def moment(microseconds: int) -> datetime:
-    """Return a moment of a ledger as a time."""
-    seconds, rest = divmod(microseconds, MICROSECONDS)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
 
 
 def _large(file: str, row: dict[str, Any]) -> Large:

@@ -16,7 +16,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gtid_audit.ledger_summary import FileSummary, LedgerSummary, moment
+from gtid_audit.ledger_summary import FileSummary, LedgerSummary
+from gtid_audit.moments import moment, moment_text
 from gtid_audit.output import warn
 from gtid_audit.places_text import error_document, error_parts
 from gtid_audit.text import (
@@ -25,7 +26,6 @@ from gtid_audit.text import (
     counted,
     labelled,
     line_of,
-    moment_of,
     rest_of,
     show,
 )
@@ -63,8 +63,8 @@ def document_of(summary: LedgerSummary, *, source: str, out: str | None) -> dict
         "anonymous": summary.anonymous,
         "incomplete": summary.incomplete,
         "with_errors": summary.with_errors,
-        "first_at": _time(span and span[0]),
-        "last_at": _time(span and span[1]),
+        "first_at": _time(span and _moment(span[0])),
+        "last_at": _time(span and _moment(span[1])),
         "kinds": {
             kind: {"transactions": each.transactions, "bytes": each.bytes}
             for kind, each in sorted(summary.kinds.items())
@@ -169,7 +169,10 @@ def _facts(summary: LedgerSummary) -> Iterator[tuple[str, RenderableType]]:
     yield "GTIDs", Text(summary.gtids.shortened() or "none")
     if summary.span is not None:
         first, last = summary.span
-        yield "time", Text(f"{moment_of(first)} … {moment_of(last)}")
+        first_at, last_at = (
+            moment_text(each, form="%Y-%m-%d %H:%M:%S UTC") for each in (first, last)
+        )
+        yield "time", Text(f"{first_at} … {last_at}")
         yield from _pictures(summary)
     yield "kinds", _kinds(summary)
     yield "largest", _largest(summary)
@@ -288,5 +291,4 @@ def _time(at: datetime | None) -> str | None:
 
 
 def _short_time(microseconds: int | None) -> str:
-    at = _moment(microseconds)
-    return "" if at is None else f"{at:%m-%d %H:%M:%S}"
+    return "" if microseconds is None else moment_text(microseconds, form="%m-%d %H:%M:%S")

@@ -10,6 +10,7 @@
 """
 
 import re
+import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
@@ -32,6 +33,12 @@ _DSN: Final = re.compile(r"mysql:/", re.IGNORECASE)
 # Log files end in a number of six digits, or more beyond 999999 (MYSQL_BIN_LOG::new_file_impl).
 _NUMBERED: Final = re.compile(r"(?P<base>.+)\.(?P<number>[0-9]{6,})", re.DOTALL)
 _INDEX_SUFFIX: Final = ".index"
+_KINDS: Final = (
+    (stat.S_ISFIFO, "a pipe"),  # <(…) of a shell is one
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
 SECONDS_DEFAULT: Final = 60.0
 
 
@@ -191,12 +198,23 @@ def _files_of(text: str) -> tuple[Path, ...]:
         if path.is_dir():
             return _files_in(path)
         if path.exists():
+            _require_regular(path, text)
             return _listed_in(path) if path.suffix == _INDEX_SUFFIX else (path,)
         if has_magic(text):
             return _matching(text, pattern=str(path))
     except OSError as error:
         raise UsageProblem(f"{text}: {error.strerror or error}") from error
     raise UsageProblem(f"{text}: no such file or directory")
+
+
+def _require_regular(path: Path, text: str) -> None:
+    """Refuse what cannot be read twice, or from its middle; opening a FIFO may wait for ever."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        kind = next((name for is_one, name in _KINDS if is_one(mode)), "something else")
+        raise UsageProblem(
+            f"{text}: {kind}, not a regular file; logs are read from files: copy it into one first"
+        )
 
 
 def _matching(text: str, *, pattern: str) -> tuple[Path, ...]:

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 from binlog.adapters.schema_events import server_events
 from binlog.adapters.stream import ServerLogs
-from binlog.errors import BinlogError
+from binlog.cursor import MalformedBody
+from binlog.errors import BinlogError, CorruptBinlog
 from binlog.events import Event, GtidLog, TableMap
 from binlog.schema.check import misfit
 from binlog.schema.history import Entry, Place, TableKey, explain
 from binlog.schema.metadata import shown_columns
 from binlog.schema.tables import TableDefinition
+from binlog.table_metadata import read_table_metadata
 from gtid import GtidSet
 from gtid_audit.schema_servers import ServerTables
 from topology.findings import Verdict
@@ -115,6 +117,12 @@ def _first(events: Iterable[Event], key: TableKey) -> LoggedTable | None:
             key.schema,
             key.table,
         ):
+            try:
+                read_table_metadata(event.body)
+            except MalformedBody as error:
+                raise CorruptBinlog(
+                    file=event.file, position=event.start, what=error.what
+                ) from error
             return LoggedTable(Place(event.file, event.start), event.body)
     return None
 

@@ -11,6 +11,7 @@ from uuid import UUID
 from binlog.errors import BinlogMisuse
 from binlog.schema.history import Place, TableKey
 from gtid import GtidError, GtidSet
+from gtid_audit.definition_sources import text_within
 from gtid_audit.exits import UsageProblem
 
 if TYPE_CHECKING:
@@ -73,9 +74,7 @@ def text_of(file: str) -> str:
     """Read a file with a statement."""
     path = Path(file).expanduser()
     try:
-        if path.stat().st_size > _STATEMENT_BYTES_MAX:
-            raise UsageProblem(f"{file}: more than the limit of {_STATEMENT_BYTES_MAX:,} bytes")
-        return path.read_text(encoding="utf-8")
+        return text_within(path, bytes_max=_STATEMENT_BYTES_MAX)
     except OSError as error:
         raise UsageProblem(f"{file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

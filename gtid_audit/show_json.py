@@ -18,6 +18,7 @@ from binlog.rows.tables import RowColumn, RowTable
 from binlog.rows.value_text import members_of, text_of, value_text
 from binlog.rows.values import ABSENT, Image, RowChanges, Value
 from binlog.scan import EventGroup
+from gtid_audit.moments import moment
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -127,6 +128,5 @@ def _seconds(seconds: int) -> str:
 
 
 def _microseconds(microseconds: int | None) -> str | None:
-    if microseconds is None:
-        return None
-    return (_EPOCH + timedelta(microseconds=microseconds)).isoformat()
+    at = None if microseconds is None else moment(microseconds)
+    return None if at is None else at.isoformat()

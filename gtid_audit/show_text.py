@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from rich.console import RenderableType
@@ -24,6 +23,7 @@ from binlog.rows.tables import INTEGERS, Origin, RowTable
 from binlog.rows.value_text import value_text
 from binlog.rows.values import ABSENT, Image, RowChange, RowChanges
 from binlog.scan import EventGroup
+from gtid_audit.moments import MICROSECONDS, moment_text
 from gtid_audit.output import printable
 from gtid_audit.show_json import label_of
 from gtid_audit.text import QUIET, console, counted, rest_of
@@ -31,7 +31,6 @@ from gtid_audit.text import QUIET, console, counted, rest_of
 ROWS_SHOWN_MAX: Final = 20
 VALUE_CHARACTERS_MAX: Final = 200
 STATEMENT_CHARACTERS_MAX: Final = 2_000
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _WORDS: Final = {
     RowKind.WRITE: ("inserted into", "green"),
     RowKind.UPDATE: ("updated in", "yellow"),
@@ -75,8 +74,8 @@ def _head(group: EventGroup) -> Iterator[RenderableType]:
 def _moment(microseconds: int | None, seconds: int) -> str:
     """Say when it was first committed; before 8.0.1, when it was logged."""
     if microseconds is None:
-        return f"{_EPOCH + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S} UTC"
-    return f"{_EPOCH + timedelta(microseconds=microseconds):%Y-%m-%d %H:%M:%S.%f} UTC"
+        return f"{moment_text(seconds * MICROSECONDS, form='%Y-%m-%d %H:%M:%S UTC')}"
+    return f"{moment_text(microseconds, form='%Y-%m-%d %H:%M:%S.%f UTC')}"
 
 
 def _statement(query: Query) -> Iterator[RenderableType]:

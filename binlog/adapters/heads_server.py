@@ -84,6 +84,14 @@ def facts_of_server(connect: Connect) -> ServerFacts:
         return ServerHeads(connection).facts
 
 
+def purged_of(connect: Connect) -> GtidSet:
+    """Ask a server what it has purged. Raises StatementRefused, DumpBroken."""
+    with closing(_connected(connect)) as connection, _our_errors(), connection.cursor(Cursor) as at:
+        at.execute("SELECT @@GLOBAL.gtid_purged")
+        [(purged,)] = at.fetchall()
+        return GtidSet.parse(_text(purged))
+
+
 def locate_on_server(
     connect: Connect,
     wanted: GtidSet,

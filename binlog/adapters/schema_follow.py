@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from binlog.adapters.schema_store import Followed, SchemaStore
+from binlog.cursor import MalformedBody
 from binlog.decode import FIRST_POSITION
-from binlog.errors import BinlogError
+from binlog.errors import BinlogError, CorruptBinlog
 from binlog.events import Event, FormatDescription, Rows
 from binlog.schema.history import Entry, Place
 from binlog.schema.tracker import SchemaTracker
@@ -51,7 +52,7 @@ def starting_place(
     `files` are the logs at hand, in order; `created_at` gives the time of a log's first event.
     Raises LogGap, LogsReset.
     """
-    if followed is None:
+    if followed is None or not followed.created_at:  # without a time, a first run was refused
         return Place(files[0], 0)
     if followed.place.file not in files:
         raise LogGap(
@@ -111,7 +112,7 @@ class Follower:
             for event in events:
                 if isinstance(event.body, FormatDescription):
                     behind = self._enter_file(event, behind)
-                entries = self._tracker.take(event)
+                entries = self._take(event)
                 made += len(entries)
                 self._open += entries
                 if entries:
@@ -124,8 +125,17 @@ class Follower:
                     if len(self._whole) >= self._entries_per_save:
                         self._save(behind)
         finally:
-            self._save(behind)
+            # Of a first run that was refused nothing is kept: it would stand at a log without a
+            # time, and the same log would be taken for another one ever after.
+            if self._created_at:
+                self._save(behind)
         return FollowReport(start, behind, made - len(self._open))
+
+    def _take(self, event: Event) -> tuple[Entry, ...]:
+        try:
+            return self._tracker.take(event)
+        except MalformedBody as error:
+            raise CorruptBinlog(file=event.file, position=event.start, what=error.what) from error
 
     def _enter_file(self, event: Event, behind: Place) -> Place:
         if event.file == behind.file and behind.position > FIRST_POSITION:

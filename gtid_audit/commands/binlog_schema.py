@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from binlog.adapters.schema_store import SchemaStore
     from binlog.schema.history import Entry, Place, TableKey
+    from binlog.schema.tables import TableDefinition
     from gtid_audit.schema_servers import ServerTables
 
 Store = Annotated[
@@ -351,6 +352,16 @@ def _since(store: "SchemaStore", server: "UUID", key: "TableKey") -> "Place":
     return followed.place
 
 
+def _require_same(definition: "TableDefinition", key: "TableKey", file: str) -> None:
+    """Refuse the statement of another table. Letter case is the server's business."""
+    found = (definition.schema, definition.table)
+    if tuple(map(str.casefold, found)) != (key.schema.casefold(), key.table.casefold()):
+        raise UsageProblem(
+            f"{file}: it defines {definition.schema}.{definition.table}, not {key}; if that is what"
+            f" {key} looks like, write its name into the statement"
+        )
+
+
 def _by_hand(
     key: "TableKey", since: "Place", *, from_file: str | None, live: "ServerTables | None"
 ) -> "Entry":
@@ -365,6 +376,7 @@ def _by_hand(
     else:
         assert from_file is not None, "one of the two was given"
         definition = definition_from_create(text_of(from_file), schema=key.schema)
+        _require_same(definition, key, from_file)
     if definition is None:
         raise UsageProblem(f"there is no table {key} on that server")
     named = replace(definition, schema=key.schema, table=key.table)

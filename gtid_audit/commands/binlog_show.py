@@ -144,10 +144,15 @@ def _groups(
     source: LogServer | tuple[Path, ...], wanted: GtidSet, seconds: float
 ) -> Iterator[EventGroup]:
     if isinstance(source, LogServer):
+        from binlog.adapters.heads_server import purged_of
         from binlog.adapters.stream import ServerLogs
 
         connect = source.connector(seconds_max=seconds)
-        yield from ServerLogs(connect, timeout_seconds_max=seconds).events_of(wanted)
+        # The server refuses a dump if it has purged some of what is wanted, and gives none of it.
+        purged = purged_of(connect) & wanted
+        if purged:
+            warn(f"{source.name} has purged {purged.shortened()}")
+        yield from ServerLogs(connect, timeout_seconds_max=seconds).events_of(wanted - purged)
         return
     from binlog.adapters.files import FileLogs
 

@@ -323,6 +323,27 @@ def _then(made: Callable[[Log], object]) -> Callable[[], bytes]:
     return shape
 
 
+def far_times() -> bytes:
+    """Commit timestamps for which no calendar has a date: an event with tags has 64 bits for them."""
+    log = Log()
+    whole(log, 1)
+    for number, at in enumerate((1 << 55, 253_402_300_800_000_000, (1 << 63) - 1, (1 << 64) - 1)):
+        log.add(EventType.GTID_TAGGED, tagged(number + 1, f6=at, f7=at))
+        log.query("BEGIN")
+        rows(log)
+        log.xid()
+    return bytes(log)
+
+
+def _damaged_metadata(log: Log) -> None:
+    """A TABLE_MAP whose optional metadata breaks off: one field of 255 bytes that are not there."""
+    log.gtid(2)
+    log.query("BEGIN")
+    log.add(EventType.TABLE_MAP, table_map_body(b"\x03", b"") + b"\x01\xfa")
+    log.add(EventType.WRITE_ROWS, rows_body(ROW, columns=1))
+    log.xid()
+
+
 SHAPES: Mapping[str, Callable[[], bytes]] = {
     "8.0": of_8_0,
     "two": two,
@@ -335,6 +356,9 @@ SHAPES: Mapping[str, Callable[[], bytes]] = {
     "a payload that is none": bad_payload,
     "relay log": relay_log,
     "many names": many_names,
+    "times without a date": far_times,
+    "a TABLE_MAP with damaged metadata": _then(_damaged_metadata),
+    "gzip": lambda: b"\x1f\x8b\x08" + bytes(40),
     "empty": lambda: b"",
     "half the magic number": lambda: b"\xfeb",
     "no binlog": lambda: b"nothing of the kind",

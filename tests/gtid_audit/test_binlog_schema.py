@@ -80,6 +80,11 @@ def test_follow_list_update_restore_delete(
 
     file = tmp_path / "t.sql"
     file.write_text("CREATE TABLE `t` (`z` bigint unsigned NOT NULL) DEFAULT CHARSET=latin1")
+    for other in ("`u`", "`elsewhere`.`t`"):
+        file.write_text(f"CREATE TABLE {other} (`z` bigint)")
+        refused = schemas("update", f"{schema}.t", "--from-file", str(file), status=64)
+        assert f"not {schema}.t" in refused
+    file.write_text("CREATE TABLE `t` (`z` bigint unsigned NOT NULL) DEFAULT CHARSET=latin1")
     assert "updated" in schemas("update", f"{schema}.t", "--from-file", str(file))
     [changed] = schemas.json("list", f"{schema}.t")["tables"]
     assert (changed["source"], changed["backups"]) == ("hand", 1)

@@ -11,6 +11,8 @@ from pathlib import Path
 import pymysql
 import pytest
 
+from compose.native import shapes
+from compose.native.installation import Installation
 from compose.native.provision import provision_clients
 from compose.native.server import Server
 from gtid import GtidSet
@@ -242,3 +244,29 @@ def test_a_statement_keeps_the_bytes_it_was_sent_as(
         timeout=60,
     )
     assert server.query("SELECT HEX(a) FROM shown.s") == [("C3BC",), ("C3BC",)]
+
+
+def test_of_a_partly_purged_set_a_server_shows_what_is_left(
+    installation97: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with shapes.single(installation97) as server:
+        server.execute(
+            "CREATE DATABASE left_over", "CREATE TABLE left_over.t (a INT)", "FLUSH BINARY LOGS"
+        )
+        [(last, *_)] = server.query("SHOW BINARY LOGS")[-1:]
+        server.execute(f"PURGE BINARY LOGS TO '{last}'", "INSERT INTO left_over.t VALUES (7)")
+        wanted = GtidSet.parse(server.value("@@GLOBAL.gtid_executed"))
+        purged = GtidSet.parse(server.value("@@GLOBAL.gtid_purged"))
+        assert purged < wanted
+        assert run(("binlog", "show", str(wanted), server.dsn)) == 1
+        out, err = _said(capsys)
+        assert "1 row inserted into left_over.t" in out
+        assert f"has purged {purged}" in err
+        assert f"not in these logs: {purged}" in err
+        redo = ("--redo", "--schema-from", server.dsn)
+        assert run(("binlog", "show", str(wanted), server.dsn, *redo)) == 1
+        out, err = _said(capsys)
+        assert out == ""
+        assert "nothing was written" in err
+        assert run(("binlog", "show", str(purged), server.dsn)) == 1
+        assert f"not in these logs: {purged}" in _said(capsys)[1]

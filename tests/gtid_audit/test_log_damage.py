@@ -55,3 +55,60 @@ def test_no_log_makes_a_command_fail(
         assert "Traceback" not in said.out + said.err, command
         if status == 3:
             assert said.out + said.err, command
+
+
+def test_a_compressed_archive_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "binlog.000001"
+    for start, name in ((b"\x1f\x8b\x08\0", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd")):
+        log.write_bytes(start + bytes(100))
+        for command in ("scan", "show"):
+            wanted = () if command == "scan" else (SET,)
+            assert run(["binlog", command, *wanted, str(log)]) == 3
+            said = capsys.readouterr()
+            assert f"compressed with {name}: decompress it first" in said.out + said.err
+
+
+def test_a_moment_without_a_date_is_shown_as_a_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "binlog.000001"
+    log.write_bytes(SHAPES["times without a date"]())
+    assert run(["binlog", "scan", str(log)]) == 0
+    assert "9,223,372,036,854,775,807 µs after 1970 (no date)" in capsys.readouterr().out
+    assert run(["binlog", "show", f"{UUID_A}:dba:2", str(log)]) == 0
+    assert "253,402,300,800,000,000 µs after 1970 (no date)" in capsys.readouterr().out
+
+
+def test_a_first_run_that_was_refused_leaves_nothing_behind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Later the same file is whole: it must not be taken for another log of that name."""
+    log, store = tmp_path / "binlog.000001", tmp_path / "store"
+    follow = [
+        "binlog",
+        "schema",
+        "follow",
+        str(log),
+        "--server",
+        str(UUID_A),
+        "--store",
+        str(store),
+    ]
+    for broken in (SHAPES["gzip"](), b"\xfebin", SHAPES["no binlog"](), SHAPES["encrypted"]()):
+        log.write_bytes(broken)
+        run(follow)
+    log.write_bytes(of_8_0())
+    assert run(follow) in (0, 3)
+    assert "reset" not in capsys.readouterr().err
+    assert run(["binlog", "schema", "list", "--store", str(store)]) == 0
+    assert "binlog.000001" in capsys.readouterr().out
+
+
+def test_a_damaged_table_map_is_an_error_with_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "binlog.000001"
+    log.write_bytes(SHAPES["a TABLE_MAP with damaged metadata"]())
+    follow = ["binlog", "schema", "follow", str(log), "--server", str(UUID_A)]
+    assert run([*follow, "--store", str(tmp_path / "store")]) == 3
+    assert "binlog.000001: at byte" in capsys.readouterr().err

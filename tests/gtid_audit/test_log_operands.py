@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,23 @@ def _refusal(text: str | Path) -> str:
     with pytest.raises(UsageProblem) as caught:
         read_log_operand(str(text))
     return str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "/dev/null", "/dev/fd"])
+def test_what_is_no_regular_file_is_refused_before_it_is_opened(tmp_path: Path, kind: str) -> None:
+    """Opening a FIFO to which nobody writes waits for ever."""
+    if kind == "fifo":
+        os.mkfifo(tmp_path / "b.000001")
+        assert "a pipe, not a regular file" in _refusal(tmp_path / "b.000001")
+    elif kind == "/dev/null":
+        assert "/dev/null: a device, not a regular file" in _refusal("/dev/null")
+    else:  # what a shell makes of <(…)
+        ends = os.pipe()
+        try:
+            assert "a pipe, not a regular file" in _refusal(f"/dev/fd/{ends[0]}")
+        finally:
+            for end in ends:
+                os.close(end)
 
 
 def test_a_file_is_itself_whatever_its_name(tmp_path: Path) -> None:

@@ -7,11 +7,13 @@
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 Path = Sequence[str | int]
+# A fleet file has five levels. Where Python refuses to go deeper, a text has more than this.
+DEPTH_MAX: Final = 100
 
 
 class YamlProblem(Exception):
@@ -27,6 +29,9 @@ class YamlFile:
             if self._root is not None:
                 _refuse(self._root, seen=set())
             self.values: Any = yaml.safe_load(text)
+        except RecursionError:
+            line = _too_deep(text)
+            raise YamlProblem(f"line {line}: nested more than {DEPTH_MAX} deep") from None
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             where = f"line {mark.line + 1}: " if mark else ""
@@ -52,6 +57,18 @@ def _inside(node: yaml.Node | None, step: str | int) -> tuple[yaml.Node, yaml.No
     if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
         return node.value[step], node.value[step]
     return None
+
+
+def _too_deep(text: str) -> int:
+    """Return the line at which a text is nested deeper than DEPTH_MAX."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEPTH_MAX:
+            assert event.start_mark is not None, "events of a text have their places"
+            return event.start_mark.line + 1
+    raise AssertionError("what is not deep does not recurse")
 
 
 def _refuse(node: yaml.Node, *, seen: set[int]) -> None:

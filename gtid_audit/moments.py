@@ -1,0 +1,28 @@
+"""Moments of logs as dates: microseconds since 1970, as a server or damaged bytes have them.
+
+A commit timestamp is a number of the GTID event, and can lie beyond the year 9999, where Python has
+no date. Such a moment is shown as the number that it is; in JSON, where a date is expected, it is
+null.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECONDS: Final = 1_000_000
+
+
+def moment(microseconds: int) -> datetime | None:
+    """Return the date; None if there is no such date in the years 1 to 9999."""
+    try:
+        return _EPOCH + timedelta(microseconds=microseconds)
+    except OverflowError:
+        return None
+
+
+def moment_text(microseconds: int, *, form: str) -> str:
+    """Return the date in a form of `strftime`, or the number."""
+    at = moment(microseconds)
+    if at is None:
+        return f"{microseconds:,} µs after 1970 (no date)"
+    return f"{at:{form}}"

@@ -21,10 +21,20 @@ from gtid.arrow_text import UuidWords, flat_text, text_buffers, uuid_words
 from gtid.columns import GtidSetColumn
 from gtid.kernels.words import Flags, Numbers
 from spark_audit import kernels
+from spark_audit.flags import filled, is_there, is_true, numbers, one
 from topology.adapters.columns import SNAPSHOT_SCHEMA
 from topology.findings import Finding
 from topology.record_codec import VERSION, Codec, MalformedRecord, word
-from topology.rules import RULES, differences, identity, joining, partial, settings, threads
+from topology.rules import (
+    RULES,
+    backlogs,
+    differences,
+    identity,
+    joining,
+    partial,
+    settings,
+    threads,
+)
 from topology.snapshot import ALWAYS_READ, ThreadState
 from topology.version import Vendor
 
@@ -53,9 +63,12 @@ COLUMNS: Final = (
 )
 
 CLEAN_WHEN_SILENT: Final = (
-    differences.tail_gap,
-    differences.applier_backlog,
-    differences.receiver_backlog,
+    backlogs.tail_gap,
+    backlogs.applier_backlog,
+    backlogs.receiver_backlog,
+    backlogs.passed_by_applier,
+    backlogs.applier_blocked,
+    backlogs.applier_stalled,
     differences.unconfirmed_lead,
     differences.allowed_extra,
     differences.bypassed_by_position,
@@ -179,17 +192,17 @@ def clean_clusters(batch: Batch) -> tuple[Flags, Sets]:
     data, name_offsets = text_buffers(flat_text(table["name"]))
     kernels.arranged(
         batch.starts,
-        _numbers(table["phase"]),
+        numbers(table["phase"]),
         data.ctypes.data,
         name_offsets,
-        _numbers(table["read_started"]),
-        _numbers(table["read_ended"]),
+        numbers(table["read_started"]),
+        numbers(table["read_ended"]),
         row_ok,
         clean,
     )
     kernels.linked(batch.starts, uuid.high, uuid.low, channels.starts, *channels.source[:2], clean)
     _distinct_ids(batch.starts, table["server_id"], clean)
-    uptime = _numbers(table["uptime_seconds"])
+    uptime = numbers(table["uptime_seconds"])
     _keep_uninterrupted(batch.starts, uptime, executed=executed, clean=clean)
     _keep_purged_within(batch.starts, purged, purged_rows, executed=executed, clean=clean)
     _keep_equal(batch.starts, executed=executed, channels=channels, clean=clean)
@@ -273,39 +286,39 @@ def _whole_rows(table: pa.Table) -> Flags:
     """Tell which rows can be read back as readings, and leave nothing unread."""
     ok = np.ones(table.num_rows, np.bool_)
     for name in _ALWAYS_THERE:
-        ok &= _is_there(_one(table[name]))
-    unread = _one(table["unread"])
-    ok &= _filled(pc.list_value_length(unread), 0) == 0
-    ok &= _readable(_one(table["version"]), VERSION)
-    ok &= _readable(_one(table["vendor"]), _VENDOR)
-    ok &= _positions(_one(table["log_end"]))
-    ok &= ~_is_there(_one(table["group"]))  # members of a group are left to the rules
-    ok &= _true(pc.not_equal(_one(table["vendor"]).fill_null(""), Vendor.GALERA.value))
-    return ok & _harmless_settings(_one(table["settings"]))
+        ok &= is_there(one(table[name]))
+    unread = one(table["unread"])
+    ok &= filled(pc.list_value_length(unread), 0) == 0
+    ok &= _readable(one(table["version"]), VERSION)
+    ok &= _readable(one(table["vendor"]), _VENDOR)
+    ok &= _positions(one(table["log_end"]))
+    ok &= ~is_there(one(table["group"]))  # members of a group are left to the rules
+    ok &= is_true(pc.not_equal(one(table["vendor"]).fill_null(""), Vendor.GALERA.value))
+    return ok & _harmless_settings(one(table["settings"]))
 
 
 def _harmless_settings(column: pa.Array) -> Flags:
     """Return which rows have no setting that a rule reports; one it does not know is left to it."""
     ok = np.ones(len(column), np.bool_)
-    lengths = _filled(pc.list_value_length(column), 0)
+    lengths = filled(pc.list_value_length(column), 0)
     row = np.repeat(np.arange(len(lengths)), lengths)
     setting = column.flatten()
     name, value = pc.struct_field(setting, "name"), pc.struct_field(setting, "value")
-    ok[row[~(_is_there(setting) & _is_there(name) & _is_there(value))]] = False
-    looked_at = np.flatnonzero(_true(pc.is_in(name, pa.array(list(_HARMLESS)))))
+    ok[row[~(is_there(setting) & is_there(name) & is_there(value))]] = False
+    looked_at = np.flatnonzero(is_true(pc.is_in(name, pa.array(list(_HARMLESS)))))
     names, values = name.take(pa.array(looked_at)), value.take(pa.array(looked_at))
     for known, harmless in _HARMLESS.items():
-        is_other = _true(pc.equal(names, known)) & ~_true(pc.is_in(values, pa.array(harmless)))
+        is_other = is_true(pc.equal(names, known)) & ~is_true(pc.is_in(values, pa.array(harmless)))
         ok[row[looked_at[is_other]]] = False
     return ok
 
 
 def _distinct_ids(starts: Numbers, server_id: pa.ChunkedArray, clean: Flags) -> None:
     """Keep the clusters whose servers have a server_id each: equal ones are left to the rules."""
-    ids, cluster = _numbers(server_id), _clusters_of_rows(starts)
+    ids, cluster = numbers(server_id), _clusters_of_rows(starts)
     halves = np.diff(starts) // 2
     is_last = np.arange(len(ids)) >= (starts[:-1] + halves)[cluster]
-    rows = np.flatnonzero(is_last & _is_there(_one(server_id)))
+    rows = np.flatnonzero(is_last & is_there(one(server_id)))
     rows = rows[np.lexsort((ids[rows], cluster[rows]))]
     twice = (np.diff(ids[rows]) == 0) & (np.diff(cluster[rows]) == 0)
     clean[cluster[rows[1:][twice]]] = False
@@ -313,20 +326,25 @@ def _distinct_ids(starts: Numbers, server_id: pa.ChunkedArray, clean: Flags) -> 
 
 def _channels(table: pa.Table, row_ok: Flags) -> Channels:
     """Read the channels; a row with one that is not as it should be is not ok any more."""
-    column = _one(table["channels"])
-    lengths = _filled(pc.list_value_length(column), 0)
+    column = one(table["channels"])
+    lengths = filled(pc.list_value_length(column), 0)
     starts = np.concatenate([[0], np.cumsum(lengths)])
     channel = column.flatten()
-    ok = _is_there(channel)
+    ok = is_there(channel)
     part = {each.name: pc.struct_field(channel, each.name) for each in channel.type.fields}
     for name in _OF_A_CHANNEL:
-        ok &= _is_there(part[name])
+        ok &= is_there(part[name])
     for name in ("receiver", "applier"):
-        ok &= _true(pc.equal(part[f"{name}_errno"], 0))
-        ok &= _true(pc.equal(part[f"{name}_error"], ""))
-    ok &= _true(pc.is_in(part["receiver"], pa.array([_RUNNING, _CONNECTING])))
-    ok &= _true(pc.equal(part["applier"], _RUNNING))
-    ok &= _true(part["auto_position"])
+        ok &= is_true(pc.equal(part[f"{name}_errno"], 0))
+        ok &= is_true(pc.equal(part[f"{name}_error"], ""))
+    ok &= is_true(pc.is_in(part["receiver"], pa.array([_RUNNING, _CONNECTING])))
+    ok &= is_true(pc.equal(part["applier"], _RUNNING))
+    ok &= is_true(part["auto_position"])
+    # Who has been at a transaction for a second or more may be stalled (A5, A8).
+    ok &= filled(part["lag_seconds"], 0) <= 0
+    worker = part["workers"].flatten()
+    is_long = is_true(pc.greater(pc.struct_field(worker, "applying_seconds"), 0))
+    ok[np.asarray(pc.list_parent_indices(part["workers"]))[is_long]] = False
     for name in ("received_to", "applied_to", "relay_applied_to"):
         ok &= _positions(part[name])
     for name in ("last_queued", "last_applied"):
@@ -341,17 +359,17 @@ def _channels(table: pa.Table, row_ok: Flags) -> Channels:
 def _positions(column: pa.Array) -> Flags:
     """Tell which places in a log are null, or whole."""
     file = flat_text(pc.struct_field(column, "file"))
-    whole = _is_there(file) & _is_there(pc.struct_field(column, "position"))
+    whole = is_there(file) & is_there(pc.struct_field(column, "position"))
     data, offsets = text_buffers(file)
     kernels.numbered(data.ctypes.data, offsets, whole)
-    return whole | ~_is_there(column)
+    return whole | ~is_there(column)
 
 
 def _readable(column: pa.Array, codec: Codec[Any]) -> Flags:
     """Tell which values of a column of few different ones are null, or read back by their codec."""
     encoded = column.dictionary_encode()
     fine = np.array([_reads(codec, value) for value in encoded.dictionary.to_pylist()] + [True])
-    return fine[_filled(encoded.indices, len(fine) - 1)]
+    return fine[filled(encoded.indices, len(fine) - 1)]
 
 
 def _reads(codec: Codec[Any], value: str) -> bool:
@@ -360,27 +378,3 @@ def _reads(codec: Codec[Any], value: str) -> bool:
     except MalformedRecord:
         return False  # the rules' way will say so, with the place
     return True
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    assert column.num_chunks == 1, "the columns of a batch are in one piece"
-    return column.chunk(0)
-
-
-def _numbers(column: pa.ChunkedArray) -> Numbers:
-    """Return numbers or times as they are counted; a null as the lowest number."""
-    return _filled(_one(column).cast(pa.int64()), np.iinfo(np.int64).min)
-
-
-def _filled(array: pa.Array, value: int) -> Numbers:
-    whole = array.fill_null(value) if array.null_count else array
-    return np.asarray(whole).astype(np.int64, copy=False)
-
-
-def _is_there(array: pa.Array) -> Flags:
-    return np.array(array.is_valid(), dtype=np.bool_)
-
-
-def _true(array: pa.Array) -> Flags:
-    """Tell which rows are true, and not null."""
-    return np.array(array.fill_null(False), dtype=np.bool_)

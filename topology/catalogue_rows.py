@@ -3,21 +3,8 @@
 Only text and names: catalogue.py gives the rows their types and resolves the strategies.
 """
 
-from typing import NamedTuple
-
-
-class Row(NamedTuple):
-    """One row as written down here."""
-
-    code: str
-    name: str
-    severity: str
-    judged: bool
-    strategies: tuple[str, ...]
-    means: str
-    arises: str
-    proof: str
-
+from topology.catalogue_row import Row
+from topology.catalogue_thread_rows import THREAD_ROWS
 
 # fmt: off
 ROWS: tuple[Row, ...] = (
@@ -26,20 +13,22 @@ ROWS: tuple[Row, ...] = (
         "The replica lacks a few transactions among its newest, and is applying them now.",
         "A parallel applier without commit order finishes transactions in any order.",
         "The GTIDs are owned by a thread of the replica or named by a worker, or they are in the"
-        " relay"
-        " log, below what is already applied, with the applier running.",
+        " relay log, below what is already applied, and the applier has not passed them.",
     ),
     Row(
         "T2", "applier backlog", "info", True, ("wait",),
         "The replica has received these transactions and has not applied them yet.",
         "The applier is slower than the source, for now.",
-        "The GTIDs are in the retrieved set of a channel.",
+        "The GTIDs are in the retrieved set of a channel, and its applier has not passed them. It"
+        " is proved only if the applier moved between the readings, or if what holds it back is"
+        " known: SOURCE_DELAY, or a stopped applier.",
     ),
     Row(
         "T3", "receiver backlog", "info", True, ("wait",),
         "The replica has not received these transactions yet.",
         "The receiver is behind the source, for now.",
-        "The receiver runs and has not read the source's log up to them.",
+        "The receiver runs and has not read the source's log up to them. With auto-position off it"
+        " is likely at most: a file position may lie behind them.",
     ),
     Row(
         "T4", "unconfirmed lead", "info", True, ("read_again",),
@@ -106,6 +95,15 @@ ROWS: tuple[Row, ...] = (
         "A number far above the run, which the source will reach one day and replicas will skip.",
         "A number given by hand.",
         "An isolated GNO of a server's UUID above its own maximum.",
+    ),
+    Row(
+        "H8", "passed by the applier", "critical", True, ("refetch", "inject_empty"),
+        "The replica received these transactions, or read past them with auto-position on, and will"
+        " not execute them. The rows may be there (RESET) or missing (skipped).",
+        "RESET BINARY LOGS AND GTIDS on the replica while the channel was running; RELAY_LOG_POS;"
+        " sql_replica_skip_counter; a purged relay log; a source without an event for the GTID.",
+        "They were received before the first reading ended, and are not executed in the last. The"
+        " applier has read all of its relay log, and no worker or session has them in hand.",
     ),
     Row(
         "E1", "errant, still in a binary log", "critical", True,
@@ -206,50 +204,7 @@ ROWS: tuple[Row, ...] = (
         "It has purged what the other lacks, or holds what the other cannot get.",
         "The handshake rules, applied to every pair of servers.",
     ),
-    Row(
-        "A1", "expected error differs", "critical", True, ("position_bypass",),
-        "The applier stopped because the statement did not fail here as it failed on the source. An"
-        " empty transaction does not help: the event is compared before its GTID is looked at.",
-        "A statement that failed half-way on the source is logged with its error code, and the"
-        " replica's state differs so that it succeeds, or fails in another way.",
-        "The applier's text says that errors differ, and the event carries an error code.",
-    ),
-    Row(
-        "A2", "row conflict", "critical", True, ("resolve_conflict", "inject_empty"),
-        "The applier stopped on a row that is already there, or is not there.",
-        "The replica's data differs from the source's: somebody wrote on it, or skipped something.",
-        "The applier's error is 1062 or 1032.",
-    ),
-    Row(
-        "A3", "applier stopped by an error", "critical", True, ("explain",),
-        "The applier stopped.",
-        "The text says.",
-        "The applier's error text.",
-    ),
-    Row(
-        "A4", "receiver stopped by an error", "critical", True, ("explain",),
-        "The receiver stopped, or cannot connect.",
-        "The text says; `explain` knows the texts of every version.",
-        "The receiver's error text.",
-    ),
-    Row(
-        "A5", "applier blocked by a metadata lock", "warning", False, ("kill_blocker",),
-        "The applier waits for a table that a session holds.",
-        "A transaction left open on the replica.",
-        "The applier's thread waits in performance_schema.metadata_locks.",
-    ),
-    Row(
-        "A6", "gaps forbid a change", "warning", False, ("until_after_gaps",),
-        "The channel cannot be changed while the parallel applier has gaps.",
-        "Error 1802 and its kin.",
-        "The error.",
-    ),
-    Row(
-        "A7", "replication not running", "warning", True, ("start_channel",),
-        "A thread of the channel is stopped and reports no error, or no channel links the servers.",
-        "Somebody stopped it and did not start it again, or reset it.",
-        "The state of the thread, without an error.",
-    ),
+    *THREAD_ROWS,
     Row(
         "C1", "duplicate server_uuid", "critical", True, ("new_server_uuid",),
         "Two servers give the same UUID to their transactions; nothing said of their sets is true.",

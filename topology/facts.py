@@ -14,6 +14,7 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.graph import Edge, Graph, build_graph
 from topology.policy import Policy
+from topology.progress import Appliers, appliers_of, behind_appliers, same_server_id, stalls_of
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
 from topology.unseen import group_peers, group_uuids, unseen_sources
 
@@ -22,9 +23,9 @@ from topology.unseen import group_peers, group_uuids, unseen_sources
 class EdgeFacts:
     """What a replica lacks of its source, and has beyond it.
 
-    Invariant: applying_below, applying_above, queued_below, queued_above, purged, bypassed and
-    expected are disjoint, and together with `own_lost` (which the replica itself once committed)
-    they are what is missing.
+    Invariant: applying_below, applying_above, queued_below, queued_above, passed, purged, bypassed,
+    expected and dropped_same_server_id are disjoint, and together with `own_lost` (which the
+    replica itself once committed) they are what is missing.
     """
 
     edge: Edge
@@ -32,10 +33,13 @@ class EdgeFacts:
     applying_above: GtidSet  # likewise, beyond it: the ordinary next one
     queued_below: GtidSet  # in the relay log, below the highest applied: gaps
     queued_above: GtidSet  # in the relay log, above it: backlog
+    passed: GtidSet  # received, and behind the applier (topology/applier_facts.py)
+    passed_is_proved: bool
     purged: GtidSet  # not received, and the source has purged it
     bypassed: GtidSet  # not received, and the receiver has gone past it
     bypass_is_proved: bool
     expected: GtidSet  # not received, still to come
+    dropped_same_server_id: GtidSet  # of another server with the replica's server_id: never applied
     errant: GtidSet  # had beyond the source, without an explanation
     allowed: GtidSet  # had beyond the source, and permitted
     way_back_is_stopped: bool  # channels would bring all of `errant`, but one is stopped by hand
@@ -49,9 +53,11 @@ class EdgeFacts:
             or self.applying_above
             or self.queued_below
             or self.queued_above
+            or self.passed
             or self.purged
             or self.bypassed
             or self.expected
+            or self.dropped_same_server_id
             or self.errant
             or self.allowed
         )
@@ -82,6 +88,7 @@ class ClusterFacts:
     edges: tuple[EdgeFacts, ...]
     lost: tuple[LostFacts, ...]
     islands: tuple[tuple[str, ...], ...]  # groups of servers that no channel links
+    appliers: Appliers  # by replica and channel
 
 
 def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
@@ -110,8 +117,9 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
         for holder in sorted(judgeable - {origin})
         if (facts := _lost_facts(origin=last[origin], holder=first[holder])) is not None
     )
+    appliers = appliers_of(graph, judgeable=judgeable, first=first, last=last)
     edges = tuple(
-        _edge_facts(edge, graph=graph, first=first, last=last, policy=policy)
+        _edge_facts(edge, graph=graph, first=first, last=last, policy=policy, appliers=appliers)
         for edge in graph.edges
         if edge.source in judgeable and edge.replica in judgeable
     )
@@ -127,6 +135,7 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
         edges=edges,
         lost=lost,
         islands=_islands(snapshot, graph, torn={name for name, _ in torn}),
+        appliers=appliers,
     )
 
 
@@ -139,10 +148,11 @@ def grave_differences(facts: ClusterFacts) -> tuple[object, ...]:
     edges = (
         (facts_of.edge.source, facts_of.edge.replica, facts_of.edge.channel.name, part)
         for facts_of in facts.edges
-        for part in (facts_of.errant, facts_of.bypassed, facts_of.purged)
+        for part in (facts_of.errant, facts_of.bypassed, facts_of.purged, facts_of.passed)
         if part
     )
-    return (*facts.lost, *edges)
+    stalls = stalls_of(facts.appliers, facts.policy)
+    return (*facts.lost, *edges, *stalls)
 
 
 def _edge_facts(
@@ -152,6 +162,7 @@ def _edge_facts(
     first: dict[str, ServerSnapshot],
     last: dict[str, ServerSnapshot],
     policy: Policy,
+    appliers: Appliers,
 ) -> EdgeFacts:
     source, replica = first[edge.source], last[edge.replica]
     assert source.server_uuid is not None, "only judgeable servers have edge facts"
@@ -160,8 +171,12 @@ def _edge_facts(
     # A server's own transactions never come back to it from a replica (it drops events with its own
     # server_id), so lacking them is not a backlog: see _lost_facts.
     missing = (_set(source.gtid_executed) - executed).without_uuid(replica.server_uuid)
+    dropped = missing & same_server_id(replica, last)
+    missing -= dropped
     applying = missing & (_set(replica.gtid_owned) | _applying(replica))
-    queued = (missing & retrieved) - applying
+    behind, passed_is_proved = behind_appliers(edge, graph=graph, first=first, appliers=appliers)
+    passed = (missing & behind) - applying
+    queued = (missing & retrieved) - applying - passed
     absent = missing - retrieved - applying
     purged = absent & _set(source.gtid_purged)
     bypassed, proved = _bypassed(absent - purged, edge=edge, source=source)
@@ -174,10 +189,13 @@ def _edge_facts(
         applying_above=applying - reach,
         queued_below=queued & reach,
         queued_above=queued - reach,
+        passed=passed,
+        passed_is_proved=passed_is_proved,
         purged=purged,
         bypassed=bypassed,
         bypass_is_proved=proved,
         expected=absent - purged - bypassed,
+        dropped_same_server_id=dropped,
         errant=errant,
         allowed=allowed,
         way_back_is_stopped=way_back_is_stopped,
@@ -185,6 +203,7 @@ def _edge_facts(
     )
     assert not facts.errant & _set(last[edge.source].gtid_executed)
     assert not facts.bypassed & executed
+    assert not facts.passed & executed
     return facts
 
 

@@ -95,6 +95,7 @@ _WORKER = Shape(
         "error": TEXT,
         "state": TEXT,
         "applying_seconds": optional(NUMBER),
+        "last_applied": GTID_SET,
     },
 ).codec
 

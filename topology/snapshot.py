@@ -9,6 +9,7 @@
    way round.
 """
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -71,6 +72,8 @@ class LogPosition:
         return f"{self.file}:{self.position}"
 
 
+# The state of a worker without work, in the words of every version.
+IDLE_WORKER = re.compile("Waiting for an event from Coordinator", re.IGNORECASE)
 # Added to the state of a worker that waits for a row lock: MySQL has no processlist state for it.
 ROW_LOCK_WAIT = "waiting for a row lock"
 
@@ -84,7 +87,10 @@ class WorkerSnapshot:
     errno: int
     error: str
     state: str = ""  # of its thread, as SHOW PROCESSLIST prints it; empty where it was not read
-    applying_seconds: int | None = None  # since it began to apply, by the server's clock (8.0)
+    # Since it began to apply, by the server's clock. 8.0 and later; for 5.6 the time of SHOW
+    # PROCESSLIST, which counts from the commit on the source.
+    applying_seconds: int | None = None
+    last_applied: GtidSet = GtidSet()  # noqa: RUF009 - immutable. 8.0 and later
 
 
 @dataclass(frozen=True, slots=True)

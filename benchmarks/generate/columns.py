@@ -181,6 +181,7 @@ def _workers(
             error=pc.if_else(failed, error.take(of_channel), ""),
             state=taken([""], np.zeros(count, dtype=np.int64)),
             applying_seconds=pa.nulls(count, pa.int64()),
+            last_applied=taken([""], np.zeros(count, dtype=np.int64)),
         ),
     )
 

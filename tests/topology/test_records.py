@@ -81,7 +81,14 @@ positions = st.builds(
     int64s,
 )
 workers = st.builds(
-    WorkerSnapshot, int64s, gtid_sets, int32s, texts, state=texts, applying_seconds=maybe(int64s)
+    WorkerSnapshot,
+    int64s,
+    gtid_sets,
+    int32s,
+    texts,
+    state=texts,
+    applying_seconds=maybe(int64s),
+    last_applied=gtid_sets,
 )
 channels = st.builds(
     ChannelSnapshot,

@@ -156,6 +156,33 @@ def test_what_is_errant_is_found_exactly(shape: str, seed: int) -> None:
 @every_shape
 @LAWS
 @given(seeds)
+def test_what_the_applier_passed_is_found_exactly(shape: str, seed: int) -> None:
+    """At rest and while the world goes on, where every worker is idle now and then."""
+    world = lived_in(shape, seed)
+    channel = world.dice.choice(world.channels)
+    for _ in range(60):
+        channel.receive()
+    skipped = world.pass_by(channel, world.dice.randint(1, 5))
+    found = grave(audit_cluster(world.snapshot(restless=False)))
+    edges = [
+        (path.source.name, path.replica.name)
+        for path in channel.replica.channels
+        if skipped & path.source.executed
+    ]
+    assert {one.code for one in found} <= {"H8"}
+    assert sorted((one.source, one.replica) for one in found) == sorted(edges)
+    for one in found:
+        assert one.gtid_set == gtids(skipped)
+        assert one.grade is Grade.PROVED
+    later = audit_cluster(world.snapshot())
+    assert {one.code for one in grave(later)} <= {"H8"}
+    for one in grave(later):
+        assert one.gtid_set <= gtids(skipped)
+
+
+@every_shape
+@LAWS
+@given(seeds)
 def test_what_was_bypassed_is_found_exactly(shape: str, seed: int) -> None:
     world = lived_in(shape, seed)
     channel = world.dice.choice(world.channels)
@@ -166,8 +193,11 @@ def test_what_was_bypassed_is_found_exactly(shape: str, seed: int) -> None:
     found = grave(audit_cluster(world.snapshot(restless=False)))
     edge = (channel.source.name, channel.replica.name)
     if skipped:
-        assert told(found) == [("H1", *edge, str(gtids(skipped)))]
-        assert found[0].grade is Grade.PROVED
+        # From a server's first transaction on, a RESET of the replica would look the same.
+        could_be_reset = any(number == 1 for _, _, number in skipped)
+        assert told(found)[:1] == [("H1", *edge, str(gtids(skipped)))]
+        assert found[0].grade is (Grade.LIKELY if could_be_reset else Grade.PROVED)
+        assert told(found)[1:] == ([("C3", *edge, "")] if could_be_reset else [])
     else:
         assert told(found) == [("C3", *edge, "")]
 

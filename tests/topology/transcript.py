@@ -45,6 +45,12 @@ from topology.version import ServerVersion, Vendor
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 _LETTER = re.compile(r"\b([A-Z])(?=:)")
 _UUID = re.compile(r"00000000-0000-0000-0000-0000000000([0-9a-f]{2})")
+_STATES = {
+    "read all": "Replica has read all relay log; waiting for more updates",
+    "read all 5.6": "Slave has read all relay log; waiting for the slave I/O thread to update it",
+    "delayed": "Waiting until SOURCE_DELAY seconds after source executed event",
+    "no work": "Waiting for an event from Coordinator",
+}
 _THREADS = {
     "running": ThreadState.RUNNING,
     "connecting": ThreadState.CONNECTING,
@@ -230,6 +236,8 @@ def _policy(pairs: dict[str, str]) -> Policy:
     return Policy(
         allowed_uuids=frozenset(uuid_of(one) for one in pairs.pop("allowed", "").split(",") if one),
         external_sources=frozenset(one for one in external.split(",") if one),
+        lock_wait_seconds_max=int(pairs.pop("lock", "10")),
+        stall_seconds_max=int(pairs.pop("stall", "60")),
     )
 
 
@@ -257,7 +265,7 @@ def _server(
     }
     values: dict[str, Any] = {
         "server_uuid": uuid_of(facts.pop("uuid")),
-        "version": ServerVersion(9, 7, 4),
+        "version": ServerVersion.parse(facts.pop("version", "9.7.4")),
         "vendor": Vendor(facts.pop("vendor", "MySQL")),
         "gtid_executed": gtids(facts.pop("executed")),
         "gtid_purged": gtids(facts.pop("purged")),
@@ -297,6 +305,8 @@ def _channel(key: str, words: dict[str, str], letters: dict[str, str]) -> Channe
     worker_errno, worker_error = _error(words.pop("worker-error", ""))
     letter = words.pop("uuid", letters.get(source, "Z"))
     lag = words.pop("lag", "")
+    state = words.pop("state", "")
+    delay, _, remaining = words.pop("delay", "0").partition("/")
     channel = ChannelSnapshot(
         name=name,
         source_host=f"{source}.example",
@@ -313,16 +323,37 @@ def _channel(key: str, words: dict[str, str], letters: dict[str, str]) -> Channe
         applier_error=applier_error,
         applier_error_at="",
         received_to=_place(words.pop("read-to", "1000")),
-        applied_to=None,
+        applied_to=_place(words.pop("applied-to", "none")),
         lag_seconds=int(lag) if lag else None,
-        workers=tuple(
-            WorkerSnapshot(number, GtidSet.of(gtid), worker_errno, worker_error)
-            for number, gtid in enumerate(_singly(words.pop("applying", "")), start=1)
-        ),
+        workers=_workers(words, worker_errno, worker_error),
+        applier_state=_STATES.get(state, state),
+        relay_applied_to=_place(words.pop("relay", "none")),
+        delay_seconds=int(delay),
+        delay_remaining_seconds=int(remaining) if remaining else None,
     )
     if words:
         raise ValueError(f"channel from {key}: no such fact: {', '.join(words)}")
     return channel
+
+
+def _workers(words: dict[str, str], errno: int, error: str) -> tuple[WorkerSnapshot, ...]:
+    """Read `applying=A:5 worker-state=… seconds=12 idle=3`: workers at work, then idle ones."""
+    state, seconds = words.pop("worker-state", ""), words.pop("seconds", "")
+    age = int(seconds) if seconds else None
+    applying = [GtidSet.of(gtid) for gtid in _singly(words.pop("applying", ""))]
+    if state and not applying:
+        applying = [GtidSet()]  # it waits before it begins
+    last = [GtidSet.of(gtid) for gtid in _singly(words.pop("applied", ""))]
+    last += [GtidSet()] * (len(applying) - len(last))
+    busy = [
+        WorkerSnapshot(number, gtids, errno, error, state, age, last_applied)
+        for number, (gtids, last_applied) in enumerate(zip(applying, last, strict=True), start=1)
+    ]
+    idle = [
+        WorkerSnapshot(len(busy) + number, GtidSet(), 0, "", _STATES["no work"])
+        for number in range(1, int(words.pop("idle", "0")) + 1)
+    ]
+    return (*busy, *idle)
 
 
 def _singly(text: str) -> list[Gtid]:

@@ -29,6 +29,9 @@ from topology.snapshot import (
 from topology.version import ServerVersion, Vendor
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+READ_ALL = "Replica has read all relay log; waiting for more updates"
+READING = "Reading event from the relay log"
+NO_WORK, AT_WORK = "Waiting for an event from Coordinator", "Executing event"
 Transaction = tuple[str, str, int]  # origin, tag, number
 
 # Who receives from whom: replica -> sources.
@@ -61,6 +64,7 @@ class Channel:
     relay: list[Transaction] = field(default_factory=list)  # received, not yet given to a worker
     working: list[Transaction] = field(default_factory=list)  # with the workers, in order
     logged: set[Transaction] = field(default_factory=set)  # of those, already in the replica's log
+    passed: int = 0  # how many entries of the relay log the coordinator has left behind
     worker_count: int = 1
     commit_order: bool = True
 
@@ -82,10 +86,12 @@ class Channel:
         entry = self.relay[0]
         if entry in self.replica.executed:
             self.relay.pop(0)
+            self.passed += 1
             return True
         if entry in self.replica.owned:  # another channel is applying it: wait
             return False
         self.relay.pop(0)
+        self.passed += 1
         self.replica.owned.add(entry)
         self.working.append(entry)
         return True
@@ -380,12 +386,16 @@ class World:
             received_to=channel.source.position(channel.read_to),
             applied_to=None,
             lag_seconds=None,
+            applier_state=READING if channel.relay else READ_ALL,
+            relay_applied_to=LogPosition.of(file="relay.000001", position=channel.passed),
         )
 
     def _with_workers(self, row: ChannelSnapshot, channel: Channel) -> ChannelSnapshot:
+        work = [gtids([entry]) for entry in channel.working]
+        work += [GtidSet()] * (channel.worker_count - len(work))
         workers = tuple(
-            WorkerSnapshot(number, gtids([entry]), errno=0, error="")
-            for number, entry in enumerate(channel.working, start=1)
+            WorkerSnapshot(number, gtid, 0, "", state=AT_WORK if gtid else NO_WORK)
+            for number, gtid in enumerate(work, start=1)
         )
         return ChannelSnapshot(
             **{
@@ -430,6 +440,14 @@ class World:
             and one not in channel.replica.executed
             and one[0] != channel.replica.name
         }
+
+    def pass_by(self, channel: Channel, count: int) -> set[Transaction]:
+        """Skip the next entries of a relay log. Return what the replica will never apply."""
+        skipped = channel.relay[:count]
+        del channel.relay[:count]
+        channel.passed += len(skipped)
+        self.settle()
+        return {one for one in skipped if one not in channel.replica.executed}
 
     def lose_tail(self, server: Server, count: int) -> set[Transaction]:
         """Crash: the last entries of the log were never on the disk. Return its own among them."""

@@ -35,6 +35,7 @@ _WORKER = pa.struct(
         "error": pa.string(),
         "state": pa.string(),
         "applying_seconds": pa.int64(),
+        "last_applied": pa.string(),
     }
 )
 _CHANNEL = pa.struct(

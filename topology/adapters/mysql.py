@@ -31,12 +31,18 @@ from topology.adapters.connection import (
 )
 from topology.adapters.reading_statements import (
     IDENTITY,
+    PROCESSLIST,
     UPTIME,
     VERSION,
     group_statement,
     workers_statement,
 )
-from topology.adapters.status import channel_from_row, parse_owned, workers_by_channel
+from topology.adapters.status import (
+    channel_from_row,
+    parse_owned,
+    workers_by_channel,
+    workers_of_processlist,
+)
 from topology.dialect import SETTINGS, STATUS_COLUMNS, Dialect, dialect_of
 from topology.quoting import quote_string
 from topology.snapshot import (
@@ -228,15 +234,13 @@ class _Reading:
 
     def _channels(self, dialect: Dialect) -> tuple[ChannelSnapshot, ...]:
         rows = self._all(dialect.show_replica_status, *STATUS_COLUMNS["source_host"])
-        workers = (
-            self._fact("workers", lambda: self._workers(dialect))
-            if dialect.has_worker_status
-            else {}
-        )
+        workers = self._fact("workers", lambda: self._workers(dialect, rows)) if rows else {}
         channels = [channel_from_row(row, workers or {}) for row in rows]
         return tuple(sorted(channels, key=lambda channel: channel.name))
 
-    def _workers(self, dialect: Dialect) -> dict[str, list[Row]]:
+    def _workers(self, dialect: Dialect, statuses: list[Row]) -> dict[str, list[Row]]:
+        if not dialect.has_worker_status:
+            return workers_of_processlist(self._all(PROCESSLIST, "thread"), statuses)
         return workers_by_channel(self._all(workers_statement(dialect), "worker_id"))
 
     def _group(self, dialect: Dialect) -> GroupSnapshot | None:

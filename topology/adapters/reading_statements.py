@@ -39,6 +39,10 @@ _FROM_WORKERS = (
     " ON w.CHANNEL_NAME = c.CHANNEL_NAME"
     " LEFT JOIN performance_schema.threads t ON t.THREAD_ID = w.THREAD_ID"
 )
+PROCESSLIST = (
+    "SELECT ID AS thread, TIME AS seconds, STATE AS state FROM information_schema.PROCESSLIST"
+    " WHERE USER = 'system user' AND COMMAND = 'Connect'"
+)
 _FROM_GROUP = (
     ", m.MEMBER_STATE AS member_state, c.RECEIVED_TRANSACTION_SET AS received"
     " FROM performance_schema.replication_group_members m"

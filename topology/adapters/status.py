@@ -14,6 +14,7 @@ from uuid import UUID
 from gtid import Gtid, GtidSet, MalformedGtidSet
 from topology.dialect import FILTER_COLUMNS, STATUS_COLUMNS
 from topology.snapshot import (
+    IDLE_WORKER,
     ROW_LOCK_WAIT,
     ChannelSnapshot,
     LogPosition,
@@ -25,6 +26,7 @@ Row = Mapping[str, Any]
 
 
 _OWNER = re.compile(r"[0-9]+(?:,?(?P<uuid>[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}))?")
+_PROCESSLIST_STATE_CHARS = 64
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -79,7 +81,7 @@ def channel_from_row(row: Row, workers: Mapping[str, Sequence[Row]]) -> ChannelS
 
 
 def workers_by_channel(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Group rows of performance_schema by channel, in order of worker."""
+    """Group rows of workers by channel, in order of worker."""
     grouped: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: int(row["worker_id"] or 0)):
         grouped.setdefault(str(row["channel"]), []).append(row)
@@ -108,6 +110,33 @@ def parse_owned(text: str) -> GtidSet:
     return GtidSet.parse(":".join(rebuilt))
 
 
+def workers_of_processlist(rows: Sequence[Row], statuses: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return the workers of 5.6, which shows them in the process list alone.
+
+    Every thread of replication is a "system user". Those in the states that SHOW REPLICA STATUS
+    prints are the receiver and the applier itself; the others are workers. The list cuts states
+    off after 64 characters. Without the privilege PROCESS there are no rows.
+    """
+    known = {
+        str(_get(status, state, default=""))[:_PROCESSLIST_STATE_CHARS]
+        for status in statuses
+        for state in ("applier_state", "receiver_state")
+    }
+    workers = [
+        {
+            "channel": "",
+            "worker_id": row["thread"],
+            "errno": 0,
+            "error": "",
+            "state": row["state"],
+            "applying_seconds": None if IDLE_WORKER.match(str(row["state"])) else row["seconds"],
+        }
+        for row in rows
+        if str(row["state"] or "") not in known
+    ]
+    return workers_by_channel(workers)
+
+
 def _worker(row: Row) -> WorkerSnapshot:
     state = str(row.get("state") or "")
     seconds = row.get("applying_seconds")
@@ -118,6 +147,7 @@ def _worker(row: Row) -> WorkerSnapshot:
         error=str(row["error"]),
         state=f"{state} ({ROW_LOCK_WAIT})" if row.get("waits_for_row") else state,
         applying_seconds=None if seconds is None else int(seconds),
+        last_applied=_gtid(row.get("applied")),
     )
 
 

@@ -8,16 +8,21 @@ from collections.abc import Callable, Iterator
 
 from topology.facts import ClusterFacts
 from topology.findings import Finding
+from topology.rules.backlogs import (
+    applier_backlog,
+    applier_blocked,
+    applier_stalled,
+    passed_by_applier,
+    receiver_backlog,
+    tail_gap,
+)
 from topology.rules.differences import (
     allowed_extra,
-    applier_backlog,
     bypassed_by_position,
     crash_lost,
     errant_available,
     errant_purged,
     purged_on_source,
-    receiver_backlog,
-    tail_gap,
     unconfirmed_lead,
 )
 from topology.rules.identity import duplicate_server_uuid, torn_reading, unreadable_facts
@@ -45,6 +50,7 @@ RULES: tuple[Rule, ...] = (
     unconfirmed_lead,  # T4
     allowed_extra,  # T6
     bypassed_by_position,  # H1
+    passed_by_applier,  # H8
     errant_available,  # E1
     errant_purged,  # E2
     crash_lost,  # E3
@@ -55,7 +61,9 @@ RULES: tuple[Rule, ...] = (
     purged_on_source,  # P1
     applier_error,  # A1 A2 A3
     receiver_error,  # A4
+    applier_blocked,  # A5
     replication_not_running,  # A7
+    applier_stalled,  # A8
     servers_not_linked,  # A7
     duplicate_server_uuid,  # C1
     duplicate_server_id,  # C2

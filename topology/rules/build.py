@@ -4,7 +4,7 @@ from datetime import datetime
 
 from gtid import GtidSet
 from topology.catalogue import entry_of
-from topology.facts import ClusterFacts
+from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity, Strategy
 from topology.snapshot import ServerSnapshot
 from topology.strategies import STRATEGIES
@@ -52,6 +52,34 @@ def finding(
         evidence=proof,
         explanation=explanation,
         strategies=entry.strategies if strategies is None else _named(strategies),
+    )
+
+
+def on_edge(
+    facts: ClusterFacts,
+    edge: EdgeFacts,
+    code: str,
+    gtid_set: GtidSet,
+    *,
+    grade: Grade,
+    proof: tuple[Evidence, ...],
+    explanation: str,
+    strategies: tuple[str, ...] | None = None,
+    severity: Severity | None = None,
+) -> Finding:
+    """Make a finding about the channel of an edge."""
+    return finding(
+        facts,
+        code,
+        source=edge.edge.source,
+        replica=edge.edge.replica,
+        channel=edge.edge.channel.name,
+        gtid_set=gtid_set,
+        grade=grade,
+        proof=proof,
+        explanation=explanation,
+        strategies=strategies,
+        severity=severity,
     )
 
 

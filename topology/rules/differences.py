@@ -1,4 +1,4 @@
-"""Rules on the sets: what a replica lacks, what it has beyond its source, and which of that heals.
+"""Rules on the sets: transactions that a replica will not get, and extra ones.
 
 1. Each rule looks at one part of the difference; facts.py has made the parts disjoint.
 2. `proved` is said only where the evidence excludes every benign cause; each place says which.
@@ -9,82 +9,13 @@ from collections.abc import Iterator
 from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity
-from topology.rules.build import evidence, finding, many
-from topology.snapshot import ServerSnapshot, ThreadState
+from topology.rules.backlogs import has_earlier
+from topology.rules.build import evidence, finding, many, on_edge
+from topology.snapshot import ServerSnapshot
 from topology.unseen import unseen_sources
 
 # The fact that a channel on the way from the replica to its source is stopped by hand.
 WAY_BACK = "channel on the way there"
-
-
-def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
-    """T1: gaps that the applier is filling."""
-    for edge in facts.edges:
-        gap = edge.applying_below
-        if edge.edge.channel.applier is ThreadState.RUNNING:
-            gap |= edge.queued_below
-        if gap:
-            replica = facts.last[edge.edge.replica]
-            yield _on_edge(
-                facts,
-                edge,
-                "T1",
-                gap,
-                grade=Grade.PROVED if edge.applying_below else Grade.LIKELY,
-                proof=(
-                    evidence("owned or being applied", edge.applying_below, replica),
-                    evidence("missing below the highest applied", gap, replica),
-                    evidence("applier", edge.edge.channel.applier.value, replica),
-                ),
-                explanation=f"{edge.edge.replica} is applying {many(gap)} out of order; the gap"
-                " closes by itself.",
-            )
-
-
-def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
-    """T2: received and not applied."""
-    for edge in facts.edges:
-        queue = edge.applying_above | edge.queued_above
-        if edge.edge.channel.applier is not ThreadState.RUNNING:
-            queue |= edge.queued_below
-        if queue:
-            replica = facts.last[edge.edge.replica]
-            lag = edge.edge.channel.lag_seconds
-            yield _on_edge(
-                facts,
-                edge,
-                "T2",
-                queue,
-                grade=Grade.PROVED,
-                proof=(
-                    evidence("missing; received or being applied", queue, replica),
-                    evidence("seconds behind source", "unknown" if lag is None else lag, replica),
-                ),
-                explanation=f"{edge.edge.replica} has received {many(queue)} that it has not"
-                " applied yet.",
-            )
-
-
-def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
-    """T3: not received yet, by a receiver that runs."""
-    for edge in facts.edges:
-        if edge.expected and edge.edge.channel.receiver is not ThreadState.STOPPED:
-            replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
-            yield _on_edge(
-                facts,
-                edge,
-                "T3",
-                edge.expected,
-                grade=Grade.PROVED,
-                proof=(
-                    evidence("missing and not retrieved", edge.expected, replica),
-                    evidence("receiver", edge.edge.channel.receiver.value, replica),
-                    evidence("receiver has read to", edge.edge.channel.received_to, replica),
-                    evidence("source's log ended at", source.log_end, source),
-                ),
-                explanation=f"{edge.edge.replica} has not received {many(edge.expected)} of"
-                f" {edge.edge.source} yet; its receiver is on the way.",
-            )
 
 
 def unconfirmed_lead(facts: ClusterFacts) -> Iterator[Finding]:
@@ -112,7 +43,7 @@ def allowed_extra(facts: ClusterFacts) -> Iterator[Finding]:
     """T6: extra transactions that the policy permits."""
     for edge in facts.edges:
         if edge.allowed:
-            yield _on_edge(
+            yield on_edge(
                 facts,
                 edge,
                 "T6",
@@ -128,18 +59,21 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
     """H1: a hole that stays, because the channel has gone past it.
 
     Proved when the receiver's position in the source's log is beyond the place where the source's
-    log ended after the transactions were in it, and the replica still lacks them.
+    log ended after the transactions were in it, the replica still does not have them, and no RESET
+    of the replica explains it: it would have removed earlier transactions as well. With
+    auto-position on it is H8.
     """
     for edge in facts.edges:
-        if edge.bypassed:
-            channel = edge.edge.channel
+        channel = edge.edge.channel
+        if edge.bypassed and not channel.auto_position:
             replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
-            yield _on_edge(
+            no_reset = has_earlier(replica.gtid_executed, edge.bypassed)
+            yield on_edge(
                 facts,
                 edge,
                 "H1",
                 edge.bypassed,
-                grade=Grade.PROVED if edge.bypass_is_proved else Grade.LIKELY,
+                grade=Grade.PROVED if edge.bypass_is_proved and no_reset else Grade.LIKELY,
                 proof=(
                     evidence("still in the source's binary logs", edge.bypassed, source),
                     evidence("source's log ended at", source.log_end, source),
@@ -147,12 +81,14 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("auto_position", int(channel.auto_position), replica),
                     evidence("neither executed, owned nor retrieved", edge.bypassed, replica),
                 ),
-                explanation=f"{edge.edge.replica} lacks {many(edge.bypassed)} of"
+                explanation=f"{edge.edge.replica} does not have {many(edge.bypassed)} of"
                 f" {edge.edge.source} and has read past them: they will not come by themselves."
+                " The channel runs by file position, so no check noticed."
                 + (
                     ""
-                    if channel.auto_position
-                    else " The channel runs by file position, so no check noticed."
+                    if no_reset
+                    else f" RESET BINARY LOGS AND GTIDS on {edge.edge.replica} looks the same; then"
+                    " the rows are there."
                 ),
             )
 
@@ -246,7 +182,7 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
             <= (facts.first[name].gtid_executed or GtidSet())
             - (facts.first[name].gtid_purged or GtidSet())
         ]
-        yield _on_edge(
+        yield on_edge(
             facts,
             edge,
             "P1",
@@ -309,7 +245,7 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         proof += (evidence("absent on its other sources too", ", ".join(others), holder),)
         way_back += f" Its other sources do not have them either: {', '.join(others)}."
     origin = "its own" if gtid_set == _own(gtid_set, holder) else "committed elsewhere"
-    return _on_edge(
+    return on_edge(
         facts,
         edge,
         code,
@@ -330,7 +266,7 @@ def _errant_in_part(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: G
     """
     holder, source = _holder(facts, edge), facts.last[edge.edge.source]
     unseen = ", ".join(edge.unseen)
-    return _on_edge(
+    return on_edge(
         facts,
         edge,
         code,
@@ -359,30 +295,3 @@ def _own(gtid_set: GtidSet | None, server: ServerSnapshot) -> GtidSet:
 def _holder(facts: ClusterFacts, edge: EdgeFacts) -> ServerSnapshot:
     """Return the reading that claims of excess are made of: the replica's first."""
     return facts.first[edge.edge.replica]
-
-
-def _on_edge(
-    facts: ClusterFacts,
-    edge: EdgeFacts,
-    code: str,
-    gtid_set: GtidSet,
-    *,
-    grade: Grade,
-    proof: tuple[Evidence, ...],
-    explanation: str,
-    strategies: tuple[str, ...] | None = None,
-    severity: Severity | None = None,
-) -> Finding:
-    return finding(
-        facts,
-        code,
-        source=edge.edge.source,
-        replica=edge.edge.replica,
-        channel=edge.edge.channel.name,
-        gtid_set=gtid_set,
-        grade=grade,
-        proof=proof,
-        explanation=explanation,
-        strategies=strategies,
-        severity=severity,
-    )

@@ -1,0 +1,277 @@
+"""How far the applier of a channel has come: what it has passed, if it moves, what it waits for.
+
+No severity, no words, no thresholds: rules/backlogs.py has them.
+
+How it works
+------------
+"In the relay log and not executed" is true of a transaction that the applier will apply in a
+moment, and of one that it will never apply: it was executed here and a RESET forgot it, or the
+applier was moved past it (RELAY_LOG_POS), or skipped it (sql_replica_skip_counter). Only the
+applier's place separates the two. `passed` is what the applier certainly left behind.
+
+The proof by idleness. In one reading the server is asked, in this order, for
+
+    t0  Retrieved_Gtid_Set     t1  the applier's state     t2  the state of each worker
+
+(t0 < t1 in one row of SHOW REPLICA STATUS: sql/rpl_replica.cc, show_slave_status_cmd). If the state
+at t1 is "Replica has read all relay log", every transaction retrieved at t0 was applied, skipped,
+or handed to a worker before t1. A worker hands nothing back; if it waits for an event from the
+coordinator at t2, its queue is empty, and what it was handed before t1 is done. So everything
+retrieved at t0 is behind the applier at t2. What of it is missing in gtid_executed of a *later*
+reading will not come by itself. A transaction that some session owns is left out: it is not
+decided. Exceptions, each of which needs more:
+
+* 5.6 counts a transaction as retrieved when its first event has arrived, and a coordinator may hold
+  this event without an owner. It also shows its workers only with the privilege PROCESS. So the
+  place in the source's log must agree as well: applied_to >= received_to, which is not so in the
+  middle of a transaction.
+* Where nothing shows the workers, both readings must be so, with nothing applied between them.
+
+The proof by order, for an applier that is never idle. A source logs its own transactions in the
+order of their numbers (one TSID, no number given by hand between them), the coordinator hands them
+out in this order, and each worker finishes them in this order. So a number is behind the applier if
+every worker is either without work or at (or done with) a higher number of the same run, and one
+of them is. Runs are those of the source's gtid_executed, so that an isolated number counts for
+nothing. The workers are not seen at one instant; both readings have to show it.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gtid import GtidSet, Tsid
+from topology.snapshot import (
+    IDLE_WORKER,
+    ROW_LOCK_WAIT,
+    ChannelSnapshot,
+    LogPosition,
+    ServerSnapshot,
+    ThreadState,
+    WorkerSnapshot,
+)
+from topology.version import ServerVersion
+
+# "Slave has read all relay log; waiting for the slave I/O thread to update it" (5.6), "Replica has
+# read all relay log; waiting for more updates" (8.0.26 and later), and the forms between.
+_HAS_READ_ALL = re.compile("has read all relay log", re.IGNORECASE)
+_DELAYED = re.compile("Waiting until (?:MASTER|SOURCE)_DELAY", re.IGNORECASE)
+# sql/mdl.cc ("Waiting for … metadata lock", "Waiting for commit lock", "Waiting for backup lock"),
+# sql/lock.cc ("Waiting for global read lock"), "Waiting for table level lock", "Waiting for table
+# flush"; a session that owns the GTID: "Waiting for GTID to be committed", in 5.6 "waiting for GTID
+# to be written to binary log".
+_LOCK_WAIT = re.compile(
+    rf"Waiting for (?:[a-z ]+ )?(?:lock|flush)\b|Waiting for GTID to be|{ROW_LOCK_WAIT}",
+    re.IGNORECASE,
+)
+_WHOLE_TRANSACTIONS = ServerVersion(5, 7, 0)  # Retrieved_Gtid_Set has whole transactions only
+_START_TIMES = ServerVersion(8, 0, 0)  # a worker shows since when it applies its transaction
+
+
+@dataclass(frozen=True, slots=True)
+class ApplierWait:
+    """A thread of the applier that is at work, or waits, in the last reading."""
+
+    gtids: GtidSet  # what it applies; empty where the server does not show it
+    state: str
+    seconds: int | None  # since it began; an estimate by the lag where `is_exact` is false
+    is_exact: bool
+    is_lock: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ApplierFacts:
+    """What two readings of one channel show of its applier."""
+
+    channel: ChannelSnapshot  # as read last
+    passed: GtidSet  # received before the first reading ended, and behind the applier
+    passed_is_proved: bool
+    backlog: GtidSet  # received, not executed, not passed
+    moved: bool  # something was applied, or a thread came further, between the readings
+    is_delayed: bool  # SOURCE_DELAY holds the next transaction back
+    waits: tuple[ApplierWait, ...]  # the longest first
+
+    @property
+    def lock_wait(self) -> ApplierWait | None:
+        """Return the longest wait for a lock."""
+        return next((wait for wait in self.waits if wait.is_lock), None)
+
+    @property
+    def longest(self) -> ApplierWait | None:
+        """Return what the applier has been at for the longest time."""
+        return self.waits[0] if self.waits else None
+
+
+def gather_applier_facts(
+    first: ServerSnapshot, last: ServerSnapshot, channel: ChannelSnapshot, run: GtidSet
+) -> ApplierFacts:
+    """Compute the facts of one channel of a replica that was read twice.
+
+    `run` is what the channel's source had committed itself when it was read first; empty if it was
+    not read.
+    """
+    before = _same_channel(first, channel)
+    executed = last.gtid_executed or GtidSet()
+    moved = before is None or _moved(before, channel, first=first, last=last)
+    passed, proved = GtidSet(), False
+    if before is not None and _runs(before) and _runs(channel):
+        passed, proved = _passed(before, channel, first=first, moved=moved, run=run)
+        passed -= _owned(first) | _owned(last)
+    return ApplierFacts(
+        channel=channel,
+        passed=passed,
+        passed_is_proved=proved,
+        backlog=channel.gtid_retrieved - executed - passed,
+        moved=moved,
+        is_delayed=bool(_DELAYED.match(channel.applier_state)),
+        waits=tuple(_waits(channel, before, last)),
+    )
+
+
+def is_without_work(channel: ChannelSnapshot) -> bool:
+    """Return whether the applier has read all that was received and no worker is at work."""
+    return _has_read_all(channel.applier_state) and all(map(_worker_is_idle, channel.workers))
+
+
+# -- the proof by idleness ------------------------------------------------------------------------
+
+
+def _same_channel(server: ServerSnapshot, channel: ChannelSnapshot) -> ChannelSnapshot | None:
+    """Return the channel as it was in another reading; None if it is not the same link."""
+    for other in server.channels or ():
+        if other.name == channel.name:
+            same = (other.source_host, other.source_port, other.source_uuid, other.auto_position)
+            is_same = same == (
+                channel.source_host,
+                channel.source_port,
+                channel.source_uuid,
+                channel.auto_position,
+            )
+            return other if is_same and other.gtid_retrieved <= channel.gtid_retrieved else None
+    return None
+
+
+def _runs(channel: ChannelSnapshot) -> bool:
+    return channel.applier is ThreadState.RUNNING
+
+
+def _has_read_all(state: str) -> bool:
+    return bool(_HAS_READ_ALL.search(state))
+
+
+def _worker_is_idle(worker: WorkerSnapshot) -> bool:
+    return not worker.applying and bool(
+        IDLE_WORKER.match(worker.state) or _has_read_all(worker.state)
+    )
+
+
+def _passed(
+    before: ChannelSnapshot,
+    after: ChannelSnapshot,
+    *,
+    first: ServerSnapshot,
+    moved: bool,
+    run: GtidSet,
+) -> tuple[GtidSet, bool]:
+    """Return what of the first reading's retrieved set is behind the applier, and if proved."""
+    has_whole = first.version is not None and first.version >= _WHOLE_TRANSACTIONS
+    if not has_whole or not before.workers:
+        still = is_without_work(before) and is_without_work(after) and not moved
+        return (before.gtid_retrieved if still and _has_applied_all(before) else GtidSet()), still
+    if is_without_work(before):
+        return before.gtid_retrieved, _is_at_end(before, after)
+    behind = _behind_workers(before, run)
+    if not is_without_work(after):
+        behind &= _behind_workers(after, run)
+    return before.gtid_retrieved & behind, False
+
+
+def _has_applied_all(channel: ChannelSnapshot) -> bool:
+    """Return whether the applier's place in the source's log is the receiver's."""
+    applied, received = channel.applied_to, channel.received_to
+    return applied is not None and received is not None and applied >= received
+
+
+def _is_at_end(before: ChannelSnapshot, after: ChannelSnapshot) -> bool:
+    stays = (
+        before.relay_applied_to is not None and before.relay_applied_to == after.relay_applied_to
+    )
+    return stays or _has_applied_all(before)
+
+
+def _owned(server: ServerSnapshot) -> GtidSet:
+    """Return what any session or worker of a server was at."""
+    applying = (channel.gtid_applying for channel in server.channels or ())
+    return GtidSet.union_of((server.gtid_owned or GtidSet(), *applying))
+
+
+# -- the proof by order ---------------------------------------------------------------------------
+
+
+def _behind_workers(channel: ChannelSnapshot, run: GtidSet) -> GtidSet:
+    """Return what of `run` is behind every worker of a busy applier."""
+    busy = [worker for worker in channel.workers if not _worker_is_idle(worker)]
+    if not busy or not run:
+        return GtidSet()
+    reached = [worker.applying or worker.last_applied for worker in busy]
+    behind: list[tuple[Tsid, int, int]] = []
+    for tsid, start, end in run.intervals():
+        within = GtidSet.from_intervals([(tsid, start, end)])
+        numbers = [(gtids & within).highest(tsid) for gtids in reached]
+        lowest = min((number for number in numbers if number is not None), default=None)
+        if lowest is not None and None not in numbers and lowest > start:
+            behind.append((tsid, start, lowest))
+    return GtidSet.from_intervals(behind)
+
+
+# -- movement and waits ---------------------------------------------------------------------------
+
+
+def _moved(
+    before: ChannelSnapshot,
+    after: ChannelSnapshot,
+    *,
+    first: ServerSnapshot,
+    last: ServerSnapshot,
+) -> bool:
+    applied = (last.gtid_executed or GtidSet()) - (first.gtid_executed or GtidSet())
+    return bool(applied & after.gtid_retrieved) or _place(before) != _place(after)
+
+
+def _place(
+    channel: ChannelSnapshot,
+) -> tuple[LogPosition | None, LogPosition | None, GtidSet, GtidSet]:
+    return (
+        channel.applied_to,
+        channel.relay_applied_to,
+        channel.last_applied,
+        channel.gtid_applying,
+    )
+
+
+def _waits(
+    channel: ChannelSnapshot, before: ChannelSnapshot | None, server: ServerSnapshot
+) -> Iterator[ApplierWait]:
+    """Yield what each thread of a running applier is at, the longest first."""
+    if not _runs(channel):
+        return
+    has_times = server.version is not None and server.version >= _START_TIMES
+    earlier = {worker.worker_id: worker.state for worker in before.workers} if before else {}
+    found = []
+    for worker in channel.workers:
+        if _worker_is_idle(worker) or not worker.state:
+            continue
+        seconds, is_exact = worker.applying_seconds, has_times
+        if seconds is None:  # it waits before it begins, as for a GTID that a session owns
+            stays = earlier.get(worker.worker_id) == worker.state
+            seconds, is_exact = channel.lag_seconds if stays else None, False
+        found.append(_wait(worker.applying, worker.state, seconds, is_exact=is_exact))
+    state = channel.applier_state
+    if not found and state and not _has_read_all(state) and not _DELAYED.match(state):
+        # An applier without workers in 5.6, or a coordinator that is itself at work.
+        found.append(_wait(GtidSet(), state, channel.lag_seconds, is_exact=False))
+    yield from sorted(found, key=lambda wait: (-(wait.seconds or 0), wait.state, str(wait.gtids)))
+
+
+def _wait(gtids: GtidSet, state: str, seconds: int | None, *, is_exact: bool) -> ApplierWait:
+    is_lock = bool(_LOCK_WAIT.search(state))
+    return ApplierWait(gtids, state, seconds, is_exact=is_exact, is_lock=is_lock)

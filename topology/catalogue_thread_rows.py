@@ -1,0 +1,66 @@
+"""The words of the catalogue for stopped, blocked and stalled threads (A).
+
+Only text and names, as in catalogue_rows.py.
+"""
+
+from topology.catalogue_row import Row
+
+# fmt: off
+THREAD_ROWS: tuple[Row, ...] = (
+    Row(
+        "A1", "expected error differs", "critical", True, ("position_bypass",),
+        "The applier stopped because the statement did not fail here as it failed on the source. An"
+        " empty transaction does not help: the event is compared before its GTID is looked at.",
+        "A statement that failed half-way on the source is logged with its error code, and the"
+        " replica's state differs so that it succeeds, or fails in another way.",
+        "The applier's text says that errors differ, and the event carries an error code.",
+    ),
+    Row(
+        "A2", "row conflict", "critical", True, ("resolve_conflict", "inject_empty"),
+        "The applier stopped on a row that is already there, or is not there.",
+        "The replica's data differs from the source's: somebody wrote on it, or skipped something.",
+        "The applier's error is 1062 or 1032.",
+    ),
+    Row(
+        "A3", "applier stopped by an error", "critical", True, ("explain",),
+        "The applier stopped.",
+        "The text says.",
+        "The applier's error text.",
+    ),
+    Row(
+        "A4", "receiver stopped by an error", "critical", True, ("explain",),
+        "The receiver stopped, or cannot connect.",
+        "The text says; `explain` knows the texts of every version.",
+        "The receiver's error text.",
+    ),
+    Row(
+        "A5", "applier blocked by a lock", "warning", True, ("kill_blocker",),
+        "The applier waits for a lock that a session of the replica holds, for longer than"
+        " `lock_wait_seconds_max` of the policy.",
+        "A transaction left open on the replica, LOCK TABLES, FLUSH TABLES WITH READ LOCK, LOCK"
+        " INSTANCE FOR BACKUP, or a session that owns the GTID which comes next.",
+        "The state of the applier or of a worker names the lock, and since when it applies the"
+        " transaction. Before 8.0 the age is an estimate by the lag: likely.",
+    ),
+    Row(
+        "A6", "gaps forbid a change", "warning", False, ("until_after_gaps",),
+        "The channel cannot be changed while the parallel applier has gaps.",
+        "Error 1802 and its kin.",
+        "The error.",
+    ),
+    Row(
+        "A7", "replication not running", "warning", True, ("start_channel",),
+        "A thread of the channel is stopped and reports no error, or no channel links the servers.",
+        "Somebody stopped it and did not start it again, or reset it.",
+        "The state of the thread, without an error.",
+    ),
+    Row(
+        "A8", "applier stalled", "warning", True, (),
+        "Transactions wait in the relay log, and the applier has applied nothing for longer than"
+        " `stall_seconds_max` of the policy.",
+        "A large transaction, DDL on a large table, a table without a primary key, a slow disk.",
+        "Nothing was applied between the readings, the current transaction is older than the limit,"
+        " and no thread of the applier waits for a lock. SOURCE_DELAY does not count.",
+    ),
+)
+# fmt: on

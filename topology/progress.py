@@ -1,0 +1,101 @@
+"""Which transactions the appliers of a cluster have passed, and which a replica drops.
+
+applier_facts.py looks at one channel; this file puts the channels of a replica together. Algebra
+only, no evaluation.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import TypeAlias
+
+from gtid import GtidSet
+from topology.applier_facts import ApplierFacts, gather_applier_facts
+from topology.graph import Edge, Graph
+from topology.policy import Policy
+from topology.snapshot import ServerSnapshot, ThreadState
+
+Appliers: TypeAlias = dict[tuple[str, str], ApplierFacts]
+"""By replica and channel."""
+
+
+def appliers_of(
+    graph: Graph,
+    *,
+    judgeable: AbstractSet[str],
+    first: Mapping[str, ServerSnapshot],
+    last: Mapping[str, ServerSnapshot],
+) -> Appliers:
+    """Return what the two readings show of the applier of every channel."""
+    links = [(edge.source, edge.replica, edge.channel) for edge in graph.edges]
+    links += [("", replica, channel) for replica, channel in graph.outside]
+    nothing = GtidSet()
+    return {
+        (replica, channel.name): gather_applier_facts(
+            first[replica],
+            last[replica],
+            channel,
+            _own_of(first[source]) if source in judgeable else nothing,
+        )
+        for source, replica, channel in links
+        if replica in judgeable
+    }
+
+
+def _own_of(server: ServerSnapshot) -> GtidSet:
+    """Return what a server committed itself: its log has these in the order of their numbers."""
+    assert server.server_uuid is not None, "only servers with all facts have appliers"
+    return (server.gtid_executed or GtidSet()).from_uuid(server.server_uuid)
+
+
+def behind_appliers(
+    edge: Edge, *, graph: Graph, first: Mapping[str, ServerSnapshot], appliers: Appliers
+) -> tuple[GtidSet, bool]:
+    """Return what the replica will not get from its relay logs any more, and if that is proved.
+
+    The applier of this channel has passed it, no other channel holds it before its applier, and
+    none with a running receiver has a source that has it and has not sent it yet.
+    """
+    mine = appliers[edge.replica, edge.channel.name]
+    passed, is_proved = mine.passed, mine.passed_is_proved
+    for other in graph.edges:
+        if other.replica != edge.replica or other.channel.name == edge.channel.name:
+            continue
+        applier = appliers[other.replica, other.channel.name]
+        passed -= applier.backlog
+        if other.channel.receiver is not ThreadState.STOPPED:
+            to_come = (first[other.source].gtid_executed or GtidSet()) - applier.passed
+            passed -= to_come
+        is_proved = is_proved and (applier.passed_is_proved or not passed & applier.passed)
+    return passed, is_proved
+
+
+def same_server_id(replica: ServerSnapshot, last: Mapping[str, ServerSnapshot]) -> GtidSet:
+    """Return what other servers with the replica's server_id committed.
+
+    Their events look to the replica like its own that came back: it counts them as received, and
+    drops them (sql/rpl_replica.cc, queue_event; seen on 9.7.4 in a chain).
+    """
+    twins = [
+        other
+        for other in last.values()
+        if other.name != replica.name
+        and other.server_id is not None
+        and other.server_id == replica.server_id
+        and other.server_uuid not in (None, replica.server_uuid)
+    ]
+    executed = [server.gtid_executed or GtidSet() for server in last.values()] if twins else []
+    everything = GtidSet.union_of(executed)
+    return GtidSet.union_of(
+        everything.from_uuid(twin.server_uuid) for twin in twins if twin.server_uuid is not None
+    )
+
+
+def stalls_of(appliers: Appliers, policy: Policy) -> tuple[object, ...]:
+    """Return the appliers that have been at one transaction for long, to be looked at twice."""
+    return tuple(
+        (*key, tuple((wait.state, str(wait.gtids)) for wait in applier.waits))
+        for key, applier in sorted(appliers.items(), key=lambda item: item[0])
+        if applier.longest is not None
+        and (applier.longest.seconds or 0)
+        > min(policy.lock_wait_seconds_max, policy.stall_seconds_max)
+    )

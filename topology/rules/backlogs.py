@@ -1,0 +1,332 @@
+"""Rules on what a replica has not applied yet: what clears by itself, and what does not.
+
+1. "Clears by itself" (T1, T2, T3) needs evidence of progress, not only of place: the applier moved
+   between the readings, a worker has the transaction in hand, SOURCE_DELAY holds it back. Without
+   any the grade is `likely`, and the text promises nothing.
+2. What the applier has passed never clears (H8). What looks the same, and what separates it:
+
+   * benign: a transaction in the hands of a worker or owned by a session (never counted as passed);
+     one that was received after the first reading (only the first reading's set counts); the delay
+     of SOURCE_DELAY (the applier's state is another);
+   * malign: RESET BINARY LOGS AND GTIDS on the replica (the rows are there); RELAY_LOG_POS,
+     sql_replica_skip_counter, a purged relay log (the rows are missing). The sets do not separate
+     these, so the text names all of them; only earlier transactions of the same origin exclude a
+     RESET.
+3. An applier that stands still is A5 if its state names a lock, A8 if it does not, after the limits
+   of the policy. Ages are the server's where it shows them (8.0 and later); otherwise they are
+   estimated by the lag, and count only if nothing moved.
+"""
+
+from collections.abc import Iterator
+
+from gtid import GtidSet
+from topology.applier_facts import ApplierFacts, ApplierWait
+from topology.facts import ClusterFacts, EdgeFacts
+from topology.findings import Evidence, Finding, Grade
+from topology.rules.build import evidence, finding, many, on_edge
+from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
+
+
+def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
+    """T1: gaps that the applier is filling."""
+    for edge in facts.edges:
+        gap = edge.applying_below
+        if edge.edge.channel.applier is ThreadState.RUNNING:
+            gap |= edge.queued_below
+        if gap:
+            replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
+            clears = edge.edge.channel.applier is ThreadState.RUNNING and applier.moved
+            yield on_edge(
+                facts,
+                edge,
+                "T1",
+                gap,
+                grade=Grade.PROVED if edge.applying_below else Grade.LIKELY,
+                proof=(
+                    evidence("owned or being applied", edge.applying_below, replica),
+                    evidence("missing below the highest applied", gap, replica),
+                    *_progress(applier, replica),
+                ),
+                explanation=f"{edge.edge.replica} applies {many(gap)} out of order. "
+                + ("The gap closes by itself." if clears else _outlook(applier)),
+            )
+
+
+def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
+    """T2: received and not applied.
+
+    Proved if the applier makes progress, or if what holds it back is known.
+    """
+    for edge in facts.edges:
+        channel = edge.edge.channel
+        queue = edge.applying_above | edge.queued_above
+        if channel.applier is not ThreadState.RUNNING:
+            queue |= edge.queued_below
+        if queue:
+            replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
+            lag = channel.lag_seconds
+            known = channel.applier is not ThreadState.RUNNING or applier.is_delayed
+            known = known or applier.moved or bool(edge.applying_above or channel.gtid_applying)
+            yield on_edge(
+                facts,
+                edge,
+                "T2",
+                queue,
+                grade=Grade.PROVED if known else Grade.LIKELY,
+                proof=(
+                    evidence("missing; received or being applied", queue, replica),
+                    evidence("seconds behind source", "unknown" if lag is None else lag, replica),
+                    *_progress(applier, replica),
+                ),
+                explanation=f"{edge.edge.replica} has received {many(queue)} that it has not"
+                f" applied yet. {_outlook(applier)}",
+            )
+
+
+def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
+    """T3: not received yet, by a receiver that runs.
+
+    With auto-position the source sends what is missing, so that a running receiver is proof. A file
+    position may lie behind the transactions: until the receiver has read there, that is not known.
+    """
+    for edge in facts.edges:
+        channel = edge.edge.channel
+        if edge.expected and channel.receiver is not ThreadState.STOPPED:
+            replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
+            runs = channel.receiver is ThreadState.RUNNING
+            yield on_edge(
+                facts,
+                edge,
+                "T3",
+                edge.expected,
+                grade=Grade.PROVED if runs and channel.auto_position else Grade.LIKELY,
+                proof=(
+                    evidence("missing and not retrieved", edge.expected, replica),
+                    evidence("receiver", channel.receiver.value, replica),
+                    evidence("receiver state", channel.receiver_state or "unknown", replica),
+                    evidence("receiver has read to", channel.received_to, replica),
+                    evidence("source's log ended at", source.log_end, source),
+                    evidence("auto_position", int(channel.auto_position), replica),
+                ),
+                explanation=f"{edge.edge.replica} has not received {many(edge.expected)} of"
+                f" {edge.edge.source} yet. {_arrival(channel)}",
+            )
+
+
+def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
+    """H8: a hole that stays although auto-position is on or the transactions were received.
+
+    Proved by the applier's place: topology/applier_facts.py has the argument.
+    """
+    for edge in facts.edges:
+        channel = edge.edge.channel
+        unsent = edge.bypassed if channel.auto_position else GtidSet()
+        gone = edge.passed | unsent
+        if not gone:
+            continue
+        replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
+        before = facts.first[edge.edge.replica]
+        proof = [
+            evidence("missing on the replica", gone, replica),
+            evidence("received before, behind the applier", edge.passed, before),
+            evidence("applier state", channel.applier_state or "unknown", replica),
+            evidence("place in the relay log", channel.relay_applied_to, replica),
+            evidence("receiver has read to", channel.received_to, replica),
+            evidence("source's log ended at", source.log_end, source),
+            evidence("auto_position", int(channel.auto_position), replica),
+            evidence("gtid_executed", replica.gtid_executed, replica),
+        ]
+        is_proved = bool(edge.passed) and edge.passed_is_proved and not unsent
+        yield on_edge(
+            facts,
+            edge,
+            "H8",
+            gone,
+            grade=Grade.PROVED if is_proved else Grade.LIKELY,
+            proof=tuple(proof),
+            explanation=_passed_text(edge, unsent=unsent, replica=replica),
+        )
+
+
+def applier_blocked(facts: ClusterFacts) -> Iterator[Finding]:
+    """A5: a thread of the applier waits for a lock for longer than the policy allows."""
+    limit = facts.policy.lock_wait_seconds_max
+    for source, name, applier in _appliers(facts):
+        wait = applier.lock_wait
+        if wait is None or not _is_longer(wait, applier, limit):
+            continue
+        replica = facts.last[name]
+        owned = wait.gtids or (replica.gtid_owned or GtidSet()) & applier.backlog
+        rest = " Other workers go on." if applier.moved else " Nothing else was applied meanwhile."
+        yield finding(
+            facts,
+            "A5",
+            source=source,
+            replica=name,
+            channel=applier.channel.name,
+            gtid_set=owned or applier.backlog,
+            grade=Grade.PROVED if wait.is_exact else Grade.LIKELY,
+            proof=(
+                evidence("state", wait.state, replica),
+                evidence("seconds", wait.seconds, replica),
+                evidence("transaction", owned or "unknown", replica),
+                *_progress(applier, replica),
+            ),
+            explanation=f"The applier of {name} waits for a lock: its state is"
+            f' "{wait.state}"{_at(owned)}, for {wait.seconds} s.{rest} The session that holds the'
+            f" lock is in SHOW PROCESSLIST of {name}; the applier goes on when that session ends"
+            " its transaction.",
+        )
+
+
+def applier_stalled(facts: ClusterFacts) -> Iterator[Finding]:
+    """A8: nothing was applied for longer than the policy allows, and no lock explains it."""
+    limit = facts.policy.stall_seconds_max
+    for source, name, applier in _appliers(facts):
+        wait, lock = applier.longest, applier.lock_wait
+        if applier.moved or wait is None or not _is_longer(wait, applier, limit):
+            continue
+        if lock is not None and _is_longer(lock, applier, facts.policy.lock_wait_seconds_max):
+            continue  # A5
+        replica = facts.last[name]
+        yield finding(
+            facts,
+            "A8",
+            source=source,
+            replica=name,
+            channel=applier.channel.name,
+            gtid_set=wait.gtids or applier.backlog,
+            grade=Grade.PROVED if wait.is_exact else Grade.LIKELY,
+            proof=(
+                evidence("state", wait.state, replica),
+                evidence("seconds", wait.seconds, replica),
+                evidence("transaction", wait.gtids or "unknown", replica),
+                *_progress(applier, replica),
+            ),
+            explanation=f"The applier of {name} has applied nothing for {wait.seconds} s: its state"
+            f' is "{wait.state}"{_at(wait.gtids)}. {many(applier.backlog).capitalize()} wait in the'
+            " relay log. gtid-audit found no lock that explains it: a large transaction, a table"
+            " without a primary key or a slow disk look like this.",
+        )
+
+
+# -- words ----------------------------------------------------------------------------------------
+
+
+def _outlook(applier: ApplierFacts) -> str:
+    """Explain whether the backlog shrinks: what is known, and no promise beyond it."""
+    channel, wait = applier.channel, applier.longest
+    if channel.applier is not ThreadState.RUNNING:
+        return "Its applier is stopped: nothing is applied until it is started."
+    if applier.is_delayed:
+        left = channel.delay_remaining_seconds
+        text = f"SOURCE_DELAY holds them back for {channel.delay_seconds} s"
+        return text + ("." if left is None else f"; {left} s remain for the next one.")
+    if applier.moved:
+        return "Its applier makes progress."
+    if wait is not None and wait.seconds is not None:
+        return (
+            f'Its applier has been in the state "{wait.state}"{_at(wait.gtids)} for'
+            f" {wait.seconds} s and applied nothing between the readings."
+        )
+    return "Its applier runs; it applied nothing between the readings."
+
+
+def _arrival(channel: ChannelSnapshot) -> str:
+    """Explain whether the receiver will bring what is expected."""
+    if channel.receiver is ThreadState.RUNNING:
+        text = "Its receiver is on the way."
+    elif channel.receiver_errno or channel.receiver_error:
+        text = f"Its receiver waits for a connection: error {channel.receiver_errno}."
+    else:
+        text = "Its receiver is connecting."
+    if channel.auto_position:
+        return text
+    return text + (
+        " The channel runs by file position, which may lie behind them: whether they come is known"
+        " when the receiver has read that far."
+    )
+
+
+def _passed_text(edge: EdgeFacts, *, unsent: GtidSet, replica: ServerSnapshot) -> str:
+    """Name the causes that the evidence leaves, and what each means for the rows."""
+    name, gone = replica.name, edge.passed | unsent
+    reset = (
+        f"RESET BINARY LOGS AND GTIDS on {name} while the channel was running (the rows are there)"
+    )
+    skipped = "RELAY_LOG_POS, sql_replica_skip_counter or a purged relay log (the rows are missing)"
+    ghost = f"no event for them in the binary logs of {edge.edge.source} (the rows may be missing)"
+    causes = [] if has_earlier(replica.gtid_executed, gone) else [reset]
+    if edge.passed:
+        causes.append(skipped)
+    if unsent:
+        causes.append(ghost)
+    text = f"{name} does not have {many(gone)} of {edge.edge.source} and will not get them: "
+    if edge.passed:
+        text += "it received them, and its applier has passed them without executing them."
+    else:
+        text += "its receiver has read past them with auto-position on."
+    return (
+        f"{text} Possible causes: {'; '.join(causes)}. Compare the rows before any repair: a second"
+        " execution fails or doubles data where the rows are there."
+    )
+
+
+def has_earlier(executed: GtidSet | None, hole: GtidSet) -> bool:
+    """Return whether a server has a transaction below the hole, under every TSID of the hole.
+
+    A RESET would have removed it as well.
+    """
+    below = (hole.filled() - hole) & (executed or GtidSet())
+    return all(
+        any(tsid == other and start < lowest for other, start, _ in below.intervals())
+        for tsid, lowest in _lowest(hole)
+    )
+
+
+def _lowest(gtid_set: GtidSet) -> Iterator[tuple[object, int]]:
+    seen: set[object] = set()
+    for tsid, start, _ in gtid_set.intervals():
+        if tsid not in seen:
+            seen.add(tsid)
+            yield tsid, start
+
+
+def _at(gtids: GtidSet) -> str:
+    return f" at {gtids.shortened(ranges_max=1)}" if gtids else ""
+
+
+# -- leaves ---------------------------------------------------------------------------------------
+
+
+def _progress(applier: ApplierFacts, replica: ServerSnapshot) -> tuple[Evidence, ...]:
+    channel, wait = applier.channel, applier.longest
+    shown: tuple[Evidence, ...] = (
+        evidence("applier", channel.applier.value, replica),
+        evidence("applier state", channel.applier_state or "unknown", replica),
+        evidence("moved between the readings", "yes" if applier.moved else "no", replica),
+    )
+    if channel.delay_seconds:
+        shown += (evidence("SOURCE_DELAY in seconds", channel.delay_seconds, replica),)
+    if wait is not None and wait.state != channel.applier_state:
+        age = "unknown" if wait.seconds is None else f"{wait.seconds} s"
+        shown += (evidence("longest worker", f"{wait.state}, {age}", replica),)
+    return shown
+
+
+def _applier(facts: ClusterFacts, edge: EdgeFacts) -> ApplierFacts:
+    return facts.appliers[edge.edge.replica, edge.edge.channel.name]
+
+
+def _appliers(facts: ClusterFacts) -> Iterator[tuple[str | None, str, ApplierFacts]]:
+    """Yield the appliers that have something to apply and are not held back on purpose."""
+    sources = {(edge.replica, edge.channel.name): edge.source for edge in facts.graph.edges}
+    for key, applier in sorted(facts.appliers.items(), key=lambda item: item[0]):
+        if applier.backlog and not applier.is_delayed:
+            yield sources.get(key), key[0], applier
+
+
+def _is_longer(wait: ApplierWait, applier: ApplierFacts, limit: int) -> bool:
+    if wait.seconds is None or wait.seconds <= limit:
+        return False
+    return wait.is_exact or not applier.moved

@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from itertools import pairwise
@@ -16,7 +17,8 @@ from typing import Final
 from uuid import UUID
 
 from binlog.adapters.compare_server import ServerCompared, ServerState, Since, Starts, uuid_or_none
-from binlog.content.reuse import compare_after_starts
+from binlog.content.reuse import Compared, compare_after_starts, counted
+from gtid import GtidSet
 from gtid_audit.content_due import Looked
 from gtid_audit.content_facts import Comparing, reading_of
 from gtid_audit.content_filters import Way, filters_of
@@ -28,6 +30,8 @@ from topology.target import ServerTarget
 
 # For one question to one server, connecting included.
 SECONDS_MAX: Final = 10.0
+# Suspects that are compared in one audit.
+SUSPECTS_MAX: Final = 20_000
 
 
 def read_contents(
@@ -35,32 +39,51 @@ def read_contents(
     targets: Iterable[ServerTarget],
     *,
     back: Mapping[str, timedelta | None],
+    suspects: GtidSet | None = None,
     seconds_max: float = SECONDS_MAX,
 ) -> Looked:
-    """Compare what the servers of a cluster committed after their starts.
+    """Compare what the servers of a cluster committed around their restarts.
 
     Args:
         snapshot: the cluster as it was just read: it says who receives from whom.
         targets: how to reach the servers. The account needs the privilege to
             read binary logs, as a replica has it.
-        back: of which servers starts are looked at, and how far back; see content_due.py.
+        back: around the restarts of which servers, and how far back; see content_due.py.
+        suspects: GTIDs that are compared wherever two servers have them.
         seconds_max: for one question to one server.
     """
     servers = {server.name: server for server in snapshot.last if server.is_judgeable}
     ways = {target.name: _way_to(target, seconds_max) for target in targets}
     readings = []
     look_again: set[str] = set()
+    suspects = suspects or GtidSet()
+    settled = suspects & _held_by_all(snapshot)
     for names in _neighbours(snapshot):
         pair = [servers[name] for name in names if name in servers]
-        if not back.keys() & set(names):
+        also = suspects & _held_by_all(snapshot, names)
+        if not back.keys() & set(names) and not also:
             continue
-        look = Looked(None, frozenset(names))  # where facts were not read, which the audit says
+        look = Looked(None, frozenset(names))  # where facts were not read, which the audit reports
         if len(pair) == len(names):
-            look = _compared(pair, back, ways, seconds_max)
+            look = _compared(pair, back, ways, also, seconds_max)
         if look.reading is not None:
             readings.append(look.reading)
         look_again |= look.look_again
-    return Looked(_merged(readings) if readings else None, frozenset(look_again))
+        settled -= also - look.settled
+    return Looked(_merged(readings) if readings else None, frozenset(look_again), settled)
+
+
+def _held_by_all(snapshot: ClusterSnapshot, names: Sequence[str] | None = None) -> GtidSet:
+    """Return what all servers, or those of these names, have executed."""
+    found = [
+        server.gtid_executed or GtidSet()
+        for server in snapshot.last
+        if names is None or server.name in names
+    ]
+    held = found[0] if found else GtidSet()
+    for each in found[1:]:
+        held &= each
+    return held
 
 
 def _neighbours(snapshot: ClusterSnapshot) -> list[tuple[str, str]]:
@@ -99,6 +122,7 @@ def _compared(
     pair: Sequence[ServerSnapshot],
     back: Mapping[str, timedelta | None],
     ways: Mapping[str, Way],
+    also: GtidSet,
     seconds_max: float,
 ) -> Looked:
     left, right = pair
@@ -110,6 +134,9 @@ def _compared(
             return Looked(None, frozenset(names))  # which the audit reports
         if not server.binary_logs:
             remarks.append(UnreadContent(server.name, "it has no binary logs (log_bin is off)"))
+        elif (mode := server.setting("gtid_mode")) not in (None, "ON"):
+            reason = f"it sends no transactions by GTID (gtid_mode is {mode})"
+            remarks.append(UnreadContent(server.name, reason))
         elif server.name not in ways:
             unread.append(UnreadContent(server.name, "no way to it is known"))
         else:
@@ -122,16 +149,29 @@ def _compared(
             moment, 0, (), (), tuple(unread), pairs=(names,), remarks=tuple(remarks)
         )
         return Looked(nothing)
-    compared = compare_after_starts(*logs)
+    beyond = also - also.first(SUSPECTS_MAX)
+    compared = compare_after_starts(*logs, also=also - beyond)
     comparing = Comparing(
         names=names,
         origins={server.server_uuid: server.name for server in pair if server.server_uuid},
         filters={server.name: partial(filters_of, ways[server.name]) for server in pair},
         is_asked_for=False,
     )
-    reading = reading_of(compared, comparing, read_at=moment)
+    reading = replace(
+        reading_of(compared, comparing, read_at=moment),
+        suspect_count=(also & compared.gtids).gtid_count,
+    )
+    if beyond:
+        text = f"more than {SUSPECTS_MAX:,} to compare: {counted(beyond)}"
+        reading = replace(reading, unread=(*reading.unread, UnreadContent(right.name, text)))
     is_over = all(each.is_lasting for each in compared.unread)
-    return Looked(reading, frozenset() if is_over else frozenset(names))
+    look_again = frozenset() if is_over else frozenset(names)
+    return Looked(reading, look_again, _settled(compared, also - beyond) if is_over else GtidSet())
+
+
+def _settled(compared: Compared, also: GtidSet) -> GtidSet:
+    """Return which suspects these two servers hold alike, or can never be compared."""
+    return also - GtidSet.of(each.gtid for each in compared.comparisons)
 
 
 def _state(server: ServerSnapshot, logs: Sequence[BinaryLog]) -> ServerState:
@@ -168,6 +208,7 @@ def _merged(readings: Sequence[ContentReading]) -> ContentReading:
         differences=tuple(found for each in readings for found in each.differences),
         unread=tuple(sorted({found for each in readings for found in each.unread})),
         is_cut=any(each.is_cut for each in readings),
+        suspect_count=sum(each.suspect_count for each in readings),
         undecided_count=sum(each.undecided_count for each in readings),
         remarks=tuple(sorted({found for each in readings for found in each.remarks})),
         pairs=tuple(pair for each in readings for pair in each.pairs),

@@ -1,36 +1,56 @@
-"""Decides which servers' starts an audit compares contents after: cheap to ask, and to import.
+"""Decides what an audit compares: cheap to ask, and to import.
 
-1. Reused numbers follow a lost tail, and a tail is lost when a server stops without warning. So an
-   audit looks behind every start since its last look at the server, and at every one of the last
-   day besides: what was found stays in sight that long.
-2. Whoever has no memory of a last look (`pair`, an audit without --out, a server not seen before)
-   has the last day.
-3. How long a server is up is measured by its own clock, how long ago it was looked at by ours: a
-   clock that was set anew with the server hides no start.
+1. GTIDs are reused after a lost tail, and a tail is lost when a server stops without warning. So an
+   audit compares around every restart since it last compared that server, and around every one of
+   the last day besides: what was found stays in sight that long.
+2. GTIDs that an earlier audit found on one server only, and should not have (SUSPECTED), may since
+   have been committed elsewhere with other content: an origin that reached a GTID made by hand, an
+   empty transaction under a lost GTID. They are compared as soon as both servers have them.
+3. Without a memory of earlier audits (`pair`, an audit without --out, a server not seen before) the
+   last day is compared.
+4. A server's uptime is measured by its own clock, the time of the last audit by ours: a clock that
+   was changed together with a restart hides no restart.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from gtid import GtidSet
 from topology.contents import ContentReading
+from topology.findings import Finding
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
 RECENT: Final = timedelta(hours=24)
 # Uptimes are in whole seconds, and counted from early in a server's start.
 _SLACK: Final = timedelta(seconds=2)
+# Findings whose transactions are on one server, and which may be given other content elsewhere.
+SUSPECTED: Final = frozenset({"E1", "E2", "E3", "E6", "H7", "J3", "T4"})
 _NEVER: Final[Mapping[UUID, datetime]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What came of a look at the contents of a cluster, or of two servers."""
+    """The result of comparing the contents of a cluster, or of two servers."""
 
     reading: ContentReading | None  # None if no two servers were compared
-    # Servers with a start that could not be looked behind, and another time may be.
+    # Servers with a restart around which nothing could be compared, and another time may be.
     look_again: frozenset[str] = frozenset()
+    settled: GtidSet = field(default_factory=GtidSet)  # suspects that need no further comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What one audit keeps for the next.
+
+    `looks`: by server_uuid, when an audit last compared a server, by our clock. `suspects`: by
+    cluster, the GTIDs to be compared once two servers have them.
+    """
+
+    looks: Mapping[UUID, datetime] = field(default_factory=dict)
+    suspects: Mapping[str, GtidSet] = field(default_factory=dict)
 
 
 def looked_back(
@@ -60,3 +80,22 @@ def _since_start(server: ServerSnapshot, seen: Mapping[UUID, datetime]) -> timed
     if server.server_uuid in seen:
         back = max(back, server.read_ended - seen[server.server_uuid] + _SLACK)
     return back if timedelta(seconds=server.uptime_seconds) < back else None
+
+
+def suspects_in(findings: Iterable[Finding]) -> GtidSet:
+    """Return the GTIDs of findings that must be compared once two servers have them."""
+    result = GtidSet()
+    for finding in findings:
+        if finding.code in SUSPECTED:
+            result |= finding.gtid_set
+    return result
+
+
+def held_by_two(snapshot: ClusterSnapshot, suspects: GtidSet) -> GtidSet:
+    """Return which of the GTIDs at least two servers have executed."""
+    once, twice = GtidSet(), GtidSet()
+    for server in snapshot.last:
+        held = suspects & (server.gtid_executed or GtidSet())
+        twice |= once & held
+        once |= held
+    return twice

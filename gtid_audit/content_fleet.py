@@ -1,22 +1,23 @@
-"""Compares contents in the clusters of a fleet where that is due, and says whose starts are done.
+"""Compares contents in the clusters of a fleet where that is due, and reports what is done.
 
-1. What comparing takes is imported only where something is due.
+1. What comparing needs is imported only where something is due.
 2. A defect of ours in one cluster makes it UNKNOWN, and leaves the others alone.
-3. It reads servers; what is remembered from one audit to the next is read and written elsewhere
+3. It reads servers; what one audit remembers for the next is read and written elsewhere
    (content_memory.py).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from gtid_audit.content_due import Looked, looked_back
+from gtid import GtidSet
+from gtid_audit.content_due import Looked, Remembered, held_by_two, looked_back, suspects_in
 from topology.adapters.collect_fleet import Say
 from topology.adapters.inventory.fleet import Fleet
-from topology.audit import EVERY_SERVER
+from topology.audit import EVERY_SERVER, audit_or_unknown
 from topology.contents import ContentReading, UnreadContent
 from topology.snapshot import ClusterSnapshot
 from topology.target import ServerTarget
@@ -27,10 +28,10 @@ CONTENTS_AT_ONCE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class FleetContents:
-    """What was compared in which clusters, and when the servers whose starts are done were read."""
+    """What was compared in which clusters (None: --no-content), and what to remember."""
 
-    readings: dict[str, ContentReading]
-    looks: dict[UUID, datetime]
+    readings: dict[str, ContentReading] | None
+    remembered: Remembered
 
 
 def compare_contents(
@@ -38,58 +39,81 @@ def compare_contents(
     snapshots: Sequence[ClusterSnapshot],
     chosen: bool | None,
     *,
-    seen: Mapping[UUID, datetime],
+    remembered: Remembered | None,
     say: Say | None = None,
-) -> FleetContents | None:
-    """Compare contents where that is due; None if nobody is to look.
+) -> FleetContents:
+    """Compare contents where that is due.
 
-    Some clusters at once; a server is asked one thing at a time. `chosen` and `seen` are as in
-    content_due.py.
+    Some clusters at once; a server answers one question at a time. `chosen` is as in
+    content_due.py. Without a memory (None) the audits of before are not known.
     """
-    if chosen is False:
-        return None
+    known = remembered or Remembered()
     targets = {cluster.name: cluster.targets for cluster in fleet.clusters}
 
     def look(snapshot: ClusterSnapshot) -> Looked:
-        return _look(snapshot, targets.get(snapshot.cluster, ()), chosen, seen, say)
+        return _look(snapshot, targets.get(snapshot.cluster, ()), chosen, known, say)
 
-    with ThreadPoolExecutor(CONTENTS_AT_ONCE) as pool:
-        looks = list(zip(snapshots, pool.map(look, snapshots), strict=True))
-    return FleetContents(
-        {each.cluster: look.reading for each, look in looks if look.reading is not None},
-        {uuid: at for each, look in looks for uuid, at in _done(each, look).items()},
+    looks: list[tuple[ClusterSnapshot, Looked]] = []
+    if chosen is not False:
+        with ThreadPoolExecutor(CONTENTS_AT_ONCE) as pool:
+            looks = list(zip(snapshots, pool.map(look, snapshots), strict=True))
+    readings = {each.cluster: look.reading for each, look in looks if look.reading is not None}
+    kept = known if remembered is None else _remembered(known, fleet, snapshots, looks)
+    return FleetContents(None if chosen is False else readings, kept)
+
+
+def _remembered(
+    known: Remembered,
+    fleet: Fleet,
+    snapshots: Sequence[ClusterSnapshot],
+    looks: Sequence[tuple[ClusterSnapshot, Looked]],
+) -> Remembered:
+    """Return what the next audit has to know: clusters that were not read now stay as they were."""
+    done = {uuid: at for each, looked in looks for uuid, at in _done(each, looked).items()}
+    suspects = dict(known.suspects)
+    for each, looked in looks:
+        suspects[each.cluster] = suspects.get(each.cluster, GtidSet()) - looked.settled
+    for each in snapshots:
+        suspects[each.cluster] = suspects.get(each.cluster, GtidSet()) | _suspects_in(each, fleet)
+    return Remembered(
+        {**known.looks, **done}, {cluster: gtids for cluster, gtids in suspects.items() if gtids}
     )
+
+
+def _suspects_in(snapshot: ClusterSnapshot, fleet: Fleet) -> GtidSet:
+    return suspects_in(audit_or_unknown(snapshot, fleet.policy).findings)
 
 
 def _look(
     snapshot: ClusterSnapshot,
     targets: Sequence[ServerTarget],
     chosen: bool | None,
-    seen: Mapping[UUID, datetime],
+    remembered: Remembered,
     say: Say | None,
 ) -> Looked:
     """Compare contents in one cluster where that is due. Never raises."""
-    back = looked_back(snapshot, chosen, seen)
-    if not back:
+    back = looked_back(snapshot, chosen, remembered.looks)
+    suspects = held_by_two(snapshot, remembered.suspects.get(snapshot.cluster, GtidSet()))
+    if not back and not suspects:
         return Looked(None)
     from gtid_audit.content import read_contents
 
     if say is not None:
         say(f"{snapshot.cluster}: comparing the content of transactions")
     try:
-        looked = read_contents(snapshot, targets, back=back)
+        return read_contents(snapshot, targets, back=back, suspects=suspects)
     except Exception as error:  # noqa: BLE001 - it is reported as the cluster's, not hidden
         reason = f"defect of the auditor: {type(error).__name__}: {error}"
         for target in targets:
             reason = target.password.hidden_in(reason)
         moment = max(server.read_ended for server in snapshot.last)
         unread = UnreadContent(EVERY_SERVER, reason)
-        return Looked(ContentReading(moment, 0, (), (), (unread,)), frozenset(back))
-    return Looked(looked.reading, looked.look_again)
+        names = frozenset(server.name for server in snapshot.last)
+        return Looked(ContentReading(moment, 0, (), (), (unread,)), names)
 
 
 def _done(snapshot: ClusterSnapshot, look: Looked) -> dict[UUID, datetime]:
-    """Return which servers' starts need no further look, up to when they were read."""
+    """Return which servers need no further comparison, up to when they were read."""
     return {
         server.server_uuid: server.read_started
         for server in snapshot.last

@@ -1,20 +1,23 @@
-"""Remembers, beside stored runs, when the contents of which servers were last looked at.
+"""Remembers, beside stored runs, what the next audit has to compare.
 
     directory/_content_looks.json
 
-1. By server_uuid and our clock: a server that has started since then is due, however long ago that
-   was (content_due.py). A look that could not be made, and may be another time, is not remembered.
-2. Lost, or a directory without it, costs nothing but reach: the last 24 hours are looked at always.
+1. By server_uuid, when an audit last compared a server, by our clock: a server that has restarted
+   since then is due, however long ago that was (content_due.py). A comparison that failed, and may
+   succeed another time, is not remembered.
+2. By cluster, GTIDs that are suspect: to be compared as soon as two servers have them.
+3. Without the file, the last 24 hours are compared.
 """
 
 import json
 import os
-from collections.abc import Mapping
-from datetime import datetime
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 from uuid import UUID
 
+from gtid import GtidError, GtidSet
+from gtid_audit.content_due import Remembered
 from gtid_audit.exits import UsageProblem
 from topology.record_codec import MalformedRecord
 from topology.records import time_from_text, time_to_text
@@ -22,35 +25,74 @@ from topology.records import time_from_text, time_to_text
 LOOKS: Final = "_content_looks.json"
 _WRITING: Final = "_content_looks.json.writing"
 LAYOUT: Final = 1
+_MALFORMED: Final = (ValueError, TypeError, KeyError, AttributeError, MalformedRecord, GtidError)
 
 
-def read_looks(directory: Path) -> dict[UUID, datetime]:
-    """Return when each server was last looked at; empty if nobody has. Raises UsageProblem."""
-    file = directory / LOOKS
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        if found["layout"] != LAYOUT:
-            raise UsageProblem(f"{file}: expected layout {LAYOUT}, found {found['layout']!r}")
-        return {UUID(uuid): time_from_text(text) for uuid, text in found["looked_at"].items()}
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise UsageProblem(f"{file}: {error.strerror or error}") from error
-    except (ValueError, TypeError, KeyError, AttributeError, MalformedRecord) as error:
-        raise UsageProblem(f"{file}: not a record of looks: {error!r}") from error
+class Memory(Protocol):
+    """Where audits keep what they remember. Both raise UsageProblem."""
+
+    def read(self) -> Remembered:
+        """Return what earlier audits kept; empty if there were none."""
+
+    def write(self, remembered: Remembered) -> None:
+        """Keep it for the next audit."""
 
 
-def write_looks(directory: Path, looks: Mapping[UUID, datetime]) -> None:
-    """Keep when servers were looked at, beside what is known of others. Raises UsageProblem."""
-    looked_at = {str(uuid): time_to_text(at) for uuid, at in looks.items()}
-    ordered = {uuid: looked_at[uuid] for uuid in sorted(looked_at)}
-    text = json.dumps({"layout": LAYOUT, "looked_at": ordered}, indent=1) + "\n"
-    hidden = directory / _WRITING
-    try:
-        with hidden.open("w", encoding="utf-8") as written:
-            written.write(text)
-            written.flush()
-            os.fsync(written.fileno())
-        hidden.replace(directory / LOOKS)
-    except OSError as error:
-        raise UsageProblem(f"{hidden}: {error.strerror or error}") from error
+@dataclass(slots=True)
+class ProcessMemory:
+    """Remembers as long as a process runs: the service."""
+
+    remembered: Remembered = field(default_factory=Remembered)
+
+    def read(self) -> Remembered:
+        """Return what the last audit of this process kept."""
+        return self.remembered
+
+    def write(self, remembered: Remembered) -> None:
+        """Keep it for the next audit of this process."""
+        self.remembered = remembered
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryMemory:
+    """Remembers in a directory of stored runs."""
+
+    directory: Path
+
+    def read(self) -> Remembered:
+        """See Memory."""
+        file = self.directory / LOOKS
+        try:
+            found = json.loads(file.read_text(encoding="utf-8"))
+            if found["layout"] != LAYOUT:
+                raise UsageProblem(f"{file}: expected layout {LAYOUT}, found {found['layout']!r}")
+            looked_at, suspects = found["looked_at"], found.get("suspects", {})
+            return Remembered(
+                {UUID(uuid): time_from_text(text) for uuid, text in looked_at.items()},
+                {cluster: GtidSet.parse(text) for cluster, text in suspects.items()},
+            )
+        except FileNotFoundError:
+            return Remembered()
+        except OSError as error:
+            raise UsageProblem(f"{file}: {error.strerror or error}") from error
+        except _MALFORMED as error:
+            raise UsageProblem(f"{file}: not a record of earlier audits: {error!r}") from error
+
+    def write(self, remembered: Remembered) -> None:
+        """See Memory. The file is replaced as a whole."""
+        looked_at = {str(uuid): time_to_text(at) for uuid, at in remembered.looks.items()}
+        suspects = {cluster: str(gtids) for cluster, gtids in remembered.suspects.items()}
+        document = {
+            "layout": LAYOUT,
+            "looked_at": {uuid: looked_at[uuid] for uuid in sorted(looked_at)},
+            "suspects": {cluster: suspects[cluster] for cluster in sorted(suspects)},
+        }
+        hidden = self.directory / _WRITING
+        try:
+            with hidden.open("w", encoding="utf-8") as written:
+                written.write(json.dumps(document, indent=1) + "\n")
+                written.flush()
+                os.fsync(written.fileno())
+            hidden.replace(self.directory / LOOKS)
+        except OSError as error:
+            raise UsageProblem(f"{hidden}: {error.strerror or error}") from error

@@ -56,6 +56,9 @@ def content_line(reading: ContentReading) -> str:
     where = "the own transactions around the restart of " + ", ".join(starts)
     if not starts:
         where = "nothing: no restart of a server was found"
+    if reading.suspect_count:
+        earlier = f"{number_of(reading.suspect_count, 'GTID')} that an earlier audit reported"
+        where = f"{where}, and {earlier}" if starts else earlier
     between = [f"{one} and {other}" for one, other in reading.pairs[:PAIRS_SHOWN_MAX]]
     if len(reading.pairs) > PAIRS_SHOWN_MAX:
         between.append(f"{number_of(len(reading.pairs) - PAIRS_SHOWN_MAX, 'more pair')}")
@@ -103,6 +106,7 @@ def content_record(reading: ContentReading) -> Record:
         "read_at": time_to_text(reading.read_at),
         "compared_count": reading.compared_count,
         "undecided_count": reading.undecided_count,
+        "suspect_count": reading.suspect_count,
         "differing_count": len(reading.differences),
         "pairs": [list(pair) for pair in reading.pairs],
         "starts": [

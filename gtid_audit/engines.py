@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from gtid_audit.answers import Answer, InFiles, InMemory
 from gtid_audit.content_fleet import compare_contents
-from gtid_audit.content_memory import read_looks, write_looks
+from gtid_audit.content_memory import DirectoryMemory, Memory
 from gtid_audit.exits import UsageProblem
 from gtid_audit.report import Engine, report_of
 from gtid_audit.stored_run import NotInRun, StoredQuestion, answer_if_refused, not_in_run
@@ -54,13 +54,15 @@ def audit_fleet(
     store_in: Path | None = None,
     say: Say | None = None,
     content: bool | None = None,
+    memory: Memory | None = None,
 ) -> InMemory:
     """Read a fleet and judge it here; keep the snapshots in a directory if one is given.
 
     `content`: compare the content of transactions after every start of a server, or not at all;
-    None compares after starts since the last look, and within the last day (content_due.py).
+    None compares after restarts since the last look, and within the last day (content_due.py).
+    `memory` keeps what the next audit has to compare, where no directory does.
     """
-    read = _collect(fleet, store_in, say, content)
+    read = _collect(fleet, store_in, say, content, memory)
     contents = read.contents or {}
     audits = [
         audit_or_unknown(snapshot, fleet.policy, contents.get(snapshot.cluster))
@@ -140,6 +142,7 @@ def compare_and_store(
     *,
     store_in: Path | None,
     say: Say | None = None,
+    memory: Memory | None = None,
 ) -> tuple[Mapping[str, ContentReading] | None, Path | None]:
     """Compare contents where that is due, and keep all in a directory if one is given.
 
@@ -147,16 +150,19 @@ def compare_and_store(
     kept tells the next time which servers have started since. Raises UsageProblem.
     """
     place = None if store_in is None else _place_of(fleet, store_in)
-    seen = read_looks(place) if place is not None else {}
-    compared = compare_contents(fleet, snapshots, chosen, seen=seen, say=say)
-    contents = None if compared is None else compared.readings
-    if place is None or not snapshots:
-        return contents, None
-    partial = [cluster.name for cluster in fleet.clusters] if fleet.is_partial else None
-    run = store(place, snapshots, contents, partial=partial)
-    if compared is not None:
-        write_looks(place, {**seen, **compared.looks})
-    return contents, run
+    if place is not None:
+        memory = DirectoryMemory(place)
+    remembered = memory.read() if memory is not None else None
+    compared = compare_contents(fleet, snapshots, chosen, remembered=remembered, say=say)
+    if not snapshots:
+        return compared.readings, None
+    run = None
+    if place is not None:
+        partial = [cluster.name for cluster in fleet.clusters] if fleet.is_partial else None
+        run = store(place, snapshots, compared.readings, partial=partial)
+    if memory is not None:
+        memory.write(compared.remembered)
+    return compared.readings, run
 
 
 def store(
@@ -247,12 +253,20 @@ class _Read:
     run: Path | None  # where it is stored
 
 
-def _collect(fleet: Fleet, store_in: Path | None, say: Say | None, content: bool | None) -> _Read:
+def _collect(
+    fleet: Fleet,
+    store_in: Path | None,
+    say: Say | None,
+    content: bool | None,
+    memory: Memory | None = None,
+) -> _Read:
     """Read a fleet, and compare contents where that is due."""
     if store_in is not None:
         require_parquet()
     snapshots = read_fleet(fleet, will_store=store_in is not None, say=say)
-    contents, run = compare_and_store(fleet, snapshots, content, store_in=store_in, say=say)
+    contents, run = compare_and_store(
+        fleet, snapshots, content, store_in=store_in, say=say, memory=memory
+    )
     return _Read(snapshots, contents, run)
 
 

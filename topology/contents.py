@@ -84,4 +84,5 @@ class ContentReading:
     is_cut: bool = False  # there are more differences than were compared
     pairs: tuple[tuple[str, str], ...] = ()  # the servers that were compared with each other
     undecided_count: int = 0
+    suspect_count: int = 0  # of those compared: GTIDs that an earlier audit had reported
     remarks: tuple[UnreadContent, ...] = ()  # what can never be compared: information only

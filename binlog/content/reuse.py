@@ -109,14 +109,18 @@ def counted(gtids: GtidSet) -> str:
     return f"{number:,} GTID{'' if number == 1 else 's'}, {gtids.shortened()}"
 
 
-def compare_after_starts(left: ComparedLogs, right: ComparedLogs) -> Compared:
-    """Compare what either server committed first after each of its starts.
+def compare_after_starts(
+    left: ComparedLogs, right: ComparedLogs, *, also: GtidSet | None = None
+) -> Compared:
+    """Compare what either server committed around each of its starts, and some GTIDs besides.
 
     In each comparison `left` is left's version and `right` right's.
     """
     search = Search(left, right)
     search.look(left)
     search.look(right)
+    if also:
+        search.compare_in_chunks(also)
     return search.result()
 
 

@@ -28,6 +28,7 @@ def serve(
     import threading
 
     from gtid_audit import engines
+    from gtid_audit.content_memory import ProcessMemory
     from gtid_audit.fleet import load
     from gtid_audit.report import AuditReport
     from gtid_audit.service import AuditService
@@ -36,8 +37,10 @@ def serve(
     address = parse_address(listen)
     settings = load(fleet, None)
 
+    memory = ProcessMemory()
+
     def audit() -> AuditReport:
-        return engines.audit_fleet(settings).report
+        return engines.audit_fleet(settings, memory=memory).report
 
     service = AuditService(
         audit, interval_seconds=interval, report_failure=lambda text: warn(f"audit failed: {text}")

@@ -4,23 +4,26 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
 
-from compose import faults
+from compose import faults, faults_content
 from compose.native.server import Server
 from compose.native.shapes import Pair
+from gtid import GtidSet
 from gtid_audit import content_due, content_fleet
 from gtid_audit.cli import run
-from gtid_audit.content_due import Looked
-from gtid_audit.content_memory import LOOKS, read_looks, write_looks
+from gtid_audit.content_due import Looked, Remembered, held_by_two, suspects_in
+from gtid_audit.content_memory import LOOKS, DirectoryMemory
 from gtid_audit.exits import UsageProblem
-from tests.gtid_audit.build import half_read, healthy
+from tests.gtid_audit.build import half_read, healthy, holed
 from tests.gtid_audit.test_content import NOON, started
 from tests.snapshots import A, B
 from topology.adapters.collect import CollectLimits
 from topology.adapters.inventory.fleet import Fleet
+from topology.audit import audit_cluster
 from topology.contents import ContentReading
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot
@@ -28,15 +31,23 @@ from topology.snapshot import ClusterSnapshot
 FLEET = Fleet((), CollectLimits(), 1, Policy())
 
 
-def test_looks_are_kept(tmp_path: Path) -> None:
-    assert read_looks(tmp_path / "nowhere") == {}
+def test_what_is_remembered_is_kept(tmp_path: Path) -> None:
+    memory = DirectoryMemory(tmp_path)
+    assert DirectoryMemory(tmp_path / "nowhere").read() == Remembered()
     looks = {B: NOON, A: NOON + timedelta(microseconds=7)}
-    write_looks(tmp_path, looks)
-    assert read_looks(tmp_path) == looks
+    suspects = {"shop": GtidSet.parse(f"{A}:7:9-11"), "crm": GtidSet.parse(f"{B}:1")}
+    memory.write(Remembered(looks, suspects))
+    assert memory.read() == Remembered(looks, suspects)
     written = (tmp_path / LOOKS).read_text()
-    write_looks(tmp_path, dict(reversed(looks.items())))
+    memory.write(Remembered(dict(reversed(looks.items())), dict(reversed(suspects.items()))))
     assert (tmp_path / LOOKS).read_text() == written
     assert [file.name for file in tmp_path.iterdir()] == [LOOKS]
+
+
+def test_what_was_kept_before_there_were_suspects_is_read(tmp_path: Path) -> None:
+    text = f'{{"layout": 1, "looked_at": {{"{A}": "2026-01-02T12:00:00.000000Z"}}}}'
+    (tmp_path / LOOKS).write_text(text)
+    assert DirectoryMemory(tmp_path).read() == Remembered({A: NOON}, {})
 
 
 @pytest.mark.parametrize(
@@ -45,14 +56,16 @@ def test_looks_are_kept(tmp_path: Path) -> None:
         *("", "[]", "{}", "\x00", '{"layout": 2}', '{"layout": 1, "looked_at": []}'),
         '{"layout": 1, "looked_at": {"x": "y"}}',
         f'{{"layout": 1, "looked_at": {{"{A}": 5}}}}',
+        '{"layout": 1, "looked_at": {}, "suspects": {"shop": "?"}}',
+        '{"layout": 1, "looked_at": {}, "suspects": ["shop"]}',
     ],
 )
 def test_what_is_no_record_of_looks_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / LOOKS).write_text(text)
     with pytest.raises(UsageProblem, match=LOOKS):
-        read_looks(tmp_path)
+        DirectoryMemory(tmp_path).read()
     with pytest.raises(UsageProblem, match="directory"):
-        write_looks(tmp_path / "nowhere", {})
+        DirectoryMemory(tmp_path / "nowhere").write(Remembered())
 
 
 def looked(
@@ -61,14 +74,17 @@ def looked(
     monkeypatch: pytest.MonkeyPatch,
     *,
     chosen: bool | None = None,
-) -> content_fleet.FleetContents | None:
+    remembered: Remembered | None = None,
+) -> content_fleet.FleetContents:
     def read(*_args: object, **_named: object) -> Looked:
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     monkeypatch.setattr("gtid_audit.content.read_contents", read)
-    return content_fleet.compare_contents(FLEET, [snapshot], chosen, seen={})
+    return content_fleet.compare_contents(
+        FLEET, [snapshot], chosen, remembered=remembered or Remembered()
+    )
 
 
 def test_a_look_that_could_not_be_made_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,25 +99,117 @@ def test_a_look_that_could_not_be_made_is_not_remembered(monkeypatch: pytest.Mon
     ]
     for answer, remembered in cases:
         found = looked(recent, answer, monkeypatch)
-        assert found is not None
-        assert found.looks == {uuid: both[uuid] for uuid in remembered}
-    assert looked(recent, Looked(reading), monkeypatch, chosen=False) is None
+        assert found.remembered.looks == {uuid: both[uuid] for uuid in remembered}
+    unasked = looked(recent, Looked(reading), monkeypatch, chosen=False)
+    assert (unasked.readings, unasked.remembered) == (None, Remembered())
 
 
 def test_who_was_not_due_has_been_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     never = AssertionError("nothing is due")
     found = looked(started(healthy(), 10**6, 10**6), never, monkeypatch)
-    assert found is not None
     assert found.readings == {}
-    assert found.looks.keys() == {A, B}
+    assert found.remembered.looks.keys() == {A, B}
     found = looked(half_read(), never, monkeypatch)
-    assert found is not None
-    assert B not in found.looks
+    assert B not in found.remembered.looks
     unsure = started(healthy(), 10**6, 10**6)
     nameless = replace(unsure.last[0], uptime_seconds=None)
     found = looked(replace(unsure, last=(nameless, unsure.last[1])), never, monkeypatch)
-    assert found is not None
-    assert found.looks.keys() == {B}
+    assert found.remembered.looks.keys() == {B}
+
+
+def test_what_is_suspect_is_remembered_until_all_servers_hold_it_alike(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """b has a transaction of a that a does not have; later a reaches its GTID."""
+    isolated = GtidSet.parse(f"{A}:120")
+    both = f"{A}:1-100,{B}:1-50"
+    snapshot = healthy()
+    long_up = started(snapshot, 10**6, 10**6)
+    holder = replace(long_up.first[1], gtid_executed=GtidSet.parse(both) | isolated)
+    ahead = replace(
+        long_up,
+        first=(long_up.first[0], holder),
+        last=(
+            long_up.last[0],
+            replace(long_up.last[1], gtid_executed=holder.gtid_executed),
+        ),
+    )
+    never = AssertionError("nothing is due")
+    found = looked(ahead, never, monkeypatch)
+    assert found.remembered.suspects == {"pair": isolated}
+    unasked = looked(ahead, never, monkeypatch, chosen=False)
+    assert unasked.remembered.suspects == {"pair": isolated}
+    assert held_by_two(ahead, isolated) == GtidSet()
+    found = looked(ahead, never, monkeypatch, remembered=found.remembered)  # still on one server
+    reached = replace(
+        ahead,
+        first=tuple(replace(each, gtid_executed=holder.gtid_executed) for each in ahead.first),
+        last=tuple(replace(each, gtid_executed=holder.gtid_executed) for each in ahead.last),
+    )
+    assert held_by_two(reached, isolated) == isolated
+    differing = Looked(ContentReading(NOON, 1, (), (), ()))
+    for _ in range(2):
+        found = looked(reached, differing, monkeypatch, remembered=found.remembered)
+        assert found.readings == {"pair": differing.reading}
+        assert found.remembered.suspects == {"pair": isolated}
+    alike = replace(differing, settled=isolated)
+    found = looked(reached, alike, monkeypatch, remembered=found.remembered)
+    assert found.remembered.suspects == {}
+    other = Remembered({}, {"another": isolated})
+    assert looked(reached, never, monkeypatch, remembered=other).remembered.suspects == {
+        "another": isolated
+    }
+
+
+def test_only_what_may_be_given_other_content_is_suspect() -> None:
+    findings = audit_cluster(holed()).findings
+    assert {each.code for each in findings} == {"H1"}
+    assert suspects_in(findings) == GtidSet()
+
+
+def fleet_of(pair: Pair, folder: Path) -> Path:
+    file = folder / "fleet.yaml"
+    servers = "".join(
+        f"  - {{name: {name}, host: {server.host}, port: {server.port}, user: root}}\n"
+        for name, server in pair.servers.items()
+    )
+    file.write_text(f"clusters:\n- name: shop\n  servers:\n{servers}")
+    return file
+
+
+def test_a_gtid_made_by_hand_is_compared_once_its_origin_has_reached_it(
+    pair97: Pair,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(content_due, "RECENT", timedelta())  # as if no server had restarted
+    fleet, out = fleet_of(pair97, tmp_path), str(tmp_path / "history")
+
+    def audited() -> dict[str, Any]:
+        capsys.readouterr()
+        run(["audit", "--fleet", str(fleet), "--engine", "local", "--json", "--out", out])
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    made = faults_content.hand_made_gtid(pair97)
+    assert {"E3", "H7"} & {each["code"] for each in audited()["findings"]}
+    suspects = DirectoryMemory(Path(out)).read().suspects["shop"]
+    assert suspects == GtidSet.parse(made.gtid)
+    faults_content.reach(made)
+    rows = [
+        server.query("SELECT note FROM handmade.t ORDER BY id") for server in (pair97.a, pair97.b)
+    ]
+    assert rows[0] != rows[1]
+    for _ in range(2):  # it stays in sight
+        found = audited()
+        [finding] = [each for each in found["findings"] if each["severity"] != "info"]
+        assert (finding["code"], finding["severity"], finding["grade"]) == (
+            *("E4", "critical"),
+            "proved",
+        )
+        assert finding["gtid_set"] == made.gtid
+        assert found["contents"][0]["suspect_count"] == 1
 
 
 def test_a_restart_since_the_last_audit_is_looked_behind_and_then_no_more(
@@ -112,12 +220,7 @@ def test_a_restart_since_the_last_audit_is_looked_behind_and_then_no_more(
 ) -> None:
     """As if all of it were long ago: the last day, which is looked at always, has no length."""
     monkeypatch.setattr(content_due, "RECENT", timedelta())
-    fleet, out = tmp_path / "fleet.yaml", tmp_path / "history"
-    servers = "".join(
-        f"  - {{name: {name}, host: {server.host}, port: {server.port}, user: root}}\n"
-        for name, server in pair97.servers.items()
-    )
-    fleet.write_text(f"clusters:\n- name: shop\n  servers:\n{servers}")
+    fleet, out = fleet_of(pair97, tmp_path), tmp_path / "history"
 
     def audited(*options: str) -> tuple[list[str], set[str]]:
         """Return the codes that were found, and the servers whose starts were looked behind."""
@@ -136,7 +239,7 @@ def test_a_restart_since_the_last_audit_is_looked_behind_and_then_no_more(
     settled(pair97.a)
     settled(pair97.b)
     assert audited(*kept)[0] == []
-    assert set(read_looks(out)) == {
+    assert set(DirectoryMemory(out).read().looks) == {
         UUID(server.value("@@GLOBAL.server_uuid")) for server in pair97.servers.values()
     }
     faults.reused_numbers(pair97)

@@ -181,3 +181,30 @@ def test_an_old_primary_whose_tail_was_declared_empty_elsewhere_is_reported(
     assert GtidSet.parse(finding["gtid_set"]) == GtidSet.parse(fault.tail)
     new = f"{fault.new.host}:{fault.new.port}"
     assert f"committed an empty transaction under the GTID on {new}" in finding["explanation"]
+
+
+def test_healthy_servers_whose_contents_can_never_be_compared_are_ok(
+    pair97: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = pair97.a, pair97.b
+    faults.restart_with(b, "--log-replica-updates=OFF")
+    a.execute("CREATE DATABASE d")
+    pair97.settle()
+    status, found = answer(capsys, "pair", a.dsn, b.dsn)
+    assert (status, found["findings"], found["unknown"]) == (0, [], [])
+    [remark] = found["contents"][0]["remarks"]
+    assert remark["server"] == f"{b.host}:{b.port}"
+    assert "never in these logs: 1 GTID, " in remark["reason"]
+    for server in (a, b):
+        server.execute(
+            server.dialect.stop_replica, "CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 0"
+        )
+    for server in (a, b):
+        server.execute("SET GLOBAL gtid_mode = ON_PERMISSIVE", server.dialect.start_replica)
+    a.execute("CREATE DATABASE e")
+    pair97.settle()
+    status, found = answer(capsys, "pair", a.dsn, b.dsn)
+    assert (status, found["unknown"]) == (1, [])  # C3: it replicates by file position
+    assert {each["code"] for each in found["findings"]} == {"C3"}
+    reasons = {each["reason"] for each in found["contents"][0]["remarks"]}
+    assert reasons == {"it sends no transactions by GTID (gtid_mode is ON_PERMISSIVE)"}

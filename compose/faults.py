@@ -360,6 +360,11 @@ def _source_refused(status: dict[str, Any]) -> bool:
     return status["Last_IO_Errno"] in SOURCE_REFUSED and status["Replica_IO_Running"] == "No"
 
 
+def await_applier_stopped(server: Server) -> None:
+    """Wait until a server's applier has stopped with an error."""
+    _await_status(server, lambda status: status["Replica_SQL_Running"] == "No")
+
+
 def _await_status(server: Server, shows: Callable[[dict[str, Any]], bool]) -> None:
     _await(
         lambda: shows(server.replica_status()),

@@ -85,6 +85,8 @@ class MakeRowsAlike:
     server: str
     source: str
     rows: tuple[RowVersions, ...]
+    # Rows that only let these transactions be applied (A2): once they are, nothing is left to do.
+    until_executed: GtidSet = field(default_factory=GtidSet)
 
     def __post_init__(self) -> None:
         assert self.rows, "an action does something"

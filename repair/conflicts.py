@@ -47,7 +47,7 @@ def resolve_conflict(case: Case) -> Outcome:
 
     ordered = sorted(rows, key=lambda row: (*table(row), row.order))
     actions: list[Action] = [
-        MakeRowsAlike(replica.name, case.source.name, tuple(of_table))
+        MakeRowsAlike(replica.name, case.source.name, tuple(of_table), content.wanted)
         for _, of_table in groupby(ordered, key=table)
     ]
     actions.append(StartChannel(replica.name, channel.name, retried=content.wanted))

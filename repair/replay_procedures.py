@@ -5,6 +5,8 @@
 2. Redo runs each transaction under its GTID. One that is executed already is skipped: the server
    passes over statements whose gtid_next is executed (sql/rpl_gtid_execution.cc,
    gtid_pre_statement_checks; seen on 5.6.24 and 9.7.4), and the count of rows is not asked for.
+   After a guard that failed (a client with --force) gtid_next is a GTID of this server's history,
+   so that nothing is run.
 """
 
 import re
@@ -16,14 +18,21 @@ from repair.actions import MakeRowsAlike, RedoTransactions, UndoRows
 from repair.guard import Guard
 from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
-from repair.replay import ROW_SESSION, Replayed
+from repair.replay import ROW_SESSION, Replayed, under_gtid
 from repair.replay_script import table_guards
 from repair.row_procedures import make_rows_alike
 from repair.script import executed, literal, not_owned, transactions
 from topology.quoting import quote_string
 
 _REDONE_PER_SECOND = 100
-# What replay.py asks before it commits: "@rows = N".
+# The first GTID of this server's history; AUTOMATIC where there is none.
+_SET = "@@GLOBAL.gtid_executed"
+_FIRST_NUMBER = (
+    f"SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING({_SET}, 38), ',', 1), ':', 1),"
+    " '-', 1)"
+)
+_PASSED_OVER = f"IF({_SET} = '', 'AUTOMATIC', CONCAT(LEFT({_SET}, 37), {_FIRST_NUMBER}))"
+# What replay.py asks before it commits.
 _COUNTED = re.compile(r"^(SET @go = @go AND IFNULL\(\()(@rows = [0-9]+)(\), FALSE\);)$")
 
 
@@ -94,7 +103,7 @@ def _statements(replayed: tuple[Replayed, ...]) -> Iterator[str]:
         assert each.gtid is not None, "the action has checked"
         gtid = literal(GtidSet.of(each.gtid))
         yield f"SET @there = GTID_SUBSET({gtid}, @@GLOBAL.gtid_executed);"
-        yield f"SET SESSION gtid_next = IF(@go, {quote_string(str(each.gtid))}, 'AUTOMATIC');"
-        for line in each.lines:
+        yield f"SET SESSION gtid_next = IF(@go, {quote_string(str(each.gtid))}, {_PASSED_OVER});"
+        for line in under_gtid(each.lines):
             yield _COUNTED.sub(r"\1@there OR \2\3", line)
         yield "SET SESSION gtid_next = 'AUTOMATIC';"

@@ -15,7 +15,7 @@ from enum import Enum
 
 from gtid import Gtid
 from repair.guard import Guard
-from repair.replay import ROW_SESSION, Replayed, TouchedTable, comment
+from repair.replay import ROW_SESSION, Replayed, TouchedTable, comment, under_gtid
 from repair.table_questions import has_members, has_no_triggers, none_in, sees_triggers
 from topology.quoting import quote_string
 
@@ -105,7 +105,7 @@ def _under_gtid(gtid: Gtid, lines: Sequence[str]) -> Iterator[str]:
     there = f"NOT GTID_SUBSET({text}, @@GLOBAL.gtid_executed)"
     yield from Guard(there, f"{gtid} has been executed here").statements()
     yield f"SET SESSION gtid_next = {text};"
-    yield from lines
+    yield from under_gtid(lines)
     yield "SET SESSION gtid_next = 'AUTOMATIC';"
 
 

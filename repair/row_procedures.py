@@ -15,7 +15,7 @@ from repair.procedure import Procedure, Setting
 from repair.replay import ROW_SESSION
 from repair.row_sql import redo_row, row_condition, table_name
 from repair.row_versions import RowVersions
-from repair.script import unless_done
+from repair.script import literal, unless_done
 from repair.table_questions import has_no_triggers, sees_triggers
 
 _ROWS_PER_SECOND = 50
@@ -27,6 +27,8 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
     server, table = action.server, action.rows[0].table
     count = len(action.rows)
     rows = f"{count} row{'s' if count > 1 else ''}"
+    until = action.until_executed
+    settled = f" OR GTID_SUBSET({literal(until)}, @@GLOBAL.gtid_executed)" if until else ""
     return Procedure(
         title=f"make {rows} of {table.name} on {server} like those on {action.source}",
         session=(*ROW_SESSION, _UNLOGGED),
@@ -45,10 +47,10 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
                 has_no_triggers(table.schema, table.table),
                 f"{server}: {table.name} has triggers, which would fire; nothing was changed",
             ),
-            *(_as_seen(server, row) for row in action.rows),
+            *(_as_seen(server, row, settled) for row in action.rows),
         ),
-        statements=tuple(_statements(action.rows)),
-        verifications=tuple(_reached(server, row) for row in action.rows),
+        statements=tuple(_statements(action.rows, settled)),
+        verifications=tuple(_reached(server, row, settled) for row in action.rows),
         check=f"CHECKSUM TABLE {table_name(table)};  -- the same on both, while nobody writes",
         undo="the replica's version of each row is in plan.json and in the runbook",
         estimated_seconds=1 + count // _ROWS_PER_SECOND,
@@ -70,12 +72,12 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
     )
 
 
-def _statements(rows: tuple[RowVersions, ...]) -> Iterator[str]:
+def _statements(rows: tuple[RowVersions, ...], settled: str) -> Iterator[str]:
     yield "BEGIN;"
     for row in rows:
         statement = redo_row(row.table, row.change)
         assert statement is not None, "the strategy leaves out rows without a change"
-        yield f"SET @done = {_is(row, is_goal=True)};"
+        yield f"SET @done = {_is(row, is_goal=True)}{settled};"
         yield from unless_done(statement.removesuffix(";"))
     yield "COMMIT;"
 
@@ -88,16 +90,16 @@ def _is(row: RowVersions, *, is_goal: bool) -> str:
     return f"NOT {exists}" if image is None else exists
 
 
-def _as_seen(server: str, row: RowVersions) -> Guard:
+def _as_seen(server: str, row: RowVersions, settled: str) -> Guard:
     return Guard(
-        f"{_is(row, is_goal=False)} OR {_is(row, is_goal=True)}",
+        f"{_is(row, is_goal=False)} OR {_is(row, is_goal=True)}{settled}",
         f"{server}: the row {row.where} of {row.table.name} is not as the plan saw it; nothing was"
         " changed; plan again",
     )
 
 
-def _reached(server: str, row: RowVersions) -> Guard:
+def _reached(server: str, row: RowVersions, settled: str) -> Guard:
     return Guard(
-        _is(row, is_goal=True),
+        f"{_is(row, is_goal=True)}{settled}",
         f"{server}: the row {row.where} of {row.table.name} is not as it should be; plan again",
     )

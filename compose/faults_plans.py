@@ -1,0 +1,144 @@
+"""Faults whose repair decides about data: rows behind extra, skipped and conflicting transactions.
+
+Same rules as faults.py: real statements on real servers, and nothing is evaluated here.
+"""
+
+from dataclasses import dataclass
+
+from compose.faults import PositionBypass, commit, position_bypass, table_on
+from compose.native.server import Server
+from compose.native.shapes import Topology, follow, wait_for
+
+
+@dataclass(frozen=True, slots=True)
+class ErrantRows:
+    """``written_on`` committed ``errant``: rows in ``shop.t``, which every server has."""
+
+    written_on: Server
+    errant: str
+
+
+def errant_rows(topology: Topology, *, source: str, on: str) -> ErrantRows:
+    """Insert, update and delete rows of a shared table on a server meant to be only read.
+
+    Afterwards: row 1 is changed, row 2 is gone and row 10 is new there, and nowhere upstream.
+    """
+    here, there = topology[source], topology[on]
+    table_on(here, there, "shop")
+    here.execute("INSERT INTO shop.t VALUES (1, 'one'), (2, 'two'), (3, 'three')")
+    for server in topology.servers.values():
+        wait_for(server, here.value("@@GLOBAL.gtid_executed"))
+    errant = commit(
+        there,
+        "UPDATE shop.t SET note = 'changed' WHERE id = 1",
+        "DELETE FROM shop.t WHERE id = 2",
+        "INSERT INTO shop.t VALUES (10, 'half way')",
+        "UPDATE shop.t SET note = 'new' WHERE id = 10",
+    )
+    return ErrantRows(written_on=there, errant=errant)
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedInRing:
+    """A ring in which ``stopped`` does not receive; ``waiting`` is on its source only."""
+
+    stopped: Server
+    waiting: str
+
+
+def stopped_channel_in_ring(chain: Topology) -> StoppedInRing:
+    """Close a chain of three to a ring, stop the second's channel, and write on the first."""
+    first, second, third = chain["first"], chain["middle"], chain["last"]
+    follow(first, third)
+    table_on(first, second, "ring")
+    wait_for(third, first.value("@@GLOBAL.gtid_executed"))
+    second.execute(second.dialect.stop_replica)
+    waiting = commit(first, "INSERT INTO ring.t VALUES (1, 'one')")
+    return StoppedInRing(stopped=second, waiting=waiting)
+
+
+def bypass_with_newer_rows(
+    topology: Topology, *, source: str = "a", replica: str = "b"
+) -> PositionBypass:
+    """Skip an update by file position, then let a newer version of its row arrive.
+
+    Afterwards: fetched again, the old update would write over the newer row.
+    """
+    here, there = topology[source], topology[replica]
+    table_on(here, there, "versions")
+    wait_for(there, commit(here, "INSERT INTO versions.t VALUES (1, 'first')"))
+    there.execute(there.dialect.stop_replica)
+    skipped = commit(here, "UPDATE versions.t SET note = 'second' WHERE id = 1")
+    log_file, log_pos = here.binary_log_position()
+    # Only the key finds a row where the table's other columns are not in the image.
+    applied = commit(
+        here,
+        "SET SESSION binlog_row_image = 'MINIMAL'",
+        "UPDATE versions.t SET note = 'third' WHERE id = 1",
+    )
+    there.execute(
+        there.dialect.change_source_to(auto_position=0, log_file=log_file, log_pos=log_pos),
+        there.dialect.start_replica,
+    )
+    wait_for(there, applied)
+    return PositionBypass(source=here, replica=there, skipped=skipped, applied=applied)
+
+
+def bypass_with_rows_there(
+    topology: Topology, *, source: str = "a", replica: str = "b"
+) -> PositionBypass:
+    """Skip inserts by file position where the replica was given the same rows by hand."""
+    fault = position_bypass(topology, source=source, replica=replica)
+    held = {row[0] for row in fault.replica.query("SELECT id FROM bypassed.t")}
+    rows = [row for row in fault.source.query("SELECT id FROM bypassed.t") if row[0] not in held]
+    fault.replica.execute(
+        "SET SESSION sql_log_bin = 0",
+        *(f"INSERT INTO bypassed.t (id) VALUES ({identifier})" for (identifier,) in rows),
+    )
+    return fault
+
+
+@dataclass(frozen=True, slots=True)
+class BothPurged:
+    """Each of two servers has purged what only it has."""
+
+    a: Server
+    b: Server
+    only_on_a: str
+    only_on_b: str
+
+
+def both_purged(topology: Topology) -> BothPurged:
+    """Stop both channels of a pair, write on both servers, and purge both writes."""
+    a, b = topology["a"], topology["b"]
+    table_on(a, b, "apart")
+    for server in (a, b):
+        server.execute(server.dialect.stop_replica)
+    only = [
+        commit(a, "INSERT INTO apart.t VALUES (1, 'on a')"),
+        commit(b, "INSERT INTO apart.t VALUES (2, 'on b')"),
+    ]
+    for server in (a, b):
+        server.execute("FLUSH BINARY LOGS")
+        current, _ = server.binary_log_position()
+        server.execute(f"PURGE BINARY LOGS TO '{current}'")
+    return BothPurged(a=a, b=b, only_on_a=only[0], only_on_b=only[1])
+
+
+@dataclass(frozen=True, slots=True)
+class RowConflict:
+    """``replica`` cannot apply ``failing``: a row with its key is there already."""
+
+    source: Server
+    replica: Server
+    failing: str
+
+
+def row_conflict(topology: Topology, *, source: str = "a", replica: str = "b") -> RowConflict:
+    """Write a row on the replica, unlogged, and then another with the same key on the source."""
+    here, there = topology[source], topology[replica]
+    table_on(here, there, "clash")
+    there.execute("SET SESSION sql_log_bin = 0", "INSERT INTO clash.t VALUES (1, 'on the replica')")
+    failing = commit(here, "INSERT INTO clash.t VALUES (1, 'on the source')")
+    commit(here, "INSERT INTO clash.t VALUES (2, 'behind it')")
+    return RowConflict(source=here, replica=there, failing=failing)

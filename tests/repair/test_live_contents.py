@@ -1,0 +1,233 @@
+"""Plans that decide about data, on real servers: nothing is lost that was not named before."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from compose import faults, faults_plans
+from compose.native.server import Server
+from compose.native.shapes import Pair, Topology, wait_for
+from repair import Plan
+from repair.render import render_files
+from tests.repair.live import await_clean, examine, executed, rows, run_plan, run_step
+
+_SHOP = [(1, "one"), (2, "two"), (3, "three")]
+_SHOP_CHANGED = [(1, "changed"), (3, "three"), (10, "new")]
+
+
+def _actions(plan: Plan) -> list[str]:
+    return [f"{step.server} {step.action}" for step in plan.steps]
+
+
+def _left(plan: Plan, code: str) -> str:
+    [left] = [each for each in plan.not_planned if each.code == code]
+    return "\n".join((left.why, *left.by_hand))
+
+
+def _replicates(source: Server, replicas: Sequence[Server]) -> None:
+    """A new commit arrives everywhere: no GTID of it is taken for executed."""
+    source.execute("INSERT INTO shop.t VALUES (77, 'afterwards')")
+    for replica in replicas:
+        wait_for(replica, executed(source))
+        assert (77, "afterwards") in rows(replica, "shop.t")
+
+
+def test_errant_rows_have_no_default_and_are_shown(star97: Topology) -> None:
+    fault = faults_plans.errant_rows(star97, source="source", on="replica1")
+    found = examine(star97)
+    assert found.codes == ["E1"]
+    plan = found.plan()
+    assert not plan.steps
+    why = _left(plan, "E1")
+    assert "data: " in why
+    assert "shop.t (1 inserted, 2 updated, 1 deleted)" in why
+    assert "committed 20" in why
+    assert "redo_on_source, undo_on_replica" in why
+    [content] = plan.contents
+    assert content.classes == {"data": fault.errant.replace("\n", "")}
+    assert [each.code for each in plan.afterwards] == ["E1"]
+
+
+def test_errant_rows_are_done_again_on_the_source(star97: Topology) -> None:
+    faults_plans.errant_rows(star97, source="source", on="replica1")
+    plan = examine(star97).plan({"E1": "redo_on_source"})
+    assert _actions(plan) == ["source RedoTransactions"]
+    assert not plan.afterwards
+    script = render_files(plan)[plan.steps[0].file_name]
+    lines = script.splitlines(keepends=True)
+    for cut in range(len(lines) // 2, len(lines), 9):  # a client that dies there
+        star97["source"].client("".join(lines[:cut]))
+    rest = "".join(line for line in lines if not line.startswith("--"))
+    wrong = star97["replica2"].client(rest, "--force")  # another server: nothing is run there
+    assert "NOT done" in wrong.stdout
+    for _ in range(2):
+        run_plan(star97, plan)
+        for server in star97.servers.values():
+            wait_for(server, executed(star97["replica1"]))
+            assert rows(server, "shop.t") == _SHOP_CHANGED
+    await_clean(star97)
+    _replicates(star97["source"], [star97["replica1"], star97["replica2"]])
+
+
+def test_errant_rows_are_taken_back_and_their_gtids_used_up(star97: Topology) -> None:
+    faults_plans.errant_rows(star97, source="source", on="replica1")
+    plan = examine(star97).plan({"E1": "undo_on_replica"})
+    assert _actions(plan) == [
+        "replica1 UndoRows",
+        "replica2 InjectEmpty",
+        "source InjectEmpty",
+    ]
+    before = executed(star97["replica1"])
+    assert run_step(star97, plan, plan.steps[0]).returncode == 0
+    assert executed(star97["replica1"]) == before, "it is not logged"
+    again = examine(star97)
+    assert again.codes == ["E1"], "stopped half-way, it is still found"
+    assert _actions(again.plan({"E1": "undo_on_replica"})) == _actions(plan)
+    for _ in range(2):
+        run_plan(star97, plan)
+        assert all(rows(server, "shop.t") == _SHOP for server in star97.servers.values())
+    await_clean(star97)
+    _replicates(star97["source"], [star97["replica1"], star97["replica2"]])
+
+
+def test_a_row_changed_since_stops_the_undo(star97: Topology) -> None:
+    faults_plans.errant_rows(star97, source="source", on="replica1")
+    plan = examine(star97).plan({"E1": "undo_on_replica"})
+    star97["replica1"].execute(
+        "SET SESSION sql_log_bin = 0", "UPDATE shop.t SET note = 'later' WHERE id = 10"
+    )
+    refused = run_step(star97, plan, plan.steps[0])
+    assert refused.returncode != 0
+    assert "is not as the plan saw it" in refused.stderr
+    why = _left(examine(star97).plan({"E1": "undo_on_replica"}), "E1")
+    assert "rows were changed since" in why
+    assert "`id` = 10" in why
+
+
+def test_errant_rows_left_out_are_saved_first(star97: Topology) -> None:
+    faults_plans.errant_rows(star97, source="source", on="replica1")
+    plan = examine(star97).plan({"E1": "inject_empty"})
+    assert _actions(plan) == ["replica2 InjectEmpty", "source InjectEmpty"]
+    assert any("the data will NOT" in warning for warning in plan.warnings)
+    [saved] = plan.saved
+    files = render_files(plan)
+    assert files[saved.file_name] == saved.text
+    assert saved.file_name in files["RUNBOOK.md"]
+    run_plan(star97, plan)
+    await_clean(star97)
+    done = star97["source"].client(saved.text)
+    assert done.returncode == 0, done.stderr
+    assert rows(star97["source"], "shop.t") == _SHOP_CHANGED
+
+
+def test_thousands_of_errant_rows_are_never_appended_unasked(pair97: Pair) -> None:
+    faults.errant_transaction(pair97, transaction_count=1_050)
+    pair97.a.execute(pair97.a.dialect.reset_replica)
+    plan = examine(pair97).plan()
+    assert not plan.steps
+    assert "errant.t (1,050 inserted)" in _left(plan, "E1")
+
+
+def test_errant_rows_on_5_6(pair56: Pair) -> None:
+    pair56.a.execute(pair56.a.dialect.stop_replica, pair56.a.dialect.reset_replica)
+    faults_plans.errant_rows(pair56, source="a", on="b")
+    found = examine(pair56)
+    undo = found.plan({"E1": "undo_on_replica"})
+    assert _actions(undo) == ["b UndoRows", "a InjectEmpty"]
+    redo = found.plan({"E1": "redo_on_source"})
+    assert _actions(redo) == ["a RedoTransactions"]
+    for _ in range(2):
+        run_plan(pair56, redo)
+        assert rows(pair56.a, "shop.t") == rows(pair56.b, "shop.t") == _SHOP_CHANGED
+
+
+@pytest.mark.parametrize("strategy", ["redo_on_source", "undo_on_replica"])
+def test_a_lost_tail_is_redone_or_undone_before_its_gtids_are_reused(
+    pair97: Pair, strategy: str
+) -> None:
+    fault = faults.lost_tail_crash(pair97)
+    found = examine(pair97)
+    assert "E3" in found.codes
+    assert not found.plan().steps
+    plan = found.plan({"E3": strategy})
+    run_plan(pair97, plan)
+    wait_for(pair97.a, fault.lost)
+    await_clean(pair97)
+    pair97.a.execute("INSERT INTO lost.t (note) VALUES ('after the repair')")
+    wait_for(pair97.b, executed(pair97.a))
+    assert rows(pair97.a, "lost.t") == rows(pair97.b, "lost.t")
+    assert len(rows(pair97.a, "lost.t")) == (4 if strategy == "redo_on_source" else 1)
+
+
+def test_in_a_ring_the_stopped_channel_delivers(chain97: Topology) -> None:
+    fault = faults_plans.stopped_channel_in_ring(chain97)
+    found = examine(chain97)
+    plan = found.plan()
+    assert _actions(plan) == ["middle StartChannel"]
+    assert not plan.afterwards
+    run_plan(chain97, plan)
+    for server in chain97.servers.values():
+        wait_for(server, fault.waiting)
+        assert rows(server, "ring.t") == [(1, "one")]
+    await_clean(chain97)
+
+
+def test_a_hole_with_newer_rows_is_not_fetched_unasked(pair97: Pair) -> None:
+    faults_plans.bypass_with_newer_rows(pair97)
+    found = examine(pair97)
+    assert found.codes == ["H1"]
+    plan = found.plan()
+    assert not plan.steps
+    why = _left(plan, "H1")
+    assert "may conflict with rows of b: row versions.t `id` = 1 is not as expected" in why
+    [(strategy, step)] = [
+        (each.strategy, pair97)
+        for each in found.plan({"H1": "inject_empty"}).answered
+        if each.code == "H1"
+    ]
+    assert (strategy, step) == ("inject_empty", pair97)
+
+
+def test_a_hole_whose_rows_are_there_is_filled(pair97: Pair) -> None:
+    faults_plans.bypass_with_rows_there(pair97)
+    plan = examine(pair97).plan()
+    assert _actions(plan) == ["b InjectEmpty", "b AutoPositionOn"]
+    assert any("are on b already" in warning for warning in plan.warnings)
+    run_plan(pair97, plan)
+    await_clean(pair97)
+    assert rows(pair97.a, "bypassed.t") == rows(pair97.b, "bypassed.t")
+
+
+def test_never_both_servers_are_cloned(pair97: Pair) -> None:
+    fault = faults_plans.both_purged(pair97)
+    found = examine(pair97)
+    assert found.codes.count("P1") == 2
+    texts = [way for each in found.plan().not_planned if each.code == "P1" for way in each.by_hand]
+    assert all("do NOT restore" in text for text in texts)
+    assert all("Never restore both servers" in text for text in texts)
+    assert any(fault.only_on_a in text for text in texts)
+    assert any(fault.only_on_b in text for text in texts)
+
+
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+@pytest.mark.parametrize("strategy", ["inject_empty", "resolve_conflict"])
+def test_a_row_conflict_is_skipped_or_resolved(
+    shape: str, strategy: str, request: pytest.FixtureRequest
+) -> None:
+    pair: Pair = request.getfixturevalue(shape)
+    fault = faults_plans.row_conflict(pair)
+    faults.await_applier_stopped(fault.replica)
+    found = examine(pair)
+    assert found.codes == ["A2"]
+    plan = found.plan()
+    assert not plan.steps
+    assert [(each.source_row, each.replica_row) for each in plan.rows] == [
+        ({"note": "on the source"}, {"note": "on the replica"})
+    ]
+    plan = found.plan({"A2": strategy})
+    run_plan(pair, plan)
+    run_plan(pair, plan)
+    wait_for(pair.b, executed(pair.a))
+    await_clean(pair)
+    kept = "on the replica" if strategy == "inject_empty" else "on the source"
+    assert rows(pair.b, "clash.t") == [(1, kept), (2, "behind it")]

@@ -1,0 +1,68 @@
+"""The simulator held to real servers: the same steps, and after each the same state."""
+
+from __future__ import annotations
+
+import random
+from contextlib import ExitStack
+
+import pytest
+
+from compose.native.installation import Installation
+from tests.simulation import faults
+from tests.simulation.reality import REAL, Twins, differences, do, lose_tail, twins
+from tests.simulation.shapes import Setup
+from tests.simulation.steps import STEPS, Line, some_change
+
+assert faults.__name__, "importing it adds its steps to the table"
+
+_QUIET = ("write", "write", "write", "write-tagged", "rotate", "start-replica", "start-replica")
+_FAULTS = tuple(sorted(REAL.keys() - {*_QUIET, "rest", "wait"}))
+
+
+def live_through(installation: Installation, setup: Setup, *, seed: int, steps: int) -> None:
+    """Do steps by chance in both worlds; they must agree after each."""
+    dice = random.Random(seed)
+    with ExitStack() as stack:
+        both = twins(installation, setup, stack)
+        assert differences(both) == []
+        while len(both.log) < steps:
+            name = dice.choice(_QUIET if dice.random() < 0.5 else _FAULTS)
+            args = STEPS[name].choose(both.world, dice)
+            if args is None:
+                continue
+            if name == "crash" and args[1]:
+                _lose_tail(both, str(args[0]), dice)
+            else:
+                do(both, (name, *args))
+            found = differences(both)
+            assert found == [], "\n".join([f"seed {seed}", *both.log])
+
+
+def _lose_tail(both: Twins, name: str, dice: random.Random) -> None:
+    server = both.world[name]
+    if server.lock or server.session_owns is not None:
+        return
+    lines: list[Line] = [("write", name, *some_change(server, dice)) for _ in range(2)]
+    lose_tail(both, name, lines)
+
+
+def test_a_pair_of_today(installation97: Installation) -> None:
+    live_through(installation97, Setup("pair", "9.7.4"), seed=2, steps=20)
+
+
+def test_an_old_chain(installation56: Installation) -> None:
+    live_through(installation56, Setup("chain", "5.6.24"), seed=3, steps=20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 106))
+@pytest.mark.parametrize("shape", ["pair", "star", "chain", "ring"])
+def test_today(installation97: Installation, shape: str, seed: int) -> None:
+    live_through(installation97, Setup(shape, "9.7.4"), seed=seed, steps=50)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(200, 206))
+@pytest.mark.parametrize("shape", ["pair", "star", "chain", "ring"])
+def test_old(installation56: Installation, shape: str, seed: int) -> None:
+    live_through(installation56, Setup(shape, "5.6.24"), seed=seed, steps=50)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tests.simulation.history import History, generate
 from tests.simulation.oracles import Truth, Violation, conclusions
+from tests.simulation.plan_oracles import plans
 from tests.simulation.reading import read
 from tests.simulation.shrinking import shrink
 from tests.simulation.state import World
@@ -19,7 +20,8 @@ def check_world(world: World, history: History) -> tuple[list[Violation], Cluste
     policy = Policy()
     snapshot = read(world, history.reading)
     audit = audit_cluster(snapshot, policy)
-    return conclusions(Truth(world, history.reading, policy), audit), audit
+    truth = Truth(world, history.reading, snapshot, policy)
+    return [*conclusions(truth, audit), *plans(truth, snapshot, audit)], audit
 
 
 def check(history: History) -> list[Violation]:

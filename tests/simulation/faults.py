@@ -81,7 +81,7 @@ def back_again(world: World, server: Server) -> None:
     server.next_free.clear()
     server.lock, server.session_owns = "", None
     act.rotate(world, server)
-    for channel in server.channels:
+    for channel in list(server.channels):
         # replica_skip_start=OFF: threads that ran start again; so do those that had an error.
         if server.relay_log_recovery:
             channel.read_to = applied_place(channel)
@@ -91,6 +91,12 @@ def back_again(world: World, server: Server) -> None:
         channel.receiver_error = channel.applier_error = (0, "")
         channel.failed = None
         channel.skip_counter = 0
+        if channel.is_reset:
+            # Seen on 9.7.4: the source is kept, and nothing starts. 5.6 forgets the channel.
+            channel.applier = channel.receiver = "No"
+            if server.version < act.MODERN:
+                server.channels = []
+            continue
         channel.applier, channel.receiver = "Yes", "Connecting"
         act.connect(world, server, channel)
     act.disconnect_replicas(world, server)

@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from gtid import GtidSet
 from tests.simulation import replication as act
 from tests.simulation.reading import Reading, gtids, members_of
 from tests.simulation.state import SECOND, Change, Gtid, Key, Server, Transaction, World, gtid_text
 from tests.simulation.steps import start_threads
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.policy import Policy
+from topology.snapshot import ClusterSnapshot
 
 COMMITS_MAX = 300
 _STOP_CODES = frozenset(
@@ -45,6 +47,7 @@ class Truth:
 
     world: World
     reading: Reading
+    snapshot: ClusterSnapshot
     policy: Policy = field(default_factory=Policy)
 
     @cached_property
@@ -81,10 +84,32 @@ class Truth:
         """Return whether an applier on the way to a server meets a row that no reading shows."""
         for each in {name, *self.rested.upstream(name)}:
             for channel in self.rested[each].channels:
-                was = self.world[each].channel(channel.name)
-                if channel.applier_error[0] and was is not None and not was.applier_error[0]:
+                if channel.applier_error[0] and (each, channel.name) not in self.errors_read:
                     return True
         return False
+
+    @cached_property
+    def read_executed(self) -> GtidSet:
+        """Return what the visible servers had executed when they were read first."""
+        return GtidSet.union_of(
+            server.gtid_executed for server in self.snapshot.first if server.gtid_executed
+        )
+
+    @cached_property
+    def errors_read(self) -> set[tuple[str, str]]:
+        """Return the channels that had an applier error when the auditor looked, or unseen."""
+        seen = {
+            (server.name, channel.name)
+            for server in self.snapshot.last
+            for channel in server.channels or ()
+            if channel.applier_errno or channel.applier_error
+        }
+        unseen = {
+            (server.name, channel.name)
+            for server, channel in self.world.paths()
+            if server.name not in self.reading.visible and channel.applier_error[0]
+        }
+        return seen | unseen
 
     def waits_within_limits(self, name: str) -> bool:
         """Return whether a lock on the way is younger than the policy's limits."""
@@ -145,8 +170,7 @@ def arrives(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
 def _new_error(truth: Truth, world: World, name: str) -> bool:
     for each in {name, *world.upstream(name)}:
         for channel in world[each].channels:
-            was = truth.world[each].channel(channel.name)
-            if channel.applier_error[0] and was is not None and not was.applier_error[0]:
+            if channel.applier_error[0] and (each, channel.name) not in truth.errors_read:
                 return True
     return False
 
@@ -194,12 +218,20 @@ def linked(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
 
 
 def _differing(world: World, source: Server, replica: Server) -> list[Key]:
+    """Return the rows that differ by what was not committed on a source of the replica alone."""
     above = {source.name, *world.upstream(source.name)}
-    elsewhere = world.upstream(replica.name) - above - {replica.name}
+    # In a ring that the source is not part of, the replica's own commits are expected to differ.
+    elsewhere = world.upstream(replica.name) - above
+    keys = sorted(source.rows.keys() | replica.rows.keys())
+    different = [key for key in keys if source.rows.get(key) != replica.rows.get(key)]
+    if not elsewhere:
+        return different
     return [
         key
-        for key in sorted(source.rows.keys() | replica.rows.keys())
-        if source.rows.get(key) != replica.rows.get(key) and key[0] not in elsewhere
+        for key in different
+        if not any(
+            made.origin in elsewhere for made in _works_on(source, key) ^ _works_on(replica, key)
+        )
     ]
 
 
@@ -213,6 +245,8 @@ def _is_exempt(truth: Truth, key: Key, source: str, replica: str) -> bool:
             return True  # filtered as configured
     mine, theirs = _works_on(world[source], key), _works_on(world[replica], key)
     different = {each.gtid for each in mine ^ theirs}
+    if different and not gtids(different) & truth.read_executed:
+        return True  # committed after the reading, or under way during it
     both = world[source].executed & world[replica].executed
     hidden = different & both
     return bool(hidden) and not hidden & shown(truth, source, replica)

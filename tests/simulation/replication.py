@@ -220,11 +220,9 @@ def receive(world: World, replica: Server, channel: Channel) -> bool:
     if entry.gtid in channel.excluded:
         return True
     if entry.server_id == replica.server_id:
-        # The receiver drops the events of its own server_id. Seen on 9.7.4: the GTID is in
-        # Retrieved_Gtid_Set only when it is another server's.
-        if entry.gtid[0] != replica.uuid:
-            channel.retrieved.add(entry.gtid)
-            note(world, replica, entry.gtid, "same_server_id")
+        # The receiver drops the events of its own server_id, and Retrieved_Gtid_Set does not have
+        # them (seen on 5.6.24 and 9.7.4).
+        note(world, replica, entry.gtid, "same_server_id")
         return True
     channel.retrieved.add(entry.gtid)
     channel.relay.append(Relayed(entry, channel.read_to))
@@ -263,6 +261,10 @@ def take(world: World, replica: Server, channel: Channel) -> bool:
         return True
     if entry.gtid in replica.executed:
         channel.relay_at += 1
+        return True
+    if entry.server_id == replica.server_id:  # received under another server_id
+        channel.relay_at += 1
+        note(world, replica, entry.gtid, "same_server_id")
         return True
     if entry.gtid in replica.owned or len(channel.working) >= channel.workers:
         return False

@@ -118,6 +118,7 @@ class Channel:
     delay: int = 0  # ticks
     skip_counter: int = 0
     ignored_keys: frozenset[Key] = frozenset()
+    is_reset: bool = False  # by RESET REPLICA, and the receiver was not started since
 
     def copy(self) -> Channel:
         made = Channel(self.name, self.source)

@@ -34,6 +34,9 @@ class Step:
     is_fault: bool = True
 
 
+# What an operator or a power loss can do to a server while a session blocks the rest.
+DURING_A_LOCK = frozenset({"unlock", "release-gtid", "crash"})
+
 STEPS: dict[str, Step] = {}
 
 
@@ -54,6 +57,10 @@ def perform(world: World, line: Line) -> bool:
     """Do one step of a history. Return whether it applied."""
     name, *args = line
     world.clock += 1
+    if args and name not in DURING_A_LOCK and args[0] in world.servers:
+        server = world[str(args[0])]
+        if server.lock or server.session_owns is not None:
+            return False  # the statement would wait for the session
     done = STEPS[str(name)].do(world, *args)
     if done:
         world.steps_done.append(str(name))
@@ -211,6 +218,9 @@ def write_foreign_row(world: World, name: str, kind: str, key: str) -> bool:
     """Commit a change of a row that another server's clients write."""
     if name not in world.primaries:
         return False
+    # Two servers that change one row at the same time end with different values, and no set and no
+    # error shows it.
+    world.drifted.add(key)
     return act.write(world, world[name], change_of(world, kind, key)) is not None
 
 
@@ -305,6 +315,7 @@ def stop_threads(world: World, server: Server, channel: Channel, *, which: str =
 
 def start_threads(world: World, server: Server, channel: Channel, *, which: str = "both") -> None:
     """START REPLICA: errors are cleared, the receiver connects again."""
+    channel.is_reset = False
     if which in ("both", "applier") and channel.applier == "No":
         channel.applier, channel.applier_error, channel.failed = "Yes", (0, ""), None
     if which in ("both", "receiver") and channel.receiver == "No":
@@ -334,6 +345,8 @@ def start_replica(world: World, name: str, channel: str, which: str) -> bool:
     server, path = found(world, name, channel)
     if path is None:
         return False
+    if path.is_reset and which == "applier":  # 1871 (seen on 5.6.24 and 9.7.4)
+        return False
     start_threads(world, server, path, which=which)
     return True
 
@@ -345,7 +358,7 @@ def auto_position_on(world: World, name: str, channel: str) -> bool:
     if path is None or not stop_threads(world, server, path):
         return False
     if not path.auto_position:
-        path.auto_position = True
+        path.auto_position, path.is_reset = True, False
         path.clear_relay()
     start_threads(world, server, path)
     return True
@@ -372,7 +385,7 @@ def change_by_position(world: World, name: str, channel: str, file: int, index: 
     log = source.file(file)
     if log is None or index > len(log.entries) or not stop_threads(world, server, path):
         return False
-    path.auto_position = False
+    path.auto_position = path.is_reset = False
     path.clear_relay()
     path.read_to = Place(file, index)
     for older in source.files:
@@ -396,7 +409,12 @@ def _choose_relay_place(world: World, dice: random.Random) -> Args | None:
 def relay_log_position(world: World, name: str, channel: str, place: int) -> bool:
     """CHANGE REPLICATION SOURCE TO RELAY_LOG_FILE, RELAY_LOG_POS, SOURCE_AUTO_POSITION = 0."""
     server, path = found(world, name, channel)
-    if path is None or place > len(path.relay) or not stop_threads(world, server, path):
+    if (
+        path is None
+        or path.is_reset
+        or place > len(path.relay)
+        or not stop_threads(world, server, path)
+    ):
         return False
     path.auto_position = False
     for each in path.relay[:place]:
@@ -410,7 +428,7 @@ def relay_log_position(world: World, name: str, channel: str, place: int) -> boo
 def skip_counter(world: World, name: str, channel: str) -> bool:
     """SET GLOBAL sql_replica_skip_counter = 1 (gtid_mode = ON_PERMISSIVE); START REPLICA."""
     server, path = found(world, name, channel)
-    if path is None or not server.permissive or path.auto_position:
+    if path is None or path.is_reset or not server.permissive or path.auto_position:
         return False
     if not stop_threads(world, server, path, which="applier"):
         return False
@@ -440,6 +458,7 @@ def repoint(world: World, name: str, channel: str, source: str) -> bool:
     if not stop_threads(world, server, path):
         return False
     path.source, path.source_uuid, path.auto_position = source, None, True
+    path.is_reset = False
     path.read_to = None
     path.clear_relay()
     start_threads(world, server, path)
@@ -455,8 +474,10 @@ def configure_only(world: World, name: str, channel: str, source: str) -> bool:
     if not stop_threads(world, server, path):
         return False
     path.source, path.source_uuid, path.auto_position = source, None, True
-    path.receiver_error = path.applier_error = (0, "")
-    path.failed, path.read_to = None, None
+    path.is_reset = False
+    path.read_to = None
+    if server.version < act.MODERN:  # seen: 5.6.24 forgets the applier's error, 9.7.4 does not
+        path.applier_error, path.failed = (0, ""), None
     path.clear_relay()
     return True
 
@@ -479,7 +500,7 @@ def reset_replica(world: World, name: str, channel: str, scope: str) -> bool:
     path.receiver_error = path.applier_error = (0, "")
     path.failed = None
     # Coordinates are forgotten: by file position the receiver begins at the source's first log.
-    path.read_to = None
+    path.read_to, path.is_reset = None, True
     return True
 
 
@@ -492,7 +513,7 @@ def _choose_delay(world: World, dice: random.Random) -> Args | None:
 def source_delay(world: World, name: str, channel: str, seconds: int) -> bool:
     """STOP REPLICA SQL_THREAD; CHANGE REPLICATION SOURCE TO SOURCE_DELAY; START."""
     server, path = found(world, name, channel)
-    if path is None or not stop_threads(world, server, path, which="applier"):
+    if path is None or path.is_reset or not stop_threads(world, server, path, which="applier"):
         return False
     path.delay = seconds * SECOND
     start_threads(world, server, path, which="applier")
@@ -510,7 +531,7 @@ def _choose_filter(world: World, dice: random.Random) -> Args | None:
 def set_filter(world: World, name: str, channel: str, key: str) -> bool:
     """Ignore what replication changes in one table (here: one row)."""
     server, path = found(world, name, channel)
-    if path is None or not stop_threads(world, server, path, which="applier"):
+    if path is None or path.is_reset or not stop_threads(world, server, path, which="applier"):
         return False
     path.ignored_keys |= {key}
     start_threads(world, server, path, which="applier")

@@ -1,0 +1,155 @@
+"""The actions of a plan on the true world: what the statements of each script do there.
+
+1. An action is done as MySQL does it, with the world's own rules. Nothing of repair/model.py is
+   used: the model is what is checked.
+2. Guards: a script refuses where its preconditions do not hold. `Refused` means that nothing was
+   changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gtid import GtidSet
+from repair.actions import (
+    Action,
+    AppendPurged,
+    AutoPositionOn,
+    InjectEmpty,
+    MovePast,
+    ResetAndPurge,
+    StartChannel,
+    StopChannel,
+)
+from tests.simulation import replication as act
+from tests.simulation.reading import gtids
+from tests.simulation.state import Channel, Gtid, LogFile, Server, World, uuid_of
+from tests.simulation.steps import start_threads, stop_threads
+
+NUMBERS_MAX = 500
+
+
+class Refused(Exception):
+    """A guard of the script does not hold: nothing was changed."""
+
+
+class NotSimulated(Exception):
+    """An action that the simulated world does not know."""
+
+
+def members(world: World, gtid_set: GtidSet) -> set[Gtid]:
+    """Return the GTIDs of a set in the terms of the world."""
+    keys = {server.uuid for server in world.servers.values()}
+    for server in world.servers.values():
+        keys |= {each[0] for each in server.executed}
+        for channel in server.channels:
+            keys |= {each[0] for each in channel.retrieved}
+    by_uuid = {uuid_of(key): key for key in keys}
+    found: set[Gtid] = set()
+    for each in gtid_set.gtids():
+        found.add((by_uuid[each.tsid.uuid], each.tsid.tag, each.gno))
+        if len(found) > NUMBERS_MAX:
+            raise NotSimulated("too many transactions")
+    return found
+
+
+def run_action(world: World, action: Action) -> None:
+    """Run the script of one action. Raises Refused, or NotSimulated."""
+    do = _EFFECTS.get(type(action))
+    if do is None:
+        raise NotSimulated(type(action).__name__)
+    server = world[action.server]
+    if server.lock or server.session_owns is not None:
+        raise Refused("the script waits for a session that holds a lock")
+    do(world, server, action)
+    act.rest(world)
+
+
+def check_assumed(world: World, plan: Any) -> None:
+    """Refuse, as every script does, where channels are not those that the plan saw."""
+    for assumed in plan.assumed:
+        server = world[assumed.server]
+        seen = sorted(text.split(",")[0] for text in assumed.channels)
+        now = sorted(f"{each.name!r} from {each.source}:3306" for each in server.channels)
+        if seen != now:
+            raise Refused(f"{assumed.server}: its channels changed")
+        if str(uuid_of(server.uuid)) != assumed.server_uuid:
+            raise Refused(f"{assumed.server}: another server_uuid")
+
+
+def _channel(server: Server, name: str) -> Channel:
+    channel = server.channel(name)
+    if channel is None:
+        raise Refused(f"{server.name} has no channel {name!r}")
+    return channel
+
+
+def _inject(world: World, server: Server, action: InjectEmpty) -> None:
+    wanted = members(world, action.gtids)
+    if wanted & server.owned:
+        raise Refused("a transaction under way owns one of the GTIDs")
+    for gtid in sorted(wanted):
+        act.write(world, server, (), gtid)
+
+
+def _append(world: World, server: Server, action: AppendPurged) -> None:
+    wanted = members(world, action.gtids)
+    if wanted & server.owned:
+        raise Refused("a transaction under way owns one of the GTIDs")
+    missing = wanted - server.executed
+    act.rotate(world, server)
+    server.executed |= missing
+    server.purged |= missing
+
+
+def _reset(world: World, server: Server, action: ResetAndPurge) -> None:
+    if gtids(server.executed) != action.executed:
+        raise Refused("gtid_executed is not what the plan was made for")
+    for channel in server.channels:
+        stop_threads(world, server, channel)
+    goal = server.executed | members(world, action.gtids)
+    server.executed, server.purged = set(goal), set(goal)
+    server.next_free.clear()
+    server.files = [LogFile(1, frozenset(goal), world.clock)]
+    for _, channel in world.replicas_of(server.name):
+        act.disconnect(channel)
+    for name in action.restart:
+        start_threads(world, server, _channel(server, name))
+
+
+def _auto_position(world: World, server: Server, action: AutoPositionOn) -> None:
+    channel = _channel(server, action.channel)
+    if not members(world, action.filled) <= server.executed:
+        raise Refused("fill the hole first")
+    if not stop_threads(world, server, channel):
+        raise Refused("the applier waits for a lock")
+    if not channel.auto_position or channel.is_reset:
+        channel.auto_position = True
+    channel.clear_relay()
+    channel.is_reset = False
+    start_threads(world, server, channel)
+
+
+def _start(world: World, server: Server, action: StartChannel) -> None:
+    start_threads(world, server, _channel(server, action.channel))
+
+
+def _stop(world: World, server: Server, action: StopChannel) -> None:
+    if not stop_threads(world, server, _channel(server, action.channel)):
+        raise Refused("the applier waits for a lock")
+
+
+def _move(world: World, server: Server, action: MovePast) -> None:
+    raise NotSimulated("statements that fail on the source are not simulated")
+
+
+_EFFECTS: dict[type[Any], Callable[[World, Server, Any], None]] = {
+    InjectEmpty: _inject,
+    AppendPurged: _append,
+    ResetAndPurge: _reset,
+    AutoPositionOn: _auto_position,
+    StartChannel: _start,
+    StopChannel: _stop,
+    MovePast: _move,
+}

@@ -21,6 +21,7 @@ from gtid_audit.answers import Answer, InFiles, InMemory
 from gtid_audit.content_fleet import compare_contents
 from gtid_audit.content_memory import DirectoryMemory, Memory
 from gtid_audit.exits import UsageProblem
+from gtid_audit.one_server import refuse_same_servers
 from gtid_audit.report import Engine, report_of
 from gtid_audit.stored_run import NotInRun, StoredQuestion, answer_if_refused, not_in_run
 from topology.adapters.collect_fleet import Say, collect_fleet
@@ -264,6 +265,8 @@ def _collect(
     if store_in is not None:
         require_parquet()
     snapshots = read_fleet(fleet, will_store=store_in is not None, say=say)
+    if len(fleet.clusters) == 1:
+        refuse_same_servers(snapshots)
     contents, run = compare_and_store(
         fleet, snapshots, content, store_in=store_in, say=say, memory=memory
     )

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from gtid_audit.content_due import looked_back
 from gtid_audit.exits import UsageProblem
+from gtid_audit.one_server import refuse_same_servers
 from gtid_audit.output import progress, warn
 from gtid_audit.prompt import ask_password
 from topology.adapters.collect import CollectLimits, collect_cluster
@@ -60,6 +61,7 @@ def audit_pair(
         snapshot = collect_cluster(
             CLUSTER, targets, limits=limits_of(seconds_max), policy=policy, progress=line.say
         )
+        refuse_same_servers([snapshot])
         contents = contents_of(snapshot, targets, content, seconds_max, line.say)
     return PairAudit(snapshot, contents, audit_cluster(snapshot, policy, contents))
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from gtid_audit import exits, pair
 from gtid_audit.exits import UsageProblem
+from gtid_audit.one_server import refuse_same_servers
 from repair import LogEvidence, Plan, UnknownChoice, plan_repair
 from repair.adapters.files import DirectoryTaken, write_plan
 from repair.adapters.read_events import read_events
@@ -87,6 +88,7 @@ def read_for_plan(
         name, targets = settings.clusters[0].name, settings.clusters[0].targets
         limits, policy = settings.limits, settings.policy
     snapshot = collect_cluster(name, targets, limits=limits, policy=policy, progress=say)
+    refuse_same_servers([snapshot])
     contents = pair.contents_of(snapshot, targets, content, seconds_max, say)
     return ReadForPlan(snapshot, audit_cluster(snapshot, policy, contents), targets, policy)
 

@@ -136,6 +136,17 @@ def _attach(situation: Situation) -> str:
     )
 
 
+def _rebuild_position(situation: Situation) -> str:
+    words, where = situation.dialect, situation.channel
+    return (
+        "only if the data of both servers is equal and no client writes on the source: on"
+        f" {situation.finding.replica} {words.stop_replica}{where};"
+        f" {words.reset_binary_logs_and_gtids}, which deletes its binary logs; SET GLOBAL"
+        " gtid_purged to the source's gtid_executed;"
+        f" {words.start_replica}{where}; audit again. Servers that replicate from it need the same"
+    )
+
+
 def _explain(situation: Situation) -> str:
     otherwise = "read the error text; `gtid-audit explain TEXT` prints what it means and what to do"
     for fact in situation.finding.evidence:
@@ -176,4 +187,9 @@ BY_HAND: Mapping[str, Text] = {
     "explain": _explain,
     "attach": _attach,
     "add_servers": _always("add the servers that the finding names, and audit again"),
+    "check_data": _always(
+        "compare the rows of the tables that the transactions changed on both servers (`gtid-audit"
+        " binlog show` lists the tables and rows), then audit again"
+    ),
+    "rebuild_position": _rebuild_position,
 }

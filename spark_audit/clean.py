@@ -21,6 +21,7 @@ from gtid.arrow_text import UuidWords, flat_text, text_buffers, uuid_words
 from gtid.columns import GtidSetColumn
 from gtid.kernels.words import Flags, Numbers
 from spark_audit import kernels
+from spark_audit.clean_identity import harmless_settings, keep_distinct_ids
 from spark_audit.flags import filled, is_there, is_true, numbers, one
 from topology.adapters.columns import SNAPSHOT_SCHEMA
 from topology.findings import Finding
@@ -29,6 +30,7 @@ from topology.rules import (
     RULES,
     backlogs,
     differences,
+    history,
     identity,
     joining,
     partial,
@@ -60,6 +62,9 @@ COLUMNS: Final = (
     "unread",
     "group",
     "settings",
+    "server_clock",
+    "binary_logs",
+    "history_evidence",
 )
 
 CLEAN_WHEN_SILENT: Final = (
@@ -74,7 +79,9 @@ CLEAN_WHEN_SILENT: Final = (
     differences.bypassed_by_position,
     differences.errant_available,
     differences.errant_purged,
-    differences.crash_lost,
+    history.crash_lost,
+    history.history_reset,
+    history.made_by_hand,
     differences.purged_on_source,
     threads.applier_error,
     threads.receiver_error,
@@ -122,13 +129,6 @@ _OF_A_CHANNEL: Final = (
     "receiver_state",
     "delay_seconds",
 )
-# Values of the settings that rules look at, with which they report nothing.
-_HARMLESS: Final = {
-    "replica_skip_errors": ("", "OFF"),
-    "replica_exec_mode": ("STRICT",),
-    "replica_type_conversions": ("", "ALL_NON_LOSSY"),
-    "wsrep_on": ("OFF",),
-}
 _VENDOR: Final = word(Vendor)
 _RUNNING: Final = ThreadState.RUNNING.value
 _CONNECTING: Final = ThreadState.CONNECTING.value  # without an error it is on its way
@@ -201,7 +201,7 @@ def clean_clusters(batch: Batch) -> tuple[Flags, Sets]:
         clean,
     )
     kernels.linked(batch.starts, uuid.high, uuid.low, channels.starts, *channels.source[:2], clean)
-    _distinct_ids(batch.starts, table["server_id"], clean)
+    keep_distinct_ids(batch.starts, one(table["server_id"]), clean)
     uptime = numbers(table["uptime_seconds"])
     _keep_uninterrupted(batch.starts, uptime, executed=executed, clean=clean)
     _keep_purged_within(batch.starts, purged, purged_rows, executed=executed, clean=clean)
@@ -292,36 +292,10 @@ def _whole_rows(table: pa.Table) -> Flags:
     ok &= _readable(one(table["version"]), VERSION)
     ok &= _readable(one(table["vendor"]), _VENDOR)
     ok &= _positions(one(table["log_end"]))
-    ok &= ~is_there(one(table["group"]))  # members of a group are left to the rules
+    for name in ("group", "history_evidence"):  # members of a group, and losses: left to the rules
+        ok &= ~is_there(one(table[name]))
     ok &= is_true(pc.not_equal(one(table["vendor"]).fill_null(""), Vendor.GALERA.value))
-    return ok & _harmless_settings(one(table["settings"]))
-
-
-def _harmless_settings(column: pa.Array) -> Flags:
-    """Return which rows have no setting that a rule reports; one it does not know is left to it."""
-    ok = np.ones(len(column), np.bool_)
-    lengths = filled(pc.list_value_length(column), 0)
-    row = np.repeat(np.arange(len(lengths)), lengths)
-    setting = column.flatten()
-    name, value = pc.struct_field(setting, "name"), pc.struct_field(setting, "value")
-    ok[row[~(is_there(setting) & is_there(name) & is_there(value))]] = False
-    looked_at = np.flatnonzero(is_true(pc.is_in(name, pa.array(list(_HARMLESS)))))
-    names, values = name.take(pa.array(looked_at)), value.take(pa.array(looked_at))
-    for known, harmless in _HARMLESS.items():
-        is_other = is_true(pc.equal(names, known)) & ~is_true(pc.is_in(values, pa.array(harmless)))
-        ok[row[looked_at[is_other]]] = False
-    return ok
-
-
-def _distinct_ids(starts: Numbers, server_id: pa.ChunkedArray, clean: Flags) -> None:
-    """Keep the clusters whose servers have a server_id each: equal ones are left to the rules."""
-    ids, cluster = numbers(server_id), _clusters_of_rows(starts)
-    halves = np.diff(starts) // 2
-    is_last = np.arange(len(ids)) >= (starts[:-1] + halves)[cluster]
-    rows = np.flatnonzero(is_last & is_there(one(server_id)))
-    rows = rows[np.lexsort((ids[rows], cluster[rows]))]
-    twice = (np.diff(ids[rows]) == 0) & (np.diff(cluster[rows]) == 0)
-    clean[cluster[rows[1:][twice]]] = False
+    return ok & harmless_settings(one(table["settings"]))
 
 
 def _channels(table: pa.Table, row_ok: Flags) -> Channels:

@@ -91,10 +91,12 @@ ROWS: tuple[Row, ...] = (
         "A gap in gtid_executed for the server's own UUID.",
     ),
     Row(
-        "H7", "future number trap", "warning", False, ("inject_empty",),
-        "A number far above the run, which the source will reach one day and replicas will skip.",
-        "A number given by hand.",
-        "An isolated GNO of a server's UUID above its own maximum.",
+        "H7", "future GNO trap", "warning", True, ("inject_empty",),
+        "A server has a GTID of another server's UUID that this other server has not reached. When"
+        " it does, the replicas skip its new transaction without an error.",
+        "A session set gtid_next by hand.",
+        "The GTID is above the server's own maximum, behind a gap that no server holds, or the"
+        " holder's binary log shows another server_id than that of the UUID's server.",
     ),
     Row(
         "H8", "passed by the applier", "critical", True, ("refetch", "inject_empty"),
@@ -123,12 +125,12 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "E3", "crash-lost on the source", "critical", True, ("redo_on_source", "undo_on_replica"),
-        "The replica holds transactions of the source that the source itself has lost. It will use"
-        " their numbers again for other transactions, and then the sets agree and the data does"
-        " not.",
+        "The replica holds transactions of the source that the source itself has lost. It reuses"
+        " their GTIDs for other transactions, and then the sets agree and the data does not.",
         "The source crashed before its binary log reached the disk; the replica had already read"
         " it.",
-        "Read on the replica first; afterwards the source neither lists nor owns them.",
+        "Read on the replica first; afterwards the source neither lists nor owns them. It restarted"
+        " since they were committed, and its binary logs exclude a reset of its history.",
     ),
     Row(
         "E4", "same GTID, different content", "critical", True, ("data_repair", "reclone"),
@@ -145,6 +147,15 @@ ROWS: tuple[Row, ...] = (
         "Transactions of a UUID that no known server has.",
         "A server that is gone, or a UUID given by hand.",
         "The UUID is in gtid_executed and belongs to no server of the inventory.",
+    ),
+    Row(
+        "E6", "history reset on the source", "critical", True,
+        ("check_data", "rebuild_position", "reclone"),
+        "The source does not list transactions of its own that the replica holds, because its GTID"
+        " history was reset. Its rows are still there: to redo the transactions doubles them.",
+        "RESET BINARY LOGS AND GTIDS on a source.",
+        "The source has been running since before the transactions were committed, so it did not"
+        " crash; its first binary log was begun after them, without previous GTIDs.",
     ),
     Row(
         "J1", "can join", "warning", True, ("attach",),

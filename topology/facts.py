@@ -13,6 +13,7 @@ from uuid import UUID
 
 from gtid import GtidSet
 from topology.graph import Edge, Graph, build_graph
+from topology.one_server import same_servers
 from topology.policy import Policy
 from topology.progress import Appliers, appliers_of, behind_appliers, same_server_id, stalls_of
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
@@ -89,6 +90,7 @@ class ClusterFacts:
     lost: tuple[LostFacts, ...]
     islands: tuple[tuple[str, ...], ...]  # groups of servers that no channel links
     appliers: Appliers  # by replica and channel
+    same: tuple[tuple[str, str], ...] = ()  # names of one server: an error of the configuration
 
 
 def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
@@ -123,6 +125,7 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
         for edge in graph.edges
         if edge.source in judgeable and edge.replica in judgeable
     )
+    same = same_servers(snapshot) if twins else ()
     return ClusterFacts(
         snapshot=snapshot,
         policy=policy,
@@ -134,7 +137,8 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
         torn=torn,
         edges=edges,
         lost=lost,
-        islands=_islands(snapshot, graph, torn={name for name, _ in torn}),
+        islands=_islands(snapshot, graph, same=same, torn={name for name, _ in torn}),
+        same=same,
         appliers=appliers,
     )
 
@@ -344,7 +348,11 @@ def _twins(snapshot: ClusterSnapshot) -> tuple[tuple[str, ...], ...]:
 
 
 def _islands(
-    snapshot: ClusterSnapshot, graph: Graph, *, torn: AbstractSet[str]
+    snapshot: ClusterSnapshot,
+    graph: Graph,
+    *,
+    same: tuple[tuple[str, str], ...],
+    torn: AbstractSet[str],
 ) -> tuple[tuple[str, ...], ...]:
     """Return the groups of servers that channels link.
 
@@ -360,7 +368,7 @@ def _islands(
 
     for edge in graph.edges:
         join(edge.source, edge.replica)
-    for group in graph.peers:
+    for group in (*graph.peers, *same):
         for name in group[1:]:
             join(group[0], name)
     unsure = [

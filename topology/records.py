@@ -24,6 +24,7 @@ from topology.findings import (
     Unknown,
     Verdict,
 )
+from topology.history_evidence import CommitRecord, HistoryEvidence, LogStart
 from topology.record_codec import (
     FLAG,
     GTID_SET,
@@ -146,6 +147,18 @@ _GROUP = Shape(
     {"group_name": TEXT, "member_state": TEXT, "member_role": TEXT, "received": GTID_SET},
 ).codec
 
+_COMMIT = Shape(
+    CommitRecord,
+    {"gtid": GTID_SET, "server_id": NUMBER, "committed_at": TIME, "is_exact": FLAG},
+).codec
+
+_LOG_START = Shape(LogStart, {"file": TEXT, "begun_at": TIME, "previous_gtids": GTID_SET}).codec
+
+_HISTORY_EVIDENCE = Shape(
+    HistoryEvidence,
+    {"first_log": optional(_LOG_START), "commits": many(_COMMIT), "unread": TEXT},
+).codec
+
 _UNREAD = Shape(UnreadFact, {"fact": TEXT, "reason": word(UnreadReason), "detail": TEXT}).codec
 
 _SERVER = Shape(
@@ -173,6 +186,7 @@ _SERVER = Shape(
         "binary_logs": optional(many(_BINARY_LOG)),
         "settings": optional(many(_SETTING)),
         "group": optional(_GROUP),
+        "history_evidence": optional(_HISTORY_EVIDENCE),
         "unread": many(_UNREAD),
     },
 )

@@ -17,6 +17,7 @@ from typing import Final
 from uuid import UUID
 
 from gtid import GtidSet
+from topology.history_evidence import HistoryEvidence
 from topology.version import ServerVersion, Vendor
 
 
@@ -212,6 +213,8 @@ class ServerSnapshot:
     group: GroupSnapshot | None = (
         None  # None: no Group Replication plugin, or the member is OFFLINE
     )
+    # Read on demand, in the last reading only: what the binary logs show where a loss was seen.
+    history_evidence: HistoryEvidence | None = None
     unread: tuple[UnreadFact, ...] = ()
 
     def __post_init__(self) -> None:

@@ -110,6 +110,18 @@ _ALL = (
         "lets the sets, not a file position, decide what is sent",
     ),
     Strategy(
+        "check_data",
+        False,
+        "none",
+        "only the rows show whether the transactions' changes are still there",
+    ),
+    Strategy(
+        "rebuild_position",
+        False,
+        "declares that the replica's data is the source's; deletes the replica's binary logs",
+        "a replica with the source's data and the source's new GTID history follows it again",
+    ),
+    Strategy(
         "attach",
         False,
         "the server applies everything that it is missing",

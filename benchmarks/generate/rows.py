@@ -111,7 +111,10 @@ def table_of(numbers: Numbers) -> pa.Table:
         "settings": settings_column(
             hosts=names.hosts, server=s, read_only=_read_only(numbers, rows)
         ),
-        "group": pa.nulls(len(rows), SNAPSHOT_SCHEMA.field("group").type),
+        **{
+            name: pa.nulls(len(rows), SNAPSHOT_SCHEMA.field(name).type)
+            for name in ("group", "history_evidence")
+        },
     }
     columns = {
         "cluster": names.clusters,

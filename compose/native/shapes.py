@@ -1,4 +1,4 @@
-"""Topologies of real servers: single, dual-primary pair, star, chain.
+"""Topologies of real servers: single, dual-primary pair, star, chain, ring.
 
 Each is a context manager: inside it the servers run and replicate by auto-position, after it they
 are gone. Servers start in parallel. Nothing here knows about faults or findings.
@@ -102,6 +102,16 @@ _CHAIN = Plan(
 )
 
 
+_RING = Plan(
+    names=("a", "b", "c"),
+    links=(
+        Link(source="a", replica="b"),
+        Link(source="b", replica="c"),
+        Link(source="c", replica="a"),
+    ),
+)
+
+
 @contextmanager
 def single(
     installation: Installation, *, settings: Settings | None = None, progress: Progress = silent
@@ -136,6 +146,15 @@ def chain(
 ) -> Iterator[Topology]:
     """Run ``first`` → ``middle`` → ``last``."""
     with running(installation, _CHAIN, extra=extra, progress=progress) as topology:
+        yield topology
+
+
+@contextmanager
+def ring(
+    installation: Installation, *, extra: Sequence[str] = (), progress: Progress = silent
+) -> Iterator[Topology]:
+    """Run ``a`` → ``b`` → ``c`` → ``a``."""
+    with running(installation, _RING, extra=extra, progress=progress) as topology:
         yield topology
 
 

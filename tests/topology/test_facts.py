@@ -282,7 +282,9 @@ def test_grave_is_what_a_critical_difference_is_made_of(snapshot: ClusterSnapsho
 
     facts = gather_facts(snapshot, Policy())
     found = {finding.code for rule in RULES for finding in rule(facts)}
-    assert bool(grave_differences(facts)) == bool(found & {"H1", "E1", "E2", "E3", "P1", "T4"})
+    assert bool(grave_differences(facts)) == bool(
+        found & {"H1", "H7", "E1", "E2", "E3", "E6", "P1", "T4"}
+    )
 
 
 # -- shapes that cannot be ------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from topology.contents import (
 )
 from topology.facts import gather_facts
 from topology.findings import ClusterAudit, Finding
+from topology.history_evidence import CommitRecord, HistoryEvidence, LogStart
 from topology.policy import Policy
 from topology.rules import RULES
 from topology.snapshot import (
@@ -138,6 +139,7 @@ class _Told:
     """What a story says of one server in one reading."""
 
     facts: dict[str, str] = field(default_factory=dict)
+    logs: dict[str, str] = field(default_factory=dict)
     channels: dict[str, dict[str, str]] = field(
         default_factory=dict
     )  # by "source" or "source/name"
@@ -166,6 +168,8 @@ def _scenario(told: str, expected: str, line: int) -> Scenario:
                 server.facts = _pairs(pairs)
             case ["from", source, *pairs]:
                 server.channels[source] = _pairs(pairs)
+            case ["logs", *pairs]:
+                server.logs = _pairs(pairs)
             case ["unread", fact, reason, *detail]:
                 server.unread.append(UnreadFact(fact, UnreadReason(reason), " ".join(detail)))
             case ["content", source, replica, which, kind, grade]:
@@ -273,6 +277,8 @@ def _server(
         "log_end": _place(facts.pop("log")),
         "uptime_seconds": int(facts.pop("uptime")),
         "channels": tuple(_channel(key, words, letters) for key, words in told.items()),
+        "server_clock": started,
+        "history_evidence": _logs(first.logs | later.logs) if phase > 1 else None,
         "settings": tuple(sorted({"hostname": name, **_settings(facts)}.items())),
         "server_id": int(facts.pop("id", sum(map(ord, name)))),
         "group": _group(facts.pop("group", "")),
@@ -282,6 +288,24 @@ def _server(
     for fact in empty.unread:
         values[fact.fact] = None
     return replace(empty, **values)
+
+
+def _logs(words: dict[str, str]) -> HistoryEvidence | None:
+    """Read `first=1/-500`, log 1 begun 500 s before noon, and `A:98=-20#7`, a commit of server 7."""
+    if not words:
+        return None
+    commits = []
+    first = None
+    for key, value in words.items():
+        if key == "first":
+            number, _, seconds = value.partition("/")
+            begun = NOON + timedelta(seconds=float(seconds))
+            first = LogStart(f"binlog.{int(number):06}", begun, GtidSet())
+            continue
+        seconds, _, server_id = value.partition("#")
+        at = NOON + timedelta(seconds=float(seconds))
+        commits.append(CommitRecord(gtids(key), int(server_id or 1), at, is_exact=True))
+    return HistoryEvidence(first, tuple(commits))
 
 
 def _settings(facts: dict[str, str]) -> dict[str, str]:

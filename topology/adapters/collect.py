@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from topology.adapters.mysql import MysqlReader
-from topology.facts import gather_facts, grave_differences
+from topology.facts import LostFacts, gather_facts, grave_differences
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 from topology.target import ServerTarget
@@ -93,6 +93,16 @@ def collect_cluster(
     finally:
         for post in posts:
             post.close()
+    if open_reader is None and any(isinstance(each, LostFacts) for each in before):
+        # What it takes to read binary logs is imported only where a loss was seen.
+        from topology.adapters.lost_logs import with_history_evidence
+
+        say(f"{cluster}: reading binary logs for what was lost")
+        by_name = {target.name: target for target in targets}
+        seconds_max = limits.server_seconds_max
+        return with_history_evidence(
+            snapshot, by_name, policy=policy or Policy(), seconds_max=seconds_max
+        )
     return snapshot
 
 

@@ -81,6 +81,24 @@ _GROUP = pa.struct(
         "received": pa.string(),
     }
 )
+_HISTORY_EVIDENCE = pa.struct(
+    {
+        "first_log": pa.struct(
+            {"file": pa.string(), "begun_at": TIMESTAMP, "previous_gtids": pa.string()}
+        ),
+        "commits": list_of(
+            pa.struct(
+                {
+                    "gtid": pa.string(),
+                    "server_id": pa.int64(),
+                    "committed_at": TIMESTAMP,
+                    "is_exact": pa.bool_(),
+                }
+            )
+        ),
+        "unread": pa.string(),
+    }
+)
 _UNREAD = pa.struct({"fact": pa.string(), "reason": pa.string(), "detail": pa.string()})
 
 SNAPSHOT_SCHEMA: Final = pa.schema(
@@ -107,6 +125,7 @@ SNAPSHOT_SCHEMA: Final = pa.schema(
         "binary_logs": list_of(_BINARY_LOG),
         "settings": list_of(_SETTING),
         "group": _GROUP,
+        "history_evidence": _HISTORY_EVIDENCE,
         "unread": list_of(_UNREAD),
     }
 )

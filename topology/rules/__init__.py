@@ -19,12 +19,12 @@ from topology.rules.backlogs import (
 from topology.rules.differences import (
     allowed_extra,
     bypassed_by_position,
-    crash_lost,
     errant_available,
     errant_purged,
     purged_on_source,
     unconfirmed_lead,
 )
+from topology.rules.history import crash_lost, history_reset, made_by_hand
 from topology.rules.identity import duplicate_server_uuid, torn_reading, unreadable_facts
 from topology.rules.joining import (
     can_join,
@@ -54,6 +54,8 @@ RULES: tuple[Rule, ...] = (
     errant_available,  # E1
     errant_purged,  # E2
     crash_lost,  # E3
+    history_reset,  # E6
+    made_by_hand,  # H7
     can_join,  # J1
     cannot_join_purged,  # J2
     cannot_join_diverged,  # J3

@@ -135,39 +135,6 @@ def _is_reported_elsewhere(facts: ClusterFacts, edge: EdgeFacts) -> bool:
     return False
 
 
-def crash_lost(facts: ClusterFacts) -> Iterator[Finding]:
-    """E3: the origin itself has lost what another server holds.
-
-    Proved by the order of reading alone: the holder's reading had ended when the origin's began,
-    and the origin neither lists nor owns the transactions.
-    """
-    for lost in facts.lost:
-        if not lost.lost:
-            continue
-        origin, holder = facts.last[lost.origin], facts.first[lost.holder]
-        yield finding(
-            facts,
-            "E3",
-            source=lost.origin,
-            replica=lost.holder,
-            gtid_set=lost.lost,
-            grade=Grade.PROVED,
-            proof=(
-                evidence("has", lost.lost, holder),
-                evidence("server_uuid", origin.server_uuid, origin),
-                evidence(
-                    "gtid_executed of its own UUID", _own(origin.gtid_executed, origin), origin
-                ),
-                evidence("gtid_owned", origin.gtid_owned, origin),
-                evidence("commits until the numbers are all reused", lost.lost.gtid_count, origin),
-                evidence("uptime in seconds", origin.uptime_seconds, origin),
-            ),
-            explanation=f"{lost.origin} has lost {many(lost.lost)} of its own that {lost.holder}"
-            " still holds. It gives their numbers to new transactions: after"
-            f" {many(lost.lost)} more the sets will look equal and the data will differ.",
-        )
-
-
 def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
     """P1: the source can no longer send what the replica lacks."""
     for edge in facts.edges:

@@ -14,6 +14,8 @@ def duplicate_server_uuid(facts: ClusterFacts) -> Iterator[Finding]:
     """C1: two servers under one UUID. One finding for each server after the first of the group."""
     for first, *others in facts.twins:
         for other in others:
+            if (first, other) in facts.same:
+                continue  # one server under two names: not_compared in partial.py
             pair = (facts.last[first], facts.last[other])
             yield finding(
                 facts,

@@ -60,6 +60,9 @@ def not_compared(facts: ClusterFacts) -> Iterator[Unknown]:
     for name, channel in _undeclared(facts):
         fact = f"source of channel {channel.name!r}" if channel.name else "source"
         yield Unknown(cluster, name, fact, f"{address_of(channel)} is not part of this audit")
+    for left, right in facts.same:
+        reason = f"{left} and {right} are the same server: list it once"
+        yield Unknown(cluster, right, "identity", reason)
     for name in sorted(facts.last):
         kind = unevaluated_kind(facts.last[name])
         if kind is not None:

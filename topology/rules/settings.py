@@ -31,8 +31,8 @@ def duplicate_server_id(facts: ClusterFacts) -> Iterator[Finding]:
     by_uuid = sorted(facts.last, key=lambda name: (str(facts.last[name].server_uuid), name))
     for left, right in combinations(by_uuid, 2):
         one, other = facts.last[left], facts.last[right]
-        if one.server_id is None or one.server_id != other.server_id:
-            continue
+        if not one.server_id or one.server_id != other.server_id:
+            continue  # with server_id 0 a server neither sends nor receives
         if one.server_uuid == other.server_uuid:
             continue  # C1, which includes it
         flows = [

@@ -1,0 +1,148 @@
+"""Faults of histories and identities, each produced on real servers: see faults.py.
+
+A history is what a server lists of its own UUID. It can be reset, used by another server, or left
+behind by a failover; and a server can carry another's server_id.
+"""
+
+from dataclasses import dataclass
+
+from compose.faults import (
+    FaultNotProduced,
+    _await_status,
+    _both_threads_run,
+    _source_refused,
+    commit,
+    table_on,
+)
+from compose.native.server import Server
+from compose.native.shapes import Topology, follow, wait_for
+
+
+@dataclass(frozen=True, slots=True)
+class ResetHistory:
+    """``source`` has forgotten ``forgotten``, transactions of its own that ``replica`` has."""
+
+    source: Server
+    replica: Server
+    forgotten: str
+
+
+def reset_history(
+    topology: Topology, *, source: str = "source", replica: str = "replica1", new_count: int = 2
+) -> ResetHistory:
+    """Reset the binary logs and GTIDs of a source, and write on.
+
+    Afterwards: the rows of the source are as they were; its own GTIDs begin again at 1; its
+    replicas have more of its GTIDs than it has, and their receivers have stopped.
+    """
+    here, there = topology[source], topology[replica]
+    table_on(here, there, "forgotten")
+    commit(here, *["INSERT INTO forgotten.t () VALUES ()"] * 5)
+    wait_for(there, here.value("@@GLOBAL.gtid_executed"))
+    before = str(here.value("@@GLOBAL.gtid_executed"))
+    here.execute(here.dialect.words.reset_binary_logs_and_gtids)
+    if new_count:
+        commit(here, *["INSERT INTO forgotten.t () VALUES ()"] * new_count)
+    now = str(here.value("@@GLOBAL.gtid_executed"))
+    forgotten = here.query("SELECT GTID_SUBTRACT(%s, %s)", [before, now])[0][0]
+    # The receiver of a running channel may wait for the end of the old log for ever.
+    there.execute(there.dialect.stop_receiver, there.dialect.start_receiver)
+    _await_status(there, _source_refused)
+    return ResetHistory(source=here, replica=there, forgotten=str(forgotten).replace("\n", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class MadeByHand:
+    """A session on ``written_on`` committed ``gtid``, of ``owner``'s UUID."""
+
+    owner: Server
+    written_on: Server
+    gtid: str
+
+
+def made_by_hand(
+    topology: Topology, *, owner: str = "source", written_on: str = "replica1", gno: int = 50
+) -> MadeByHand:
+    """Commit a row under a GTID that another server has not reached.
+
+    Afterwards: all threads run; when the owner reaches the number, its transaction is skipped.
+    """
+    here, there = topology[owner], topology[written_on]
+    table_on(here, there, "by_hand")
+    gtid = f"{here.value('@@GLOBAL.server_uuid')}:{gno}"
+    there.execute(
+        f"SET SESSION gtid_next = '{gtid}'",
+        "INSERT INTO by_hand.t (note) VALUES ('by hand')",
+        "SET SESSION gtid_next = 'AUTOMATIC'",
+    )
+    return MadeByHand(owner=here, written_on=there, gtid=gtid)
+
+
+@dataclass(frozen=True, slots=True)
+class Failover:
+    """``promoted`` took over; ``old`` is back with ``tail``, which was never replicated."""
+
+    old: Server
+    promoted: Server
+    tail: str
+
+
+def failover_with_tail(
+    topology: Topology,
+    *,
+    old: str = "source",
+    promoted: str = "replica1",
+    other: str = "replica2",
+    tail_count: int = 2,
+) -> Failover:
+    """Promote a replica while the source goes on writing, and let the other replica follow it.
+
+    Afterwards: no channel links the old source with the others; it has transactions of its own that
+    they do not have, and they have transactions that it does not have.
+    """
+    here, there, third = topology[old], topology[promoted], topology[other]
+    table_on(here, there, "tail")
+    wait_for(third, here.value("@@GLOBAL.gtid_executed"))
+    for replica in (there, third):
+        replica.execute(replica.dialect.stop_replica, replica.dialect.reset_replica)
+    tail = commit(here, *["INSERT INTO tail.t (note) VALUES ('not replicated')"] * tail_count)
+    follow(third, there)
+    wait_for(third, commit(there, *["INSERT INTO tail.t (note) VALUES ('after')"] * 3))
+    return Failover(old=here, promoted=there, tail=tail)
+
+
+@dataclass(frozen=True, slots=True)
+class EqualServerIds:
+    """``replica`` has the server_id of ``origin`` and drops ``dropped``."""
+
+    origin: Server
+    replica: Server
+    dropped: str
+
+
+def equal_server_ids(
+    topology: Topology, *, origin: str = "first", replica: str = "last"
+) -> EqualServerIds:
+    """Give the last server of a chain the server_id of the first, and write on the first.
+
+    Afterwards: all threads run without an error, and what the first commits is missing on the last.
+    """
+    here, there = topology[origin], topology[replica]
+    table_on(here, there, "dropped")
+    there.execute(there.dialect.stop_replica)
+    there.execute(f"SET GLOBAL server_id = {here.value('@@GLOBAL.server_id')}")
+    there.execute(there.dialect.start_replica)
+    dropped = commit(here, *["INSERT INTO dropped.t () VALUES ()"] * 3)
+    via = topology[next(link.source for link in topology.links if link.replica == replica)]
+    wait_for(via, dropped)
+    file, offset = via.binary_log_position()
+    _await_status(
+        there,
+        lambda status: (
+            (status["Source_Log_File"], int(status["Read_Source_Log_Pos"])) == (file, offset)
+            and _both_threads_run(status)
+        ),
+    )
+    if there.query("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_executed)", [dropped])[0][0]:
+        raise FaultNotProduced(f"{there.name} applied {dropped}")
+    return EqualServerIds(origin=here, replica=there, dropped=dropped)

@@ -1,0 +1,213 @@
+"""Faults of histories, joining, identity and partial views on real servers: see test_faults_live."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from compose import faults, faults_history
+from compose.native import load, shapes
+from compose.native.installation import Clients, Installation
+from compose.native.server import Server
+from compose.native.shapes import Pair, Topology
+from gtid import GtidSet
+from tests.topology.test_faults_live import audited, only, targets_of
+from topology.adapters.collect import collect_cluster
+from topology.audit import audit_cluster
+from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.policy import Policy
+from topology.strategies import STRATEGIES
+
+
+def facts_in(finding: Finding) -> dict[str, str]:
+    return {fact.fact: fact.value for fact in finding.evidence}
+
+
+def part_of(topology: Topology, *names: str) -> Topology:
+    return Topology({name: topology[name] for name in names}, ())
+
+
+def codes(audit: ClusterAudit) -> list[tuple[str, Grade, Severity]]:
+    return [(one.code, one.grade, one.severity) for one in audit.findings]
+
+
+# -- lost, reset, made by hand --------------------------------------------------------------------
+
+
+def test_a_reset_of_the_source_is_e6_and_proved(star97: Topology) -> None:
+    fault = faults_history.reset_history(star97)
+    audit = audited(part_of(star97, "source", "replica1"))
+    finding = only(audit)
+    assert (finding.code, finding.grade) == ("E6", Grade.PROVED), audit
+    assert finding.gtid_set == GtidSet.parse(fault.forgotten)
+    names = [strategy.name for strategy in finding.strategies]
+    assert not {"redo_on_source", "undo_on_replica", "inject_empty"} & set(names)
+    assert facts_in(finding)["restarted since they were committed"] == "no"
+
+
+def test_a_reset_before_a_restart_is_likely_and_names_the_crash(star97: Topology) -> None:
+    fault = faults_history.reset_history(star97)
+    fault.source.kill()
+    fault.source.start()
+    finding = only(audited(part_of(star97, "source", "replica1")))
+    assert (finding.code, finding.grade) == ("E6", Grade.LIKELY)
+    assert "crash" in finding.explanation
+
+
+def test_a_reset_of_an_old_source_is_e6(pair56: Pair) -> None:
+    pair56.a.execute("STOP SLAVE", "RESET SLAVE ALL")  # a plain source and its replica
+    time.sleep(2.1)  # its log and its uptime have whole seconds: commit later than it started
+    fault = faults_history.reset_history(pair56, source="a", replica="b")
+    finding = only(audited(pair56))
+    assert (finding.code, finding.grade) == ("E6", Grade.PROVED)
+    assert finding.gtid_set == GtidSet.parse(fault.forgotten)
+
+
+def test_a_lost_tail_of_an_old_source_is_e3(pair56: Pair) -> None:
+    fault = faults.lost_tail_crash(pair56)
+    finding = only(audited(pair56))
+    assert finding.code == "E3"
+    assert finding.gtid_set == GtidSet.parse(fault.lost)
+
+
+def test_a_gtid_made_by_hand_is_h7_with_its_distance(star97: Topology) -> None:
+    fault = faults_history.made_by_hand(star97)
+    finding = only(audited(star97))
+    assert (finding.code, finding.grade) == ("H7", Grade.PROVED)
+    assert (finding.source, finding.replica) == ("source", "replica1")
+    assert finding.gtid_set == GtidSet.parse(fault.gtid)
+    own = GtidSet.parse(str(fault.owner.value("@@GLOBAL.gtid_executed"))).gtid_count
+    assert facts_in(finding)["commits until the first is reused"] == str(50 - own)
+    fault.owner.execute(*["INSERT INTO by_hand.t () VALUES ()"] * (50 - own))
+    reused = GtidSet.parse(str(fault.owner.value("@@GLOBAL.gtid_executed")))
+    assert finding.gtid_set <= reused, "the distance was true"
+
+
+# -- what is seen in part -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ring97(installation97: Installation) -> Iterator[Topology]:
+    with shapes.ring(installation97) as ring:
+        yield ring
+
+
+def test_a_ring_seen_in_part_gives_no_alarm(ring97: Topology, mysql_clients: Clients) -> None:
+    part = part_of(ring97, "a", "b")
+    with load.write_load(list(ring97.servers.values()), clients=mysql_clients):
+        audits = [audited(part) for _ in range(3)]
+    ring97.settle()
+    external = Policy(external_sources=frozenset({f"127.0.0.1:{ring97['c'].port}"}))
+    silent = audit_cluster(collect_cluster("live", targets_of(part)), external)
+    assert (silent.verdict, silent.findings, silent.unknown) == (Verdict.OK, (), ())
+    for audit in audits:
+        assert audit.verdict is Verdict.UNKNOWN
+        assert all(one.severity is not Severity.CRITICAL for one in audit.findings), audit
+        assert "J4" in {one.code for one in audit.findings}
+
+
+def test_what_waits_in_the_unseen_part_is_likely_and_names_it(ring97: Topology) -> None:
+    ring97.settle()
+    ring97["c"].execute("STOP REPLICA")
+    try:
+        waiting = faults.commit(ring97["b"], "CREATE DATABASE on_its_way")
+        audit = audited(part_of(ring97, "a", "b"))
+        whole = audited(ring97)
+    finally:
+        ring97["c"].execute("START REPLICA")
+        ring97.settle()
+    [errant] = [one for one in audit.findings if one.code == "E1"]
+    assert (errant.grade, errant.gtid_set) == (Grade.LIKELY, GtidSet.parse(waiting))
+    assert f"127.0.0.1:{ring97['c'].port}" in errant.explanation
+    assert errant.strategies == (STRATEGIES["add_servers"],)
+    assert audit.verdict is Verdict.UNKNOWN
+    # Seen whole, the stopped channel is the one cause.
+    assert only(whole).code == "A7"
+    assert only(whole).gtid_set == GtidSet.parse(waiting)
+
+
+def test_the_ends_of_a_chain_are_not_called_unlinked(chain97: Topology) -> None:
+    audit = audited(part_of(chain97, "first", "last"))
+    assert codes(audit) == [("J4", Grade.UNKNOWN, Severity.WARNING)]
+    assert audit.verdict is Verdict.UNKNOWN
+    assert f"127.0.0.1:{chain97['middle'].port}" in audit.findings[0].explanation
+
+
+# -- joining --------------------------------------------------------------------------------------
+
+
+def test_an_old_source_that_returns_with_a_tail_is_j3(star97: Topology) -> None:
+    fault = faults_history.failover_with_tail(star97)
+    finding = only(audited(star97))
+    assert (finding.code, finding.replica) == ("J3", "source")
+    assert finding.gtid_set == GtidSet.parse(fault.tail)
+    assert "inject_empty" not in {strategy.name for strategy in finding.strategies}
+
+
+def test_a_detached_replica_can_join_until_it_is_purged(star97: Topology) -> None:
+    source, replica = star97["source"], star97["replica1"]
+    star97.settle()
+    replica.execute("STOP REPLICA", "RESET REPLICA ALL")
+    missing = faults.commit(source, "CREATE DATABASE missing_there")
+    audit = audited(star97)
+    finding = only(audit)
+    assert (finding.code, finding.replica, audit.verdict) == ("J1", "replica1", Verdict.WARNING)
+    assert finding.gtid_set == GtidSet.parse(missing)
+    shapes.wait_for(star97["replica2"], missing)
+    for server in (source, star97["replica2"]):
+        _purge(server, missing)
+    finding = only(audited(star97))
+    assert (finding.code, finding.gtid_set) == ("J2", GtidSet.parse(missing))
+
+
+def _purge(server: Server, gtids: str) -> None:
+    server.execute("FLUSH BINARY LOGS")
+
+    def is_gone() -> bool:
+        server.execute(f"PURGE BINARY LOGS TO '{server.binary_log_position()[0]}'")
+        return bool(server.query("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_purged)", [gtids])[0][0])
+
+    faults._await(is_gone, lambda: f"{server.name} does not purge {gtids}")
+
+
+# -- identity and settings ------------------------------------------------------------------------
+
+
+def test_equal_server_ids_in_a_chain_are_c2(chain97: Topology) -> None:
+    fault = faults_history.equal_server_ids(chain97)
+    try:
+        finding = only(audited(chain97))
+        assert (finding.code, finding.source, finding.replica) == ("C2", "first", "last")
+        assert finding.gtid_set == GtidSet.parse(fault.dropped)
+    finally:
+        fault.replica.execute(
+            "STOP REPLICA", f"SET GLOBAL server_id = {fault.replica.server_id}", "START REPLICA"
+        )
+
+
+def test_neighbours_with_one_server_id_are_c2_and_no_other_error(pair97: Pair) -> None:
+    b = pair97.b
+    b.execute("STOP REPLICA", f"SET GLOBAL server_id = {pair97.a.value('@@GLOBAL.server_id')}")
+    b.execute("START REPLICA")
+    pair97.a.execute("STOP REPLICA", "START REPLICA")
+    for server in (pair97.a, b):
+        faults._await_status(server, lambda status: "server ids" in status["Last_IO_Error"])
+    finding = only(audited(pair97))
+    assert (finding.code, finding.severity) == ("C2", Severity.CRITICAL)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["replica_exec_mode = 'IDEMPOTENT'", "replica_type_conversions = 'ALL_LOSSY'"],
+)
+def test_a_setting_that_hides_errors_is_c15(pair97: Pair, setting: str) -> None:
+    pair97.b.execute(f"SET GLOBAL {setting}")
+    finding = only(audited(pair97))
+    assert (finding.code, finding.replica) == ("C15", "b")
+
+
+def test_skipped_errors_are_c15(installation97: Installation) -> None:
+    with shapes.pair(installation97, extra=("--replica-skip-errors=all",)) as pair:
+        audit = audited(pair)
+    assert {(one.code, one.replica) for one in audit.findings} == {("C15", "a"), ("C15", "b")}
+    assert audit.verdict is Verdict.WARNING

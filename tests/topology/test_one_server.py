@@ -1,0 +1,60 @@
+"""When two names are one server, and when they are two with one UUID."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.snapshots import A, B, a_channel, a_cluster, a_server
+from topology.audit import audit_cluster
+from topology.findings import Verdict
+from topology.one_server import same_servers
+
+SETTINGS = (("datadir", "/d"), ("hostname", "h"), ("pid_file", "/p"), ("port", "3306"))
+
+
+def test_one_server_is_unknown_and_not_c1() -> None:
+    one = a_server("db1", A, f"{A}:1-9", settings=SETTINGS)
+    other = replace(one, name="db2", host="10.0.0.1")
+    third = a_server("db3", B, f"{A}:1-9", channels=(a_channel("db1", A),))
+    snapshot = a_cluster("pair", one, other, third)
+    assert same_servers(snapshot) == (("db1", "db2"),)
+    audit = audit_cluster(snapshot)
+    assert audit.verdict is Verdict.UNKNOWN
+    assert audit.findings == ()
+    assert [each.reason for each in audit.unknown] == [
+        "db1 and db2 are the same server: list it once"
+    ]
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"settings": (*SETTINGS[:1], ("hostname", "other"), *SETTINGS[2:])},
+        {"settings": (("datadir", "/e"), *SETTINGS[1:])},
+        {"settings": None},
+        {"server_id": 99},
+        {"uptime_seconds": 5},
+        {"server_clock": None},
+        {"gtid_executed": a_server("x", A, f"{A}:1-8").gtid_executed},
+    ],
+)
+def test_a_copied_data_directory_is_two_servers(facts: dict[str, Any]) -> None:
+    one = a_server("db1", A, f"{A}:1-9", settings=SETTINGS)
+    other = replace(one, name="db2", **facts)
+    snapshot = a_cluster("pair", one, other)
+    assert same_servers(snapshot) == ()
+    assert [finding.code for finding in audit_cluster(snapshot).findings] == ["C1"]
+
+
+def test_a_set_that_grows_while_it_is_read_is_of_one_server() -> None:
+    one = a_server("db1", A, f"{A}:1-9", settings=SETTINGS)
+    other = replace(one, name="db2", gtid_executed=a_server("x", A, f"{A}:1-12").gtid_executed)
+    snapshot = a_cluster("pair", one, other)
+    grown = a_server("x", A, f"{A}:1-20").gtid_executed
+    later = tuple(
+        replace(each, gtid_executed=grown, read_ended=each.read_ended + timedelta(seconds=1))
+        for each in snapshot.last
+    )
+    assert same_servers(replace(snapshot, last=later)) == (("db1", "db2"),)

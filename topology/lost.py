@@ -1,0 +1,309 @@
+"""Why a server does not have transactions of its own UUID that another server holds: pure.
+
+How it works
+------------
+`facts.lost` says that server *origin* neither lists nor owns transactions of its own UUID which
+server *holder* has executed or received. Three causes look the same in the sets:
+
+* **a crash** (E3): the origin stopped before its binary log reached the disk, or came back from an
+  older copy of its data. The rows are missing on the origin.
+* **a reset** (E6): RESET BINARY LOGS AND GTIDS. The rows are there; only the history is gone. To
+  redo the transactions would double their rows, to undo them would delete rows.
+* **by hand** (H7): a session on another server committed under a GTID of this UUID. The origin has
+  never committed it. It will use the number one day, and its replicas then skip the transaction.
+
+Each interval of the lost set is evaluated alone, from this evidence:
+
+===================  ===================================================================
+server_id            of the transaction in the holder's log. Replicas keep the server_id of
+                     the server that executed first: another one than the origin's is by
+                     hand, its own is not.
+gap                  GTIDs between the origin's highest and the lost one that no server
+                     holds: a server draws its numbers in order, so a lost tail begins
+                     where the origin ends.
+received             the holder's channel from the origin has it: it came from there.
+restart              the origin's start (its clock minus its uptime, up to a second late)
+                     against the commit of the lost transactions.
+first log            a reset begins log number 1, with empty previous GTIDs, after them.
+neighbour            the oldest own transaction that both logs hold. If its first commit is
+                     the same moment in both, the origin's history goes back beyond it: no
+                     reset. If it differs, the origin began again with this number.
+===================  ===================================================================
+
+E3 is proved by a restart since the commits, and by evidence that excludes a reset. E6 is proved
+where the origin has run since before the commits: a crash needs a restart. Whatever is left is
+`likely`, and the finding names the causes that remain.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+
+from gtid import GtidSet
+from topology.facts import ClusterFacts, LostFacts
+from topology.findings import Grade
+from topology.history_evidence import CommitRecord
+from topology.snapshot import ServerSnapshot
+
+# So many intervals of a lost set are looked at in the logs: a lost tail is one or two.
+INTERVALS_MAX = 16
+_SECOND = timedelta(seconds=1)
+
+
+class Cause(Enum):
+    """Why the origin does not have them."""
+
+    CRASH = "E3"
+    RESET = "E6"
+    BY_HAND = "H7"
+
+
+class Restart(Enum):
+    """Whether the origin restarted since the lost transactions were committed."""
+
+    SINCE = "yes"
+    NOT_SINCE = "no"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A part of a lost set with one cause."""
+
+    origin: str
+    holder: str
+    gtid_set: GtidSet
+    cause: Cause
+    grade: Grade
+    restart: Restart
+    history: str  # what the logs show of a reset, in words
+    committed: tuple[datetime, datetime] | None  # first and last commit that is known
+    executed_by: tuple[int, ...]  # server_ids in the holder's log
+    commits_until_first: int
+    commits_until_all: int
+
+
+def losses_of(facts: ClusterFacts) -> Iterator[Loss]:
+    """Yield the lost parts of every two servers, each with its cause."""
+    for lost in facts.lost:
+        if lost.lost:
+            by_hand = GtidSet.union_of(
+                part for part in _intervals(lost.lost) if _is_by_hand(facts, lost, part)
+            )
+            if by_hand:
+                yield _loss(facts, lost, by_hand, is_by_hand=True)
+            if lost.lost - by_hand:
+                yield _loss(facts, lost, lost.lost - by_hand, is_by_hand=False)
+
+
+def samples_of(lost: LostFacts) -> GtidSet:
+    """Return the lost GTIDs whose commits decide: both ends of each interval."""
+    return GtidSet.union_of(
+        end for part in _some_intervals(lost.lost) for end in (_lowest(part), _highest(part))
+    )
+
+
+def neighbours_of(facts: ClusterFacts, lost: LostFacts) -> GtidSet:
+    """Return, for each TSID that lost transactions, the oldest one that both logs still hold."""
+    held = _logged(facts.last[lost.origin]) & _logged(facts.first[lost.holder])
+    parts = (held.from_tsid(tsid) for tsid in lost.lost.tsids)
+    return GtidSet.union_of(_lowest(part) for part in parts if part)
+
+
+def commits_until(gtid_set: GtidSet, origin: ServerSnapshot) -> tuple[int, int]:
+    """Return how many commits of the origin are left until the first and until all are reused.
+
+    A server gives the smallest free number of a TSID to its next transaction (after a restart from
+    1 on), so the count is that of the free numbers up to the lost one.
+    """
+    used = (origin.gtid_executed or GtidSet()) | (origin.gtid_owned or GtidSet())
+    first: list[int] = []
+    every: list[int] = []
+    for tsid in gtid_set.tsids:
+        part = gtid_set.from_tsid(tsid)
+        for end, counts in ((_lowest(part), first), (_highest(part), every)):
+            counts.append((end.filled() - used).gtid_count)
+    return min(first), max(every)
+
+
+# -- by hand --------------------------------------------------------------------------------------
+
+
+def _is_by_hand(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> bool:
+    """Return whether a lost interval was never the origin's."""
+    ids = _server_ids(facts, lost, part)
+    origin_id = facts.last[lost.origin].server_id
+    if ids and origin_id is not None:
+        return origin_id not in ids
+    return not (part & _received(facts, lost)) and _is_isolated(facts, lost.origin, part)
+
+
+def _is_isolated(facts: ClusterFacts, origin: str, part: GtidSet) -> bool:
+    """Return whether no server holds what lies between the origin's highest and the part."""
+    own = _own(facts.last[origin]) | (facts.last[origin].gtid_owned or GtidSet())
+    below = _lowest(part).filled() - _lowest(part) - own.filled()
+    held = GtidSet.union_of(
+        gtid_set
+        for server in (*facts.first.values(), *facts.last.values())
+        for gtid_set in (server.gtid_executed, server.gtid_owned, server.gtid_retrieved)
+        if gtid_set is not None
+    )
+    return bool(below) and not below & held
+
+
+def _server_ids(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> tuple[int, ...]:
+    records = _records(facts, lost.holder, part)
+    return tuple(sorted({record.server_id for record in records}))
+
+
+def _received(facts: ClusterFacts, lost: LostFacts) -> GtidSet:
+    uuid = facts.last[lost.origin].server_uuid
+    return GtidSet.union_of(
+        channel.gtid_retrieved
+        for server in (facts.first[lost.holder], facts.last[lost.holder])
+        for channel in server.channels or ()
+        if channel.source_uuid == uuid
+    )
+
+
+# -- crash or reset -------------------------------------------------------------------------------
+
+
+def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bool) -> Loss:
+    origin = facts.last[lost.origin]
+    committed = _committed(facts, lost, part)
+    restart = _restart(origin, committed)
+    reset, history = _reset(facts, lost, committed)
+    executed_by = _server_ids(facts, lost, part)
+    if is_by_hand:
+        cause, grade = Cause.BY_HAND, Grade.PROVED if executed_by else Grade.LIKELY
+    else:
+        is_its_own = origin.server_id in executed_by or part <= _received(facts, lost)
+        cause, grade = _crash_or_reset(restart, reset=reset, is_its_own=is_its_own)
+    first, every = commits_until(part, origin)
+    return Loss(
+        origin=lost.origin,
+        holder=lost.holder,
+        gtid_set=part,
+        cause=cause,
+        grade=grade,
+        restart=restart,
+        history=history,
+        committed=committed,
+        executed_by=executed_by,
+        commits_until_first=first,
+        commits_until_all=every,
+    )
+
+
+def _crash_or_reset(
+    restart: Restart, *, reset: bool | None, is_its_own: bool
+) -> tuple[Cause, Grade]:
+    """Decide. `reset`: the logs show one (True), exclude one (False), or neither (None)."""
+    if restart is Restart.NOT_SINCE:
+        # A crash is excluded. Without the transaction's own server_id it may be by hand.
+        sure = is_its_own and reset is not False
+        return Cause.RESET, Grade.PROVED if sure else Grade.LIKELY
+    if reset:
+        return Cause.RESET, Grade.LIKELY
+    sure = reset is False and restart is Restart.SINCE
+    return Cause.CRASH, Grade.PROVED if sure else Grade.LIKELY
+
+
+def _committed(
+    facts: ClusterFacts, lost: LostFacts, part: GtidSet
+) -> tuple[datetime, datetime] | None:
+    """Return when the first and the last known one were committed, by the origin's clock."""
+    moments = [record.committed_at for record in _records(facts, lost.holder, part)]
+    for channel in facts.last[lost.holder].channels or ():
+        at = channel.last_queued_committed_at
+        if channel.last_queued and channel.last_queued <= part and at is not None:
+            moments.append(at)
+    return (min(moments), max(moments)) if moments else None
+
+
+def _restart(origin: ServerSnapshot, committed: tuple[datetime, datetime] | None) -> Restart:
+    """Compare the origin's start with the commits.
+
+    Uptime is cut to the second: the start was at most a second before what it gives.
+    """
+    if committed is None or origin.server_clock is None or origin.uptime_seconds is None:
+        return Restart.UNKNOWN
+    started_before = origin.server_clock - timedelta(seconds=origin.uptime_seconds)
+    if started_before >= committed[1]:
+        return Restart.SINCE
+    return Restart.NOT_SINCE if started_before < committed[0] else Restart.UNKNOWN
+
+
+def _reset(
+    facts: ClusterFacts,
+    lost: LostFacts,
+    committed: tuple[datetime, datetime] | None,
+) -> tuple[bool | None, str]:
+    """Return whether the origin's logs show a reset since, and in which way they show it."""
+    origin = facts.last[lost.origin]
+    for neighbour in _intervals(neighbours_of(facts, lost)):
+        ours, theirs = (_record(facts, name, neighbour) for name in (lost.origin, lost.holder))
+        if ours is not None and theirs is not None and ours.is_exact and theirs.is_exact:
+            if ours.committed_at == theirs.committed_at:
+                return False, f"{neighbour} is the same commit in both logs"
+            return True, f"{neighbour} was committed at another time than on {lost.holder}"
+    log = origin.history_evidence.first_log if origin.history_evidence is not None else None
+    if log is not None and committed is not None:
+        if log.begun_at + _SECOND <= committed[0]:
+            return False, f"{log.file} was begun before the lost transactions were committed"
+        if log.begun_at > committed[1] and not (log.previous_gtids or origin.gtid_purged):
+            return True, f"{log.file} was begun after them, without previous GTIDs"
+    names = [each.name.rpartition(".")[2] for each in origin.binary_logs or ()]
+    if names and names[0].isdigit() and int(names[0]) > 1:
+        return False, f"the first binary log has the number {int(names[0])}"
+    if _own(origin) & (origin.gtid_purged or GtidSet()):
+        return False, "gtid_purged holds older transactions of its own"
+    return None, "unknown"
+
+
+# -- leaves ---------------------------------------------------------------------------------------
+
+
+def _record(facts: ClusterFacts, name: str, gtid: GtidSet) -> CommitRecord | None:
+    evidence = facts.last[name].history_evidence
+    return None if evidence is None else evidence.commit_of(gtid)
+
+
+def _records(facts: ClusterFacts, name: str, part: GtidSet) -> list[CommitRecord]:
+    evidence = facts.last[name].history_evidence
+    return [record for record in (evidence.commits if evidence else ()) if record.gtid <= part]
+
+
+def _logged(server: ServerSnapshot) -> GtidSet:
+    """Return what the server's binary logs still hold."""
+    return (server.gtid_executed or GtidSet()) - (server.gtid_purged or GtidSet())
+
+
+def _own(server: ServerSnapshot) -> GtidSet:
+    assert server.server_uuid is not None, "only judgeable servers are compared"
+    return (server.gtid_executed or GtidSet()).from_uuid(server.server_uuid)
+
+
+def _intervals(gtid_set: GtidSet) -> Iterator[GtidSet]:
+    for interval in gtid_set.intervals():
+        yield GtidSet.from_intervals([interval])
+
+
+def _some_intervals(gtid_set: GtidSet) -> list[GtidSet]:
+    every = list(_intervals(gtid_set))
+    half = INTERVALS_MAX // 2
+    return every if len(every) <= INTERVALS_MAX else [*every[:half], *every[-half:]]
+
+
+def _lowest(interval: GtidSet) -> GtidSet:
+    return interval.first(1)
+
+
+def _highest(gtid_set: GtidSet) -> GtidSet:
+    """Return the highest GTID of a set of one TSID."""
+    [tsid] = gtid_set.tsids
+    highest = gtid_set.highest(tsid)
+    assert highest is not None, "the set is not empty"
+    return GtidSet.from_intervals([(tsid, highest, highest + 1)])

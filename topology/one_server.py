@@ -1,0 +1,58 @@
+"""Which names of a cluster are the same server: pure.
+
+Two servers with one server_uuid are a copied data directory (C1); one server listed under two names
+is an error of the configuration, and the advice for C1 would destroy a healthy server. They are the
+same server if every fact that identifies a process is equal in both readings, if it started at the
+same time, and if each set read later holds the one read earlier, under either name.
+"""
+
+from datetime import datetime, timedelta
+from itertools import combinations
+from typing import Final
+
+from topology.snapshot import ClusterSnapshot, ServerSnapshot
+
+_SETTINGS: Final = ("hostname", "port", "datadir", "pid_file")
+# An uptime is in whole seconds, and read some statements after the clock.
+_START_SLACK: Final = timedelta(seconds=2)
+
+
+def same_servers(snapshot: ClusterSnapshot) -> tuple[tuple[str, str], ...]:
+    """Return each two names of the cluster that are one server."""
+    first = {server.name: server for server in snapshot.first}
+    last = {server.name: server for server in snapshot.last}
+    return tuple(
+        (left, right)
+        for left, right in combinations(sorted(first), 2)
+        if _are_one(first[left], first[right])
+        and _are_one(last[left], last[right])
+        and _grows(first[left], last[right])
+        and _grows(first[right], last[left])
+    )
+
+
+def _are_one(left: ServerSnapshot, right: ServerSnapshot) -> bool:
+    if left.server_uuid is None or left.server_uuid != right.server_uuid:
+        return False
+    if left.server_id != right.server_id:
+        return False
+    values = [(left.setting(name), right.setting(name)) for name in _SETTINGS]
+    started = [_started_at(server) for server in (left, right)]
+    return (
+        all(ours is not None and ours == theirs for ours, theirs in values)
+        and started[0] is not None
+        and started[1] is not None
+        and abs(started[0] - started[1]) <= _START_SLACK
+    )
+
+
+def _started_at(server: ServerSnapshot) -> datetime | None:
+    if server.server_clock is None or server.uptime_seconds is None:
+        return None
+    return server.server_clock - timedelta(seconds=server.uptime_seconds)
+
+
+def _grows(earlier: ServerSnapshot, later: ServerSnapshot) -> bool:
+    if earlier.gtid_executed is None or later.gtid_executed is None:
+        return False
+    return earlier.gtid_executed <= later.gtid_executed

@@ -1,0 +1,142 @@
+"""Rules on a server's own history: transactions of its UUID that it has no more, or never had.
+
+Which cause a loss has, and how sure that is, comes from lost.py; here are the words. What the
+evidence does not exclude is named in the finding.
+"""
+
+from collections.abc import Iterator
+
+from topology.facts import ClusterFacts
+from topology.findings import Evidence, Finding, Grade
+from topology.lost import Cause, Loss, Restart, losses_of
+from topology.rules.build import evidence, finding, many
+
+_CRASH = "a crash that lost the end of its binary log, or an older copy of its data was restored"
+_RESET = "RESET BINARY LOGS AND GTIDS: then the rows are there, and redoing them would double them"
+_BY_HAND = "a session elsewhere that set gtid_next to a GTID of this server"
+
+
+def crash_lost(facts: ClusterFacts) -> Iterator[Finding]:
+    """E3: the origin itself has lost what another server holds.
+
+    Proved where the origin restarted after the transactions were committed and its logs exclude a
+    reset of its history since.
+    """
+    for loss in losses_of(facts):
+        if loss.cause is not Cause.CRASH:
+            continue
+        is_proved = loss.grade is Grade.PROVED
+        yield _on(
+            facts,
+            loss,
+            f"{loss.origin} has lost {many(loss.gtid_set)} of its own that {loss.holder} still"
+            f" holds. {_countdown(loss)} Then the sets look equal and the data differs."
+            + ("" if is_proved else _causes(_CRASH, _RESET, _BY_HAND)),
+            None if is_proved else ("check_data", "redo_on_source", "undo_on_replica"),
+        )
+
+
+def history_reset(facts: ClusterFacts) -> Iterator[Finding]:
+    """E6: the origin's history was reset, and its data was not.
+
+    Proved where the origin has been running since before the transactions were committed: a crash
+    needs a restart.
+    """
+    for loss in losses_of(facts):
+        if loss.cause is not Cause.RESET:
+            continue
+        remaining = [] if loss.grade is Grade.PROVED else [_RESET, _BY_HAND]
+        if remaining and loss.restart is not Restart.NOT_SINCE:
+            remaining.insert(0, _CRASH)
+        yield _on(
+            facts,
+            loss,
+            f"The GTID history of {loss.origin} was reset: it does not list {many(loss.gtid_set)}"
+            f" of its own that {loss.holder} holds, and its rows are probably still there. Do not"
+            " redo these transactions on it, and do not undo them on its replicas, before you have"
+            f" compared the data. {_countdown(loss)} Replicas then skip its new transactions."
+            + (_causes(*remaining) if remaining else ""),
+            None,
+        )
+
+
+def made_by_hand(facts: ClusterFacts) -> Iterator[Finding]:
+    """H7: a GTID of a server's UUID that this server has not reached.
+
+    Proved where the binary log of the holder shows another server_id than the origin's.
+    """
+    for loss in losses_of(facts):
+        if loss.cause is not Cause.BY_HAND:
+            continue
+        yield _on(
+            facts,
+            loss,
+            f"{loss.holder} has {many(loss.gtid_set)} of {loss.origin}'s UUID that {loss.origin}"
+            f" never committed: a session set gtid_next by hand. {_countdown(loss)} {loss.holder}"
+            " then skips the new transaction without an error. Read the content first, because"
+            f" {loss.origin} does not have it. Then use up these GTIDs on {loss.origin}."
+            + ("" if loss.grade is Grade.PROVED else _causes(_BY_HAND, _CRASH)),
+            None,
+        )
+
+
+def _on(
+    facts: ClusterFacts, loss: Loss, explanation: str, strategies: tuple[str, ...] | None
+) -> Finding:
+    return finding(
+        facts,
+        loss.cause.value,
+        source=loss.origin,
+        replica=loss.holder,
+        gtid_set=loss.gtid_set,
+        grade=loss.grade,
+        proof=tuple(_proof(facts, loss)),
+        explanation=explanation,
+        strategies=strategies,
+    )
+
+
+def _proof(facts: ClusterFacts, loss: Loss) -> Iterator[Evidence]:
+    origin, holder = facts.last[loss.origin], facts.first[loss.holder]
+    assert origin.gtid_executed is not None, "only judgeable servers are compared"
+    assert origin.server_uuid is not None, "only judgeable servers are compared"
+    yield evidence("has", loss.gtid_set, holder)
+    yield evidence("server_uuid", origin.server_uuid, origin)
+    own = origin.gtid_executed.from_uuid(origin.server_uuid)
+    yield evidence("gtid_executed of its own UUID", own, origin)
+    yield evidence("gtid_owned", origin.gtid_owned, origin)
+    yield evidence("commits until the first is reused", loss.commits_until_first, origin)
+    yield evidence("commits until the numbers are all reused", loss.commits_until_all, origin)
+    yield evidence("uptime in seconds", origin.uptime_seconds, origin)
+    if loss.committed is not None:
+        first, last = (moment.isoformat(" ") for moment in loss.committed)
+        yield evidence("committed", first if first == last else f"{first} to {last}", holder)
+    yield evidence("restarted since they were committed", loss.restart.value, origin)
+    yield evidence("reset of the history", loss.history, origin)
+    if loss.executed_by:
+        ids = ", ".join(map(str, loss.executed_by))
+        yield evidence("server_id in the binary log", ids, facts.last[loss.holder])
+    for server in (origin, facts.last[loss.holder]):
+        if server.history_evidence is not None and server.history_evidence.unread:
+            yield evidence("not read from the binary logs", server.history_evidence.unread, server)
+
+
+def _countdown(loss: Loss) -> str:
+    """Say when the GTIDs are used again: a distance in commits of the origin, not a count."""
+    first, every = loss.commits_until_first, loss.commits_until_all
+    if first == every:
+        return f"{loss.origin} gives this GTID to its {_ordinal(first)} next transaction."
+    return (
+        f"{loss.origin} gives the first of these GTIDs to its {_ordinal(first)} next transaction,"
+        f" and the last to its {_ordinal(every)}."
+    )
+
+
+def _ordinal(number: int) -> str:
+    tens, ones = number // 10 % 10, number % 10
+    ending = "th" if tens == 1 else {1: "st", 2: "nd", 3: "rd"}.get(ones, "th")
+    return f"{number:,}{ending}"
+
+
+def _causes(*causes: str) -> str:
+    return f" What was read leaves these causes: {'; '.join(causes)}."

@@ -142,3 +142,39 @@ def row_conflict(topology: Topology, *, source: str = "a", replica: str = "b") -
     failing = commit(here, "INSERT INTO clash.t VALUES (1, 'on the source')")
     commit(here, "INSERT INTO clash.t VALUES (2, 'behind it')")
     return RowConflict(source=here, replica=there, failing=failing)
+
+
+@dataclass(frozen=True, slots=True)
+class PassedByApplier:
+    """``replica`` received ``passed`` of ``source`` and will not execute it."""
+
+    source: Server
+    replica: Server
+    passed: str
+
+
+def skipped_by_counter(
+    topology: Topology, *, source: str = "a", replica: str = "b"
+) -> PassedByApplier:
+    """Let the applier skip one transaction by the skip counter, which gtid_mode ON forbids."""
+    here, there = topology[source], topology[replica]
+    table_on(here, there, "skip")
+    there.execute("SET GLOBAL gtid_mode = ON_PERMISSIVE", "STOP REPLICA SQL_THREAD")
+    passed = commit(here, "INSERT INTO skip.t VALUES (1, 'skipped')")
+    there.execute("SET GLOBAL sql_replica_skip_counter = 1", "START REPLICA SQL_THREAD")
+    wait_for(there, commit(here, "INSERT INTO skip.t VALUES (2, 'behind it')"))
+    there.execute("SET GLOBAL gtid_mode = ON")
+    return PassedByApplier(source=here, replica=there, passed=passed)
+
+
+def reset_on_running_replica(
+    topology: Topology, *, source: str = "source", replica: str = "replica1"
+) -> PassedByApplier:
+    """Reset the history of a replica while its channel runs: the rows stay, the GTIDs go."""
+    here, there = topology[source], topology[replica]
+    table_on(here, there, "reset_here")
+    wait_for(there, commit(here, "INSERT INTO reset_here.t VALUES (1, 'before')"))
+    passed = str(there.value("@@GLOBAL.gtid_executed"))
+    there.execute("RESET BINARY LOGS AND GTIDS")
+    wait_for(there, commit(here, "INSERT INTO reset_here.t VALUES (2, 'after')"))
+    return PassedByApplier(source=here, replica=there, passed=passed)

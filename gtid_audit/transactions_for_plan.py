@@ -111,8 +111,8 @@ class _Reading:
         code = self.finding.code
         if code in _STOPPED:
             return self._failing()
-        if code in ("H1", "H8", "C3"):  # fetching them brings all that is missing
-            return self.finding.gtid_set | self._missing()
+        if code == "C3":  # auto-position brings all that is missing
+            return self._missing()
         return self.finding.gtid_set
 
     def content(self, wanted: GtidSet) -> TransactionContent:
@@ -145,7 +145,8 @@ class _Reading:
         ddl = read.of_class(ContentClass.DDL, ContentClass.UNREAD)
         names = [name for name in self._concerned(wanted) if name in self.targets]
         if read.rows is None or ddl:
-            why = read.rows_unread or f"{ddl.shortened()} changes definitions, or was not read"
+            definitions = f"{ddl.shortened()} changes definitions, or was not read"
+            why = definitions if ddl else read.rows_unread
             return replace(read, rows_on={name: RowsOn(RowState.UNREAD, why) for name in names})
         states: dict[str, RowsOn] = {}
         for name in names:

@@ -11,6 +11,7 @@ from typing import Any
 from repair.actions import Action
 from repair.replay import Replayed
 from repair.row_versions import RowVersions
+from repair.transaction_content import NetRow, key_condition
 
 
 def action_content(action: Action) -> dict[str, Any]:
@@ -31,6 +32,8 @@ def _plain(value: object) -> object:
             return value.label
         case RowVersions():
             return {"table": value.table.name, "where": value.where}
+        case NetRow():
+            return {"table": value.table.name, "where": key_condition(value.table, value.key_image)}
         case _ if is_dataclass(value) and type(value).__str__ is object.__str__:
             return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
         case _:

@@ -11,6 +11,7 @@ from gtid import GtidSet
 from repair.evidence import FailingEvent
 from repair.replay import Replayed
 from repair.row_versions import RowVersions
+from repair.transaction_content import NetRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ class AutoPositionOn:
     channel: str
     # Must be executed before: with auto-position on, the source would send them again.
     filled: GtidSet
+    # What is fetched finds these rows as before its transactions, or stops the applier.
+    rows: tuple[NetRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,17 @@ Of CHANGE REPLICATION SOURCE only the options of position are ever written: the 
 account of a channel stay what they are, and no secret is in a script.
 """
 
+from collections.abc import Iterator
+
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, MovePast, StartChannel, StopChannel
 from repair.dialect import ChannelQuestions, for_channel, position_wait
 from repair.guard import Guard
 from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
+from repair.row_procedures import row_is
 from repair.script import (
+    RUN_TODO,
     arrived,
     has_history,
     if_go,
@@ -24,6 +28,7 @@ from repair.script import (
     until_executed,
     until_runs,
 )
+from repair.transaction_content import key_condition
 from topology.quoting import quote_number, quote_string
 
 # Of an applier that has just been moved or started: if it is stuck it stops within this time.
@@ -127,6 +132,7 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
                 f" AND GTID_SUBSET({literal(arriving)}, @@GLOBAL.gtid_executed);"
             ),
             *unless_done(f"{dialect.stop_replica}{suffix}"),
+            *_rows_still_fit(action, setting, asks),
             *unless_done(
                 f"{dialect.change_source} {dialect.option_prefix}AUTO_POSITION = 1{suffix}"
             ),
@@ -148,9 +154,43 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
         if_stopped="the channel may be stopped; run the script again",
         risk="old transactions are applied after newer ones; rows they touch may have changed since"
         if arriving
-        else "none: no transaction is missing",
-        needs=_NEEDS,
+        else "what the source gets until then is fetched as well; no transaction is missing now",
+        needs=(*_NEEDS, StatementKind.WRITE_ROWS) if action.rows else _NEEDS,
     )
+
+
+def _rows_still_fit(
+    action: AutoPositionOn, setting: Setting, asks: ChannelQuestions
+) -> Iterator[str]:
+    """Look at the rows once more, while the applier stands; if they do not fit, go on as before.
+
+    An earlier run of this script may have been stopped while transactions were arriving. Then rows
+    are between before and after, and nothing is left to protect: the channel is on auto-position
+    already, or, where it was from the beginning, some of what it had passed is executed.
+    """
+    channel, dialect = setting.server.channel(action.channel), setting.dialect
+    if not action.rows or channel is None:
+        return
+    passed = literal(channel.passed)
+    begun = (
+        f"GTID_SUBTRACT({passed}, @@GLOBAL.gtid_executed) <> GTID_SUBTRACT({passed}, '')"
+        if channel.auto_position
+        else f"IFNULL({asks.auto_position} = 1, FALSE)"
+    )
+    yield f"SET @fit = TRUE, @begun = {begun};"
+    for row in action.rows:
+        is_before = row_is(row.table, key_condition(row.table, row.key_image), row.before)
+        yield f"SET @fit = @fit AND {is_before};"
+    yield "SET @fit = @fit OR @done OR @begun;"
+    if channel.running:
+        start = quote_string(f"{dialect.start_replica}{for_channel(dialect, action.channel)}")
+        yield f"SET @todo = IF(@go AND NOT @fit, {start}, 'DO 0');"
+        yield from RUN_TODO
+    yield from Guard(
+        "@fit",
+        f"{action.server}: rows that would be fetched have changed since the plan was made; nothing"
+        " is fetched, the channel goes on as before; audit and plan again",
+    ).statements()
 
 
 def start_channel(action: StartChannel, setting: Setting) -> Procedure:

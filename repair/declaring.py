@@ -123,7 +123,7 @@ def targets_lacking(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
     Unlike `_targets` also those to which a running channel will bring them.
     """
     wanted = case.wanted
-    servers = _component(case.model, case.source.name) if case.source is not None else []
+    servers = _component(case.model, case.source.name, wanted) if case.source is not None else []
     if not servers:
         return Refusal("the server on which they are missing could not be read")
     return [
@@ -267,11 +267,17 @@ def _content_warnings(case: Case, targets: list[tuple[ModelServer, GtidSet]]) ->
         )
 
 
-def _component(model: Model, name: str) -> list[ModelServer]:
-    """Return every server that channels link with a server, in either direction."""
+def _component(model: Model, name: str, wanted: GtidSet) -> list[ModelServer]:
+    """Return every server that channels link with a server, in either direction.
+
+    The way does not lead through a server that has the transactions: beyond a replica of several
+    sources lies another source, which has findings of its own.
+    """
     found, frontier = {name}, [name]
     while frontier:
         here = frontier.pop()
+        if wanted <= model[here].executed:
+            continue
         linked = {replica.name for replica, _ in model.replicas_of(here)} | {
             channel.source
             for channel in model[here].channels

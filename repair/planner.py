@@ -111,8 +111,9 @@ class _Work:
     known: dict[str, ServerSnapshot] = field(init=False)
     started: Model = field(init=False)
     model: Model = field(init=False)
-    # What the rules say of `model`.
+    # What the rules say of `model`, and which findings they have before the first step.
     outlook: ClusterAudit = field(init=False)
+    expected: frozenset[str] = field(init=False)
     steps: list[Step] = field(default_factory=list)
     answered: list[Answered] = field(default_factory=list)
     not_chosen: list[NotChosen] = field(default_factory=list)
@@ -124,6 +125,7 @@ class _Work:
         self.known = known_servers(self.snapshot, self.audit)
         self.started = self.model = start_model(self.snapshot, self.audit, self.evidence)
         self.outlook = self._look_ahead(self.model)
+        self.expected = frozenset(finding.id for finding in self.outlook.findings)
 
     def _look_ahead(self, model: Model) -> ClusterAudit:
         return audit_after(self.snapshot, self.policy, started=self.started, model=model)
@@ -153,9 +155,12 @@ class _Work:
 
     def _is_delivered(self, finding: Finding) -> bool:
         lacking = finding.source if finding.code[0] in "EJ" else finding.replica
+        if finding.code in ("E4", "H7"):  # nothing is missing, and still it is not right
+            return False
+        if self.steps and finding.id in self.expected - {each.id for each in self.outlook.findings}:
+            return True  # the rules find it no more
         return (
             bool(self.steps)
-            and finding.code not in ("E4", "H7")  # nothing is missing, and still it is not right
             and bool(finding.gtid_set)
             and lacking in self.model.servers
             and finding.gtid_set <= self.model[lacking or ""].executed
@@ -344,6 +349,7 @@ def _needed(model: Model, action: Action) -> Action | None:
             channel = server.channel(action.channel)
             assert channel is not None, "strategies name channels that exist"
             is_home = channel.auto_position and channel.running and not channel.is_stuck
+            is_home = is_home and not channel.passed
             return None if is_home and not delivery(model, server, channel) else action
         case StartChannel():
             channel = server.channel(action.channel)

@@ -6,8 +6,12 @@
 3. Run again, or stopped anywhere, it does what is left to do.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
+from binlog.rows.tables import RowTable
+from binlog.rows.values import Image
 from repair.actions import MakeRowsAlike
 from repair.guard import Guard
 from repair.privileges import StatementKind
@@ -82,12 +86,16 @@ def _statements(rows: tuple[RowVersions, ...], settled: str) -> Iterator[str]:
     yield "COMMIT;"
 
 
+def row_is(table: RowTable, where: str, image: Image | None) -> str:
+    """Write the condition that a row, found by its key, is as an image; None: that it is not."""
+    found = where if image is None else row_condition(table, image)
+    exists = f"EXISTS (SELECT 1 FROM {table_name(table)} WHERE {found})"  # noqa: S608 - quoted
+    return f"NOT {exists}" if image is None else exists
+
+
 def _is(row: RowVersions, *, is_goal: bool) -> str:
     """Write the condition that the row is as it should be, or as the plan saw it."""
-    image = row.source if is_goal else row.replica
-    found = row.where if image is None else row_condition(row.table, image)
-    exists = f"EXISTS (SELECT 1 FROM {table_name(row.table)} WHERE {found})"  # noqa: S608 - quoted
-    return f"NOT {exists}" if image is None else exists
+    return row_is(row.table, row.where, row.source if is_goal else row.replica)
 
 
 def _as_seen(server: str, row: RowVersions, settled: str) -> Guard:

@@ -28,7 +28,7 @@ from repair.declaring import (
 )
 from repair.model import Model, ModelChannel, ModelServer, delivery, refused, simulate
 from repair.replaying import redo_on_source, undo_on_replica
-from repair.transaction_content import RowState
+from repair.transaction_content import NetRow, RowState
 from topology.catalogue import CATALOGUE, answers
 
 __all__ = ["ANSWERS", "DECLARING", "INJECTED_PER_SCRIPT_MAX", "PLANNERS", "Planner"]
@@ -81,8 +81,9 @@ def refetch(case: Case) -> Outcome:
     gone = case.finding.gtid_set - replica.executed - source.available
     if case.is_hole and gone:
         return Refusal(f"{source.name} can no longer send {gone.shortened()}")
-    arriving = delivery(case.model, replica, _by_sets(channel)) if case.is_hole else _coming(case)
+    arriving = case.finding.gtid_set - replica.executed if case.is_hole else _coming(case)
     warnings: tuple[str, ...] = ()
+    rows: tuple[NetRow, ...] = ()
     if arriving:
         conflict = _conflict(case, arriving)
         if conflict is not None and not case.is_chosen:
@@ -92,8 +93,10 @@ def refetch(case: Case) -> Outcome:
             )
         if conflict is not None:
             warnings = (f"{conflict}: fetched again, they may stop the applier or overwrite rows",)
+        elif case.content is not None:
+            rows = case.content.rows or ()
     if case.event is None:
-        action = AutoPositionOn(replica.name, channel.name, filled=GtidSet())
+        action = AutoPositionOn(replica.name, channel.name, filled=GtidSet(), rows=rows)
         return Proposal((action,), warnings)
     # Fetched again, this one would stop the applier; the others of the hole are wanted.
     event, doomed = case.event, GtidSet.of(case.event.gtid)
@@ -117,10 +120,15 @@ def _by_sets(channel: ModelChannel) -> ModelChannel:
 
 
 def _coming(case: Case) -> GtidSet:
-    """Return what a channel by file position has not brought yet (C3): it may have passed it."""
+    """Return what a channel by file position has not brought yet (C3): it may have passed it.
+
+    What its source itself had not received when it was read comes later, in the order of its log.
+    """
     assert case.replica is not None, "the caller has looked"
     assert case.channel is not None, "the caller has looked"
-    return delivery(case.model, case.replica, _by_sets(case.channel))
+    assert case.source is not None, "the caller has looked"
+    coming = delivery(case.model, case.replica, _by_sets(case.channel))
+    return coming & case.snapshot_executed[case.source.name]
 
 
 def _conflict(case: Case, arriving: GtidSet) -> str | None:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from gtid import GtidSet
 from repair import LogEvidence
-from repair.model import Model, ModelChannel, ModelServer
+from repair.model import Model, ModelChannel, ModelServer, delivery
 from repair.transaction_content import ContentClass, TransactionContent, nothing_read
 from tests.snapshots import a_channel, a_server, an_unread
 from topology.findings import ClusterAudit
@@ -117,13 +117,13 @@ def _reading(
         version=each.version,
         gtid_purged=each.purged,
         log_end=_END,
-        channels=tuple(_channel(servers, one) for one in each.channels),
+        channels=tuple(_channel(servers, each, one) for one in each.channels),
         uptime_seconds=1000 + phase,
         **asked,
     )
 
 
-def _channel(servers: Model, one: ModelChannel) -> ChannelSnapshot:
+def _channel(servers: Model, each: ModelServer, one: ModelChannel) -> ChannelSnapshot:
     source = servers[one.source] if one.source is not None else None
     names = sorted(servers.servers)
     stuck = one.is_stuck and one.running
@@ -138,7 +138,7 @@ def _channel(servers: Model, one: ModelChannel) -> ChannelSnapshot:
         receiver=ThreadState.RUNNING if one.running else ThreadState.STOPPED,
         applier=ThreadState.RUNNING if one.running and not stuck else ThreadState.STOPPED,
         applier_error=STUCK_TEXT if stuck else "",
-        received_to=_END if one.running else _MIDDLE,
+        received_to=_END if one.running and not delivery(servers, each, one) else _MIDDLE,
         applied_to=_MIDDLE,
     )
 

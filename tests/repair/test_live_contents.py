@@ -231,3 +231,46 @@ def test_a_row_conflict_is_skipped_or_resolved(
     await_clean(pair)
     kept = "on the replica" if strategy == "inject_empty" else "on the source"
     assert rows(pair.b, "clash.t") == [(1, kept), (2, "behind it")]
+
+
+def test_what_the_applier_skipped_is_fetched_again(pair97: Pair) -> None:
+    fault = faults_plans.skipped_by_counter(pair97)
+    found = examine(pair97)
+    assert "H8" in found.codes
+    plan = found.plan()
+    assert _actions(plan) == ["b AutoPositionOn"]
+    run_plan(pair97, plan)
+    wait_for(pair97.b, fault.passed)
+    assert rows(pair97.b, "skip.t") == rows(pair97.a, "skip.t")
+    await_clean(pair97)
+    run_plan(pair97, plan)
+
+
+def test_after_a_reset_on_a_replica_nothing_is_done_unasked(star97: Topology) -> None:
+    fault = faults_plans.reset_on_running_replica(star97)
+    found = examine(star97)
+    assert "H8" in found.codes
+    plan = found.plan()
+    assert not plan.steps
+    assert "changes definitions" in _left(plan, "H8")
+    run_plan(star97, found.plan({"H8": "gtid_purged_append"}))
+    wait_for(fault.replica, fault.passed)
+    await_clean(star97)
+    assert rows(fault.replica, "reset_here.t") == [(1, "before"), (2, "after")]
+
+
+def test_rows_that_change_before_the_script_runs_are_not_overwritten(pair97: Pair) -> None:
+    faults.position_bypass(pair97)
+    plan = examine(pair97).plan()
+    assert _actions(plan) == ["b AutoPositionOn"]
+    [missing, *_] = sorted(set(rows(pair97.a, "bypassed.t")) - set(rows(pair97.b, "bypassed.t")))
+    pair97.b.execute(
+        "SET SESSION sql_log_bin = 0",
+        f"INSERT INTO bypassed.t (id, note) VALUES ({missing[0]}, 'meanwhile')",
+    )
+    done = run_step(pair97, plan, plan.steps[0])
+    assert done.returncode != 0
+    assert "rows that would be fetched have changed" in done.stderr
+    status = pair97.b.replica_status()
+    assert (status["Replica_SQL_Running"], status["Auto_Position"]) == ("Yes", 0)
+    assert (missing[0], "meanwhile") in rows(pair97.b, "bypassed.t")

@@ -9,15 +9,16 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import Final
 from uuid import UUID
 
 from binlog.adapters.compare_server import ServerCompared, ServerState, Since, Starts, uuid_or_none
-from binlog.content.reuse import Compared, compare_after_starts, counted
+from binlog.content.reuse import Compared, Search, Unread, compare_after_starts, counted
 from gtid import GtidSet
 from gtid_audit.content_due import Looked
 from gtid_audit.content_facts import Comparing, reading_of
@@ -32,6 +33,17 @@ from topology.target import ServerTarget
 SECONDS_MAX: Final = 10.0
 # Suspects that are compared in one audit.
 SUSPECTS_MAX: Final = 20_000
+# The newest logs of each server that --content compares in full.
+RECENT_BYTES_MAX: Final = 256 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is compared: see read_contents."""
+
+    back: Mapping[str, timedelta | None]
+    recent: bool
+    seconds_max: float
 
 
 def read_contents(
@@ -40,6 +52,7 @@ def read_contents(
     *,
     back: Mapping[str, timedelta | None],
     suspects: GtidSet | None = None,
+    recent: bool = False,
     seconds_max: float = SECONDS_MAX,
 ) -> Looked:
     """Compare what the servers of a cluster committed around their restarts.
@@ -50,8 +63,10 @@ def read_contents(
             read binary logs, as a replica has it.
         back: around the restarts of which servers, and how far back; see content_due.py.
         suspects: GTIDs that are compared wherever two servers have them.
+        recent: compare all that the newest logs hold as well (RECENT_BYTES_MAX of each server).
         seconds_max: for one question to one server.
     """
+    wanted = _Wanted(back, recent=recent, seconds_max=seconds_max)
     servers = {server.name: server for server in snapshot.last if server.is_judgeable}
     ways = {target.name: _way_to(target, seconds_max) for target in targets}
     readings = []
@@ -65,7 +80,7 @@ def read_contents(
             continue
         look = Looked(None, frozenset(names))  # where facts were not read, which the audit reports
         if len(pair) == len(names):
-            look = _compared(pair, back, ways, also, seconds_max)
+            look = _compared(pair, ways, also, wanted)
         if look.reading is not None:
             readings.append(look.reading)
         look_again |= look.look_again
@@ -119,11 +134,7 @@ def _starts_of(server: ServerSnapshot, back: Mapping[str, timedelta | None]) -> 
 
 
 def _compared(
-    pair: Sequence[ServerSnapshot],
-    back: Mapping[str, timedelta | None],
-    ways: Mapping[str, Way],
-    also: GtidSet,
-    seconds_max: float,
+    pair: Sequence[ServerSnapshot], ways: Mapping[str, Way], also: GtidSet, wanted: _Wanted
 ) -> Looked:
     left, right = pair
     names = (left.name, right.name)
@@ -141,8 +152,8 @@ def _compared(
             unread.append(UnreadContent(server.name, "no way to it is known"))
         else:
             state = _state(server, server.binary_logs)
-            starts = _starts_of(server, back)
-            logs.append(ServerCompared(state, ways[server.name], seconds_max, starts))
+            starts = _starts_of(server, wanted.back)
+            logs.append(ServerCompared(state, ways[server.name], wanted.seconds_max, starts))
     moment = max(server.read_ended for server in pair)
     if len(logs) < len(pair):
         nothing = ContentReading(
@@ -150,7 +161,10 @@ def _compared(
         )
         return Looked(nothing)
     beyond = also - also.first(SUSPECTS_MAX)
-    compared = compare_after_starts(*logs, also=also - beyond)
+    read: list[tuple[str, str]] = []
+    one, other = logs
+    more = partial(_compare_recent, one, other, read) if wanted.recent else None
+    compared = compare_after_starts(one, other, also=also - beyond, more=more)
     comparing = Comparing(
         names=names,
         origins={server.server_uuid: server.name for server in pair if server.server_uuid},
@@ -160,6 +174,7 @@ def _compared(
     reading = replace(
         reading_of(compared, comparing, read_at=moment),
         suspect_count=(also & compared.gtids).gtid_count,
+        logs=tuple(read),
     )
     if beyond:
         text = f"more than {SUSPECTS_MAX:,} to compare: {counted(beyond)}"
@@ -167,6 +182,19 @@ def _compared(
     is_over = all(each.is_lasting for each in compared.unread)
     look_again = frozenset() if is_over else frozenset(names)
     return Looked(reading, look_again, _settled(compared, also - beyond) if is_over else GtidSet())
+
+
+def _compare_recent(
+    left: ServerCompared, right: ServerCompared, read: list[tuple[str, str]], search: Search
+) -> None:
+    """Compare the newest logs in full, where what that needs is installed."""
+    if any(find_spec(module) is None for module in ("numpy", "numba", "pyarrow")):
+        text = "only around restarts, and not in full: pip install 'gtid-audit[columns]'"
+        search.note(Unread(f"{left.name}, {right.name}", text, is_lasting=True))
+        return
+    from binlog.adapters.compare_all import compare_recent
+
+    read += compare_recent(search, left, right, bytes_max=RECENT_BYTES_MAX)
 
 
 def _settled(compared: Compared, also: GtidSet) -> GtidSet:
@@ -188,6 +216,7 @@ def _state(server: ServerSnapshot, logs: Sequence[BinaryLog]) -> ServerState:
         executed=server.gtid_executed,
         purged=server.gtid_purged,
         log_names=tuple(log.name for log in logs),
+        log_bytes=tuple(log.size_bytes for log in logs),
         full_logs=frozenset(log.name for log in logs if _is_full(server, log)),
         up_since_seconds=up_since,
         group_name=_group_of(server),
@@ -208,6 +237,7 @@ def _merged(readings: Sequence[ContentReading]) -> ContentReading:
         differences=tuple(found for each in readings for found in each.differences),
         unread=tuple(sorted({found for each in readings for found in each.unread})),
         is_cut=any(each.is_cut for each in readings),
+        logs=tuple(sorted({each for reading in readings for each in reading.logs})),
         suspect_count=sum(each.suspect_count for each in readings),
         undecided_count=sum(each.undecided_count for each in readings),
         remarks=tuple(sorted({found for each in readings for found in each.remarks})),

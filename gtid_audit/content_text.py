@@ -59,6 +59,12 @@ def content_line(reading: ContentReading) -> str:
     if reading.suspect_count:
         earlier = f"{number_of(reading.suspect_count, 'GTID')} that an earlier audit reported"
         where = f"{where}, and {earlier}" if starts else earlier
+    if reading.logs:
+        files = [f"{server} from {file}" for server, file in reading.logs[:STARTS_SHOWN_MAX]]
+        more = len(reading.logs) - STARTS_SHOWN_MAX
+        files += [f"{more:,} more"] if more > 0 else []
+        full = f"all in the logs of {', '.join(files)}"
+        where = f"{where}, and {full}" if starts or reading.suspect_count else full
     between = [f"{one} and {other}" for one, other in reading.pairs[:PAIRS_SHOWN_MAX]]
     if len(reading.pairs) > PAIRS_SHOWN_MAX:
         between.append(f"{number_of(len(reading.pairs) - PAIRS_SHOWN_MAX, 'more pair')}")
@@ -107,6 +113,7 @@ def content_record(reading: ContentReading) -> Record:
         "compared_count": reading.compared_count,
         "undecided_count": reading.undecided_count,
         "suspect_count": reading.suspect_count,
+        "logs": [{"server": server, "file": file} for server, file in reading.logs],
         "differing_count": len(reading.differences),
         "pairs": [list(pair) for pair in reading.pairs],
         "starts": [

@@ -81,7 +81,9 @@ def contents_of(
 
     say("comparing the content of transactions")
     limit = content.SECONDS_MAX if seconds_max is None else seconds_max
-    return content.read_contents(snapshot, targets, back=back, seconds_max=limit).reading
+    return content.read_contents(
+        snapshot, targets, back=back, recent=chosen is True, seconds_max=limit
+    ).reading
 
 
 def _uuid(text: str) -> UUID:

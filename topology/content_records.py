@@ -80,12 +80,18 @@ _READING = Shape(
         "pairs": many(text_pair("one", "other")),
         "undecided_count": NUMBER,
         "suspect_count": NUMBER,
+        "logs": many(text_pair("server", "file")),
         "remarks": many(_UNREAD.codec),
     },
 )
 
 # Fields that runs written before them do not have, with what they meant then.
-_ADDED_TO_READING: Final[Record] = {"undecided_count": 0, "suspect_count": 0, "remarks": []}
+_ADDED_TO_READING: Final[Record] = {
+    "undecided_count": 0,
+    "suspect_count": 0,
+    "logs": [],
+    "remarks": [],
+}
 _ADDED_TO_DIFFERENCE: Final[Record] = {"lesser": ""}
 
 # Held against the dataclasses by a test.

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 from uuid import UUID
 
@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from binlog.adapters.compare_files import FilesCompared
 from binlog.adapters.compare_server import ServerCompared
 from binlog.adapters.stream_ledger import ledger_of_server
-from binlog.adapters.stream_session import AllBut
+from binlog.adapters.stream_session import AllBut, FromPlace
 from binlog.content.reuse import Compared, Search, Unread, counted
+from binlog.decode import FIRST_POSITION
 from binlog.errors import BinlogError
 from binlog.ledger.sets import gtids_of
 from gtid import GtidSet, Tsid
@@ -38,23 +39,63 @@ SUSPECTS_MAX: Final = 100_000
 
 
 def compare_all(left: Side, right: Side) -> Compared:
-    """Compare what both logs hold. What cannot be read of either is said in the answer."""
+    """Compare what both logs hold. What cannot be read of either is in the result."""
     search = Search(left, right)
+    _compare(search, (left, right), (None, None))
+    return search.result()
+
+
+def compare_recent(
+    search: Search, left: ServerCompared, right: ServerCompared, *, bytes_max: int
+) -> tuple[tuple[str, str], ...]:
+    """Compare what both servers hold in their newest logs; return where each was begun.
+
+    The newest log is read whatever its size. What lies before is reported as not compared.
+    """
+    begun = []
+    for side in (left, right):
+        first = _first_recent(side.state.log_bytes, bytes_max)
+        names = side.state.log_names
+        begun.append((side.name, names[first]))
+        if first:
+            text = f"only what is in {names[first]} and later logs was compared in full"
+            search.note(Unread(side.name, text, is_lasting=True))
+    wishes = tuple(FromPlace(file, FIRST_POSITION) for _, file in begun)
+    _compare(search, (left, right), (wishes[0], wishes[1]))
+    return tuple(begun)
+
+
+def _first_recent(sizes: Sequence[int], bytes_max: int) -> int:
+    """Return the number of the first of the newest logs that together are within a limit."""
+    total = 0
+    for number in reversed(range(len(sizes))):
+        total += sizes[number]
+        if total > bytes_max:
+            return min(number + 1, len(sizes) - 1)
+    return 0
+
+
+def _compare(
+    search: Search, both: tuple[Side, Side], wishes: tuple[FromPlace | None, FromPlace | None]
+) -> None:
+    """Compare two logs, each whole or from a place on."""
+    left, right = both
     tsids: dict[tuple[str, str | None], int] = {}
     sides = []
-    for side in (left, right):
+    for side, wish in zip(both, wishes, strict=True):
         tables = []
         try:
-            for table in _ledger(side):
+            for table in _ledger(side, wish):
                 tables.append(_numbered(table, tsids))
         except BinlogError as error:
             search.note(Unread(side.name, str(error)))
         sides.append(pa.concat_tables(tables) if tables else None)
     ours, theirs = sides
     names = [Tsid(UUID(uuid), tag or "") for uuid, tag in tsids]
-    _note_absent(search, (left, right), [_gtids(side, names) for side in sides])
+    if wishes == (None, None):
+        _note_absent(search, both, [_gtids(side, names) for side in sides])
     if ours is None or theirs is None:
-        return search.result()
+        return
     joined = ours.join(
         theirs, keys=["tsid", "gno"], join_type="inner", left_suffix="_left", right_suffix="_right"
     )
@@ -65,20 +106,23 @@ def compare_all(left: Side, right: Side) -> Compared:
         rest = wanted - wanted.first(SUSPECTS_MAX)
         wanted -= rest
         search.cut()
-        both = f"{left.name}, {right.name}"
-        search.note(
-            Unread(both, f"more than {SUSPECTS_MAX:,} to compare one by one: {counted(rest)}")
-        )
+        text = f"more than {SUSPECTS_MAX:,} to compare one by one: {counted(rest)}"
+        search.note(Unread(f"{left.name}, {right.name}", text))
     while wanted:
         chunk = wanted.first(CHUNK)
         wanted -= chunk
         search.compare(chunk)
-    return search.result()
 
 
 def _note_absent(search: Search, sides: tuple[Side, Side], held: list[GtidSet]) -> None:
     """Report what both servers have executed and one of them does not have in its logs."""
-    known = [side.known() | gtids for side, gtids in zip(sides, held, strict=True)]
+    known = []
+    for side, gtids in zip(sides, held, strict=True):
+        try:
+            known.append(side.known() | gtids)
+        except BinlogError as error:
+            search.note(Unread(side.name, str(error)))
+            return
     common = known[0] & known[1]
     for side, gtids in zip(sides, held, strict=True):
         if absent := common - gtids:
@@ -86,11 +130,11 @@ def _note_absent(search: Search, sides: tuple[Side, Side], held: list[GtidSet]) 
             search.note(Unread(side.name, text, is_lasting=True))
 
 
-def _ledger(side: Side) -> Iterator[pa.Table]:
+def _ledger(side: Side, place: FromPlace | None) -> Iterator[pa.Table]:
     if isinstance(side, FilesCompared):
         yield from side.ledgers()
         return
-    wish = AllBut(side.state.purged)
+    wish = place or AllBut(side.state.purged)
     for batch in ledger_of_server(
         side.connect, wish, timeout_seconds_max=side.timeout_seconds_max, digests=True
     ):

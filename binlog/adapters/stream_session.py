@@ -72,6 +72,8 @@ _ASKED_AGAIN_SECONDS = 0.2
 _EMPTY_ENDS_MAX = 2
 # The server ends the session, not the question: ER_SERVER_SHUTDOWN, ER_QUERY_INTERRUPTED,
 # ER_CLIENT_INTERACTION_TIMEOUT. What was asked can be asked again.
+# CR_CONNECTION_ERROR, CR_CONN_HOST_ERROR, CR_UNKNOWN_HOST.
+_NO_CONNECTION = frozenset({2002, 2003, 2005})
 _CUT_BY_THE_SERVER = frozenset({1053, 1317, 4031})
 
 
@@ -230,11 +232,26 @@ def _request(wish: FromPlace | AllBut, *, flags: int, server_id: int) -> tuple[i
 
 
 def _connected(connect: Connect, bounds: Bounds) -> Connection[Any]:
-    if callable(connect):
-        return connect()
-    seconds = bounds.seconds_left()
-    waits = dict.fromkeys(("connect_timeout", "read_timeout", "write_timeout"), seconds)
-    return pymysql.connect(**{**waits, **connect})
+    try:
+        if callable(connect):
+            return connect()
+        seconds = bounds.seconds_left()
+        waits = dict.fromkeys(("connect_timeout", "read_timeout", "write_timeout"), seconds)
+        return pymysql.connect(**{**waits, **connect})
+    except (pymysql.MySQLError, OSError) as error:
+        if _is_refused(error):
+            text = error.args[-1] if isinstance(error, pymysql.MySQLError) else error
+            raise NotConnected(f"no connection to the server: {text}") from error
+        raise
+
+
+def _is_refused(error: Exception) -> bool:
+    """Return whether there was no connection at all: no server at the address, or no such name."""
+    if isinstance(error, TimeoutError) or isinstance(error.__context__, TimeoutError):
+        return False
+    if isinstance(error, pymysql.MySQLError):
+        return bool(error.args) and error.args[0] in _NO_CONNECTION
+    return True
 
 
 def _prepare(connection: Connection[Any], bounds: Bounds) -> ChecksumAlgorithm:
@@ -279,6 +296,10 @@ class EndedEarly(DumpBroken):
         super().__init__("the server ended the dump before it had sent all that was asked for")
 
 
+class NotConnected(DumpBroken):
+    """No connection was made: nothing answers at the address, or it has no such name."""
+
+
 def cut_off() -> DumpBroken:
     """Build (not raise) the error for a dump that ends inside a transaction, or never should."""
     return DumpBroken("the server broke the dump off")
@@ -288,7 +309,8 @@ class Attempts:
     """How often a cut connection is made again: `reconnects_max` times without any progress.
 
     The first wait is short, each of the others twice as long: together half a minute, which is what
-    a server needs to start again. `stopped` ends a wait.
+    a server needs to start again. A server that never answered is not waited for. `stopped` ends a
+    wait.
     """
 
     def __init__(self, reconnects_max: int, *, stopped: Callable[[], bool] = lambda: False) -> None:
@@ -296,6 +318,7 @@ class Attempts:
         self._stopped = stopped
         self._made = 0
         self._empty_ends = 0
+        self._has_connected = False
 
     def is_over(self, error: BinlogError, *, progress: bool) -> bool:
         """Tell whether an end is the end: two dumps in a row ended so and brought nothing."""
@@ -306,6 +329,9 @@ class Attempts:
     def wait_after(self, error: BinlogError, *, progress: bool) -> None:
         """Wait before the next attempt; raise the error if it is no cut, or was the last one."""
         self._made = 0 if progress else self._made
+        self._has_connected |= progress or not isinstance(error, NotConnected)
+        if not self._has_connected:  # a wrong address; a server that restarts was there before
+            raise error
         if not _is_cut(error) or self._made >= self._reconnects_max:
             raise error
         end = time.monotonic() + _FIRST_WAIT_SECONDS * 2**self._made

@@ -17,7 +17,7 @@
 6. Pure: `ComparedLogs` reads.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -110,17 +110,23 @@ def counted(gtids: GtidSet) -> str:
 
 
 def compare_after_starts(
-    left: ComparedLogs, right: ComparedLogs, *, also: GtidSet | None = None
+    left: ComparedLogs,
+    right: ComparedLogs,
+    *,
+    also: GtidSet | None = None,
+    more: Callable[["Search"], None] | None = None,
 ) -> Compared:
     """Compare what either server committed around each of its starts, and some GTIDs besides.
 
-    In each comparison `left` is left's version and `right` right's.
+    In each comparison `left` is left's version and `right` right's. `more` goes on searching.
     """
     search = Search(left, right)
     search.look(left)
     search.look(right)
     if also:
         search.compare_in_chunks(also)
+    if more is not None:
+        more(search)
     return search.result()
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
 
 from binlog.adapters import compare_server
+from binlog.adapters.compare_all import _first_recent
 from binlog.adapters.compare_server import ServerCompared, ServerState
 from binlog.adapters.memory import MemoryLogs
+from binlog.adapters.stream import ServerLogs
+from binlog.adapters.stream_ledger import ledger_of_server
+from binlog.adapters.stream_session import AllBut
+from binlog.errors import DumpBroken
 from binlog.scan import EventGroup
-from compose.native.server import Server
+from compose.native.server import Server, free_port
 from gtid import GNO_END, GtidSet
 from tests.binlog.builders import UUID_A, Log
 from tests.binlog.material import connect_arguments
@@ -76,3 +82,28 @@ def test_of_a_large_log_the_first_are_there_and_no_more(large: Server) -> None:
     compared = ServerCompared(state, connect_arguments(large), timeout_seconds_max=10)
     for wanted in (executed.first(3), executed - executed.first(58), executed):
         assert given(compared, wanted) == wanted
+
+
+@pytest.mark.parametrize(
+    ("sizes", "bytes_max", "first"),
+    [
+        ((5, 5, 5), 15, 0),
+        ((5, 5, 5), 14, 1),
+        ((5, 5, 5), 10, 1),
+        ((5, 5, 5), 4, 2),  # the newest is read whatever its size
+        ((5,), 4, 0),
+        ((), 4, 0),
+    ],
+)
+def test_the_newest_logs_within_a_limit(sizes: tuple[int, ...], bytes_max: int, first: int) -> None:
+    assert _first_recent(sizes, bytes_max) == first
+
+
+def test_where_no_server_answers_nobody_waits_for_one() -> None:
+    nowhere = {"host": "127.0.0.1", "port": free_port("127.0.0.1"), "user": "root"}
+    begun = time.monotonic()
+    with pytest.raises(DumpBroken, match="no connection to the server"):
+        list(ServerLogs(nowhere, timeout_seconds_max=30).events_of(GtidSet.parse(f"{UUID_A}:1")))
+    with pytest.raises(DumpBroken, match="no connection to the server"):
+        list(ledger_of_server(nowhere, AllBut(GtidSet()), timeout_seconds_max=30))
+    assert time.monotonic() - begun < 5

@@ -208,3 +208,18 @@ def test_healthy_servers_whose_contents_can_never_be_compared_are_ok(
     assert {each["code"] for each in found["findings"]} == {"C3"}
     reasons = {each["reason"] for each in found["contents"][0]["remarks"]}
     assert reasons == {"it sends no transactions by GTID (gtid_mode is ON_PERMISSIVE)"}
+
+
+def test_content_finds_a_gtid_made_by_hand_without_a_memory(
+    pair97: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = faults.hand_made_gtid(pair97, distance=20)
+    faults.reach(made, distance=20)
+    status, found = answer(capsys, "pair", pair97.a.dsn, pair97.b.dsn, "--content")
+    [finding] = found["findings"]
+    assert (status, finding["code"], finding["severity"], finding["grade"]) == (
+        *(2, "E4", "critical"),
+        "proved",
+    )
+    assert finding["gtid_set"] == made.gtid
+    assert [each["file"] for each in found["contents"][0]["logs"]] == ["binlog.000001"] * 2

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Protocol
 from gtid_audit.content_text import content_lines
 from gtid_audit.output import printable, write_line
 from gtid_audit.report import AuditReport, Contents, Engine, document_pieces
-from topology.findings import Verdict
+from topology.findings import Finding, Unknown, Verdict
 from topology.snapshot import ClusterSnapshot
 
-if TYPE_CHECKING:  # PySpark is imported only where it is used
-    from spark_audit.adapters.results import Results
+if TYPE_CHECKING:
+    from spark_audit.summary import FleetSummary
 
 
 class Answer(Protocol):
@@ -37,13 +37,13 @@ class Answer(Protocol):
 class InMemory:
     """A report, and what it was made of: snapshots where they are at hand (for pictures), contents.
 
-    `is_stored` tells that all of it was read from files, and not from servers just now.
+    `place` is where the results are kept; empty if they are not.
     """
 
     report: AuditReport
     snapshots: tuple[ClusterSnapshot, ...] = ()
     contents: Contents = None
-    is_stored: bool = False
+    place: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -59,14 +59,38 @@ class InMemory:
         from gtid_audit.text import show_report
 
         show_report(self.report, snapshots=self.snapshots)
-        _show_contents(self.contents, is_stored=self.is_stored)
+        if self.place:
+            write_line(f"Results: {printable(self.place)}")
+        _show_contents(self.contents, is_stored=False)
+
+
+class Page(Protocol):
+    """The results of a run, of either engine, wherever they are."""
+
+    @property
+    def place(self) -> str:
+        """Return where the run is kept."""
+
+    @property
+    def summary(self) -> "FleetSummary":
+        """Return the counts and the worst clusters."""
+
+    def worst_findings(self, limit: int) -> tuple[Finding, ...]:
+        """Return at most `limit` findings that are not mere information, the worst first."""
+
+    def first_unknown(self, limit: int) -> tuple[Unknown, ...]:
+        """Return at most `limit` facts that were not read, in order."""
+
+    def report_items(self) -> dict[str, Iterator[str]]:
+        """Give the three lists of a report as items (json_items.py), in its order, in pieces."""
 
 
 @dataclass(frozen=True, slots=True)
-class InFiles:
-    """Results that Spark wrote; `kept` tells whether they outlive this process."""
+class InResults:
+    """Results of a run; `kept` tells whether they outlive this process."""
 
-    results: "Results"
+    results: Page
+    engine: Engine
     kept: bool
     contents: Contents = None
     is_stored: bool = False
@@ -80,7 +104,7 @@ class InFiles:
         """Give the JSON document of the contract, in pieces."""
         summary = self.results.summary
         return document_pieces(
-            Engine.SPARK,
+            self.engine,
             audited_at=summary.audited_at,
             verdict=summary.verdict,
             lists=self.results.report_items(),

@@ -11,10 +11,11 @@
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from gtid import GtidError, GtidSet
 from gtid_audit.content_due import Remembered
@@ -23,7 +24,7 @@ from topology.record_codec import MalformedRecord
 from topology.records import time_from_text, time_to_text
 
 LOOKS: Final = "_content_looks.json"
-_WRITING: Final = "_content_looks.json.writing"
+_WRITING: Final = "_content_looks.json.writing-"
 LAYOUT: Final = 1
 _MALFORMED: Final = (ValueError, TypeError, KeyError, AttributeError, MalformedRecord, GtidError)
 
@@ -87,7 +88,8 @@ class DirectoryMemory:
             "looked_at": {uuid: looked_at[uuid] for uuid in sorted(looked_at)},
             "suspects": {cluster: suspects[cluster] for cluster in sorted(suspects)},
         }
-        hidden = self.directory / _WRITING
+        # A name of its own: two audits may write at once, and the last one wins whole.
+        hidden = self.directory / f"{_WRITING}{uuid4().hex}"
         try:
             with hidden.open("w", encoding="utf-8") as written:
                 written.write(json.dumps(document, indent=1) + "\n")
@@ -95,4 +97,6 @@ class DirectoryMemory:
                 os.fsync(written.fileno())
             hidden.replace(self.directory / LOOKS)
         except OSError as error:
+            with suppress(OSError):  # what made writing fail may make this fail too
+                hidden.unlink()
             raise UsageProblem(f"{hidden}: {error.strerror or error}") from error

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from gtid_audit.answers import Answer, InFiles, InMemory
+from gtid_audit.answers import Answer, InMemory, InResults
 from gtid_audit.content_fleet import compare_contents
 from gtid_audit.content_memory import DirectoryMemory, Memory
 from gtid_audit.exits import UsageProblem
@@ -28,11 +28,13 @@ from topology.adapters.collect_fleet import Say, collect_fleet
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit import audit_or_unknown
 from topology.contents import ContentReading
+from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot
 
 if TYPE_CHECKING:  # PySpark is imported only where it is used
     from spark_audit.adapters.results import Results
+    from spark_audit.local_results import LocalResults
 
 # Below this many clusters Spark would take longer to start than the local engine to finish.
 SPARK_CLUSTERS_MIN: Final = 200_000
@@ -64,12 +66,7 @@ def audit_fleet(
     `memory` keeps what the next audit has to compare, where no directory does.
     """
     read = _collect(fleet, store_in, say, content, memory)
-    contents = read.contents or {}
-    audits = [
-        audit_or_unknown(snapshot, fleet.policy, contents.get(snapshot.cluster))
-        for snapshot in read.snapshots
-    ]
-    report = report_of(Engine.LOCAL, audits)
+    report = report_of(Engine.LOCAL, _judged(read, fleet.policy))
     return InMemory(report, read.snapshots, read.contents)
 
 
@@ -82,33 +79,31 @@ def answer_of_fleet(
     say: Say | None = None,
     content: bool | None = None,
 ) -> Iterator[Answer]:
-    """Read a fleet and judge it. With `out`, keep the snapshots and what Spark finds there.
+    """Read a fleet and judge it. With `out`, keep the snapshots and what was found there.
 
     What Spark found can be read as long as the context lasts. Raises UsageProblem.
     """
     if engine is Engine.LOCAL:
-        yield audit_fleet(fleet, store_in=out, say=say, content=content)
+        yield _audited_here(fleet, out, say=say, content=content)
         return
     require_spark()
     with _directory_or_scratch(out) as directory:
         read = _collect(fleet, directory, say, content)
         assert read.run is not None, "there was a directory to store it in"
         with _on_spark(read.run, _place_of(fleet, directory), fleet.policy) as results:
-            yield InFiles(results, kept=out is not None, contents=read.contents)
+            yield InResults(results, engine, kept=out is not None, contents=read.contents)
 
 
 @contextmanager
 def answer_of_stored(
     asked: StoredQuestion, *, engine: Engine, out: Path | None = None
 ) -> Iterator[Answer]:
-    """Judge the latest stored snapshots below a directory. With `out`, keep what Spark finds there.
+    """Judge the latest stored snapshots below a directory. With `out`, keep what is found there.
 
     A run that does not show the current state of the fleet is not judged: the answer is UNKNOWN.
     What Spark found can be read as long as the context lasts. Raises UsageProblem.
     """
     require_parquet()
-    if out is not None and engine is not Engine.SPARK:
-        raise UsageProblem("results with their history are written by --engine spark")
     from spark_audit.adapters.local import audit_snapshots_locally
     from topology.adapters.stored_contents import contents_of_run
     from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots, latest_run
@@ -126,14 +121,75 @@ def answer_of_stored(
         yield refused
         return
     if engine is not Engine.SPARK:
-        report = report_of(engine, [*audits, *absent.clusters])
-        yield InMemory(report, contents=contents, is_stored=True)
+        local = _kept_or_not([*audits, *absent.clusters], run, out, asked.policy, contents)
+        yield InResults(local, engine, kept=out is not None, contents=contents, is_stored=True)
         return
     with (
         _directory_or_scratch(out) as results_below,
         _on_spark(run, results_below, asked.policy, absent) as results,
     ):
-        yield InFiles(results, kept=out is not None, contents=contents, is_stored=True)
+        yield InResults(results, engine, kept=out is not None, contents=contents, is_stored=True)
+
+
+def _audited_here(
+    fleet: Fleet, out: Path | None, *, say: Say | None, content: bool | None
+) -> InMemory:
+    """Read a fleet and judge it in this process. With `out`, keep all of it there."""
+    if out is None:
+        return audit_fleet(fleet, say=say, content=content)
+    require_spark()
+    read = _collect(fleet, out, say, content)
+    assert read.run is not None, "there was a directory to store it in"
+    judged = _judged(read, fleet.policy)
+    place = _place_of(fleet, out)
+    results = _kept_or_not(judged, read.run, place, fleet.policy, read.contents)
+    report = report_of(Engine.LOCAL, results.audits)
+    return InMemory(report, read.snapshots, read.contents, results.place)
+
+
+def _kept_or_not(
+    audits: Sequence[ClusterAudit],
+    run: Path,
+    out: Path | None,
+    policy: Policy,
+    contents: Mapping[str, ContentReading] | None,
+) -> "LocalResults":
+    """Put what was found together; with `out`, with its history, and keep it there.
+
+    Raises UsageProblem.
+    """
+    compared = None if contents is None else len(contents)
+    if out is None:
+        from spark_audit.local_results import results_of
+        from topology.adapters.stored_runs import moment_of_run
+
+        return results_of(
+            audits,
+            run=run.resolve().name,
+            previous=None,
+            known=(),
+            run_at=moment_of_run(run),
+            policy=policy,
+            contents_compared=compared,
+        )
+    require_spark()
+    from spark_audit.adapters.local_results import write_results_locally
+    from spark_audit.adapters.results import ResultsDiffer
+    from spark_audit.adapters.runs import RunName
+    from spark_audit.summary import MalformedSummary
+
+    try:
+        return write_results_locally(
+            audits,
+            directory=out,
+            run=RunName.of_place(str(run.resolve())),
+            policy=policy,
+            contents_compared=compared,
+        )
+    except OSError as error:
+        raise UsageProblem(f"{out}: {error.strerror or error}") from error
+    except (ResultsDiffer, MalformedSummary) as problem:
+        raise UsageProblem(str(problem)) from problem
 
 
 def compare_and_store(
@@ -214,7 +270,7 @@ def require_parquet() -> None:
 
 def require_spark() -> None:
     """Raise UsageProblem if PySpark is not installed."""
-    _require("pyspark", "--engine spark needs PySpark")
+    _require("pyspark", "--engine spark, and --out of any engine, need PySpark")
 
 
 def _require(module: str, need: str) -> None:
@@ -271,6 +327,14 @@ def _collect(
         fleet, snapshots, content, store_in=store_in, say=say, memory=memory
     )
     return _Read(snapshots, contents, run)
+
+
+def _judged(read: _Read, policy: Policy) -> list[ClusterAudit]:
+    contents = read.contents or {}
+    return [
+        audit_or_unknown(snapshot, policy, contents.get(snapshot.cluster))
+        for snapshot in read.snapshots
+    ]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Shows what Spark found in a fleet to a person: the counts, the worst, and where the rest lies.
+"""Shows what either engine found in stored snapshots: the counts, the worst, where the rest lies.
 
 1. It asks the results for as many rows as fit on a page, and holds no more of them.
 2. The parts are those of text.py; only where they come from differs.
@@ -16,11 +16,11 @@ from gtid_audit.output import printable
 from spark_audit.summary import FleetSummary, WorstCluster
 from topology.findings import Severity, Verdict
 
-if TYPE_CHECKING:  # PySpark is imported only where it is used
-    from spark_audit.adapters.results import Results
+if TYPE_CHECKING:
+    from gtid_audit.answers import Page
 
 
-def show_results(results: "Results", *, kept: bool) -> None:
+def show_results(results: "Page", *, kept: bool) -> None:
     """Show a results run; say where it lies if it is kept."""
     summary = results.summary
     parts: list[RenderableType] = [_verdict_line(summary)]

@@ -18,15 +18,12 @@ topology/findings.py). So across runs:
 """
 
 from datetime import datetime, timedelta
-from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from spark_audit.schema import FINDINGS
-
-NOT_LOOKED_FOR_AGAIN: Final = ("E4",)
-CARRIED_DAYS_MAX: Final = 30  # longer than any repair of a server, shorter than a year of history
+from spark_audit.summary import CARRIED_DAYS_MAX, NOT_LOOKED_FOR_AGAIN
 
 
 def with_first_seen(findings: DataFrame, *, known: DataFrame) -> DataFrame:

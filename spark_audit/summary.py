@@ -20,6 +20,11 @@ from topology.policy import Policy
 from topology.records import time_from_text, time_to_text
 
 WORST_CLUSTERS_MAX: Final = 50  # what fits on a screen or two; the tables hold the rest
+SPARK_DIGEST: Final = "spark"  # exclusive or of xxhash64 of the columns
+LOCAL_DIGEST: Final = "local"  # exclusive or of SHA-256 of the rows as JSON, the first 64 bits
+# History, of both engines: see spark_audit/history.py for the reasons.
+NOT_LOOKED_FOR_AGAIN: Final = ("E4",)
+CARRIED_DAYS_MAX: Final = 30  # longer than any repair of a server, shorter than a year of history
 LAYOUT: Final = 1  # of the tables; raised when a column changes its meaning
 
 
@@ -74,6 +79,7 @@ class FleetSummary:
     findings: tuple[CodeCount, ...]  # by code, then worst first
     worst: tuple[WorstCluster, ...]  # at most WORST_CLUSTERS_MAX, worst first, none that is OK
     content: tuple[TableContent, ...]
+    digest_by: str = SPARK_DIGEST  # which engine's digests these are
 
     def __post_init__(self) -> None:
         if [verdict for verdict, _ in self.clusters] != list(Verdict):

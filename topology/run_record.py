@@ -1,16 +1,18 @@
 """What a stored run records about itself, and when an audit of it is refused.
 
-    {"schema_version": 1, "partial": null, "cluster_count": 2, "files": {"part-00000.parquet": 8}}
+    {"schema_version": 1, "partial": null, "cluster_count": 2,
+     "files": {"part-00000.parquet": 8}, "beside": ["_contents.json"]}
 
-1. The writer records how many rows each file has, and whether the run has the whole fleet. A run
-   from which a file or rows are missing does not fit its record.
+1. The writer records how many rows each file has, what lies beside the rows, and whether the run is
+   of the whole fleet. A run from which a part is missing does not fit its record: without what was
+   compared of contents, say, two servers with different rows would be OK.
 2. A run is a statement about one time span. `refusal` compares that span with a clock that the
    caller reads. An audit of an old run would report the state of last week as the state of tonight.
 3. This file reads no file and no clock.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -37,6 +39,7 @@ class RunRecord:
     files: Mapping[str, int] = field(default_factory=dict)  # rows by file name
     # The clusters that were selected; None: the whole fleet file.
     partial: tuple[str, ...] | None = None
+    beside: tuple[str, ...] = ()  # the names of texts that lie beside the rows
 
     def to_text(self) -> str:
         """Write the record as one JSON document: the same record gives the same bytes."""
@@ -45,6 +48,7 @@ class RunRecord:
             "partial": None if self.partial is None else sorted(self.partial),
             "cluster_count": self.cluster_count,
             "files": {name: self.files[name] for name in sorted(self.files)},
+            "beside": sorted(self.beside),
         }
         return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
 
@@ -63,8 +67,8 @@ class RunRecord:
                 f"this run has schema version {version}, and this gtid-audit reads versions up to"
                 f" {SCHEMA_VERSION}; audit it with the newer gtid-audit that wrote it"
             )
-        if found.keys() != {"partial", "cluster_count", "files"}:
-            raise MalformedRunRecord("expected the fields partial, cluster_count and files")
+        if found.keys() != {"partial", "cluster_count", "files", "beside"}:
+            raise MalformedRunRecord("expected the fields partial, cluster_count, files and beside")
         partial, files = found["partial"], found["files"]
         if partial is not None and not _are_texts(partial):
             raise MalformedRunRecord("partial: expected null or a list of names")
@@ -72,7 +76,15 @@ class RunRecord:
             raise MalformedRunRecord("files: expected row counts by file name")
         if not _is_count(found["cluster_count"]):
             raise MalformedRunRecord("cluster_count: expected a number")
-        return cls(found["cluster_count"], files, None if partial is None else tuple(partial))
+        if not _are_texts(found["beside"]):
+            raise MalformedRunRecord("beside: expected a list of names")
+        selected = None if partial is None else tuple(partial)
+        return cls(found["cluster_count"], files, selected, tuple(found["beside"]))
+
+    def missing_beside(self, there: Callable[[str], bool]) -> str | None:
+        """Return which text beside the rows is missing; None if all are there."""
+        missing = [name for name in sorted(self.beside) if not there(name)]
+        return f"the file {missing[0]} is missing" if missing else None
 
     def mismatch(self, rows: Mapping[str, int]) -> str | None:
         """Return how the files of a run differ from this record; None if they do not."""

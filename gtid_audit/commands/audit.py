@@ -88,7 +88,7 @@ def audit(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="DIR", help="Keep the snapshots, and what Spark finds, as Parquet."
+            "--out", metavar="DIR", help="Keep the snapshots, and what is found, as Parquet."
         ),
     ] = None,
     as_json: AsJson = False,
@@ -107,7 +107,7 @@ def audit(
         raise UsageProblem("--content is for live servers, not for --snapshots")
     if snapshots is not None:
         asked = _question(snapshots, fleet, max_age)
-        chosen = _engine_for_stored(engine, snapshots, out)
+        chosen = _engine_for_stored(engine, snapshots)
         with engines.answer_of_stored(asked, engine=chosen, out=out) as answer:
             return _say(answer, as_json=as_json)
     assert fleet is not None, "one of the two was given"
@@ -135,14 +135,12 @@ def _question(snapshots: Path, fleet: Path | None, max_age: str) -> "StoredQuest
     return StoredQuestion(snapshots, limit, roster.policy if roster else Policy(), roster)
 
 
-def _engine_for_stored(choice: EngineChoice, snapshots: Path, out: Path | None) -> "Engine":
+def _engine_for_stored(choice: EngineChoice, snapshots: Path) -> "Engine":
     from gtid_audit import engines
     from gtid_audit.report import Engine
 
     if choice is not EngineChoice.AUTO:
         return Engine(choice.value)
-    if out is not None:  # results are asked for, and Spark writes them
-        return Engine.SPARK
     return engines.engine_for(choice.value, cluster_count=engines.count_stored(snapshots))
 
 

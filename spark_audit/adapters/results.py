@@ -20,7 +20,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Final, TypeAlias
 from uuid import uuid4
@@ -34,10 +34,10 @@ from spark_audit import results as steps
 from spark_audit.adapters.items import items_of
 from spark_audit.adapters.runs import COMPLETE, RunName, latest_before, runs_newest_first
 from spark_audit.adapters.storage import Storage, storage_of
-from spark_audit.adapters.tables import RunTables, summarise
+from spark_audit.adapters.tables import RunTables, contents_of, summarise
 from spark_audit.history import carried_over, with_first_seen
 from spark_audit.schema import FINDINGS
-from spark_audit.summary import FleetSummary, MalformedSummary, policy_digest
+from spark_audit.summary import SPARK_DIGEST, FleetSummary, MalformedSummary, policy_digest
 from topology.adapters.columns import records_of_table
 from topology.findings import Finding, Unknown
 from topology.policy import Policy
@@ -45,7 +45,7 @@ from topology.records import finding_from_record, time_to_text, unknown_from_rec
 
 AUDITS_BELOW: Final = "audits"
 SUMMARY: Final = "_summary.json"
-_WRITING: Final = "_writing-"
+WRITING: Final = "_writing-"
 # Ours marks the run; one in every table would only be looked for in vain elsewhere.
 _WRITE_OPTIONS: Final = {
     "compression": "zstd",
@@ -121,14 +121,14 @@ def write_results(
     storage, root = storage_of(directory, session)
     root = f"{root}/{AUDITS_BELOW}"
     place = f"{root}/{run.path}"
-    kept = _summary_at(storage, place) if storage.exists(f"{place}/{COMPLETE}") else None
+    kept = summary_at(storage, place) if storage.exists(f"{place}/{COMPLETE}") else None
     if kept is not None and kept.policy != policy_digest(policy):
-        raise ResultsDiffer(_advice(place, "these results were judged by another policy"))
+        raise ResultsDiffer(advice(place, "these results were judged by another policy"))
     previous = latest_before(storage, root, run)
     in_place = kept is None and not storage.renames_atomically
     if in_place:
         storage.delete(place)  # what a writer that died left: it was never complete
-    draft = place if in_place else f"{root}/{_WRITING}{uuid4().hex}"
+    draft = place if in_place else f"{root}/{WRITING}{uuid4().hex}"
     tables = RunTables(session, storage.address(draft))
     try:
         known = None if previous is None else _tables_at(session, storage, root, previous)
@@ -142,10 +142,10 @@ def write_results(
         )
         _require_all(written, made, directory=directory)
         if kept is None:
-            _publish(storage, made, draft=draft, place=place)
-        elif kept != made:
-            what = f"judged again, these results differ ({', '.join(_differing(kept, made))})"
-            raise ResultsDiffer(_advice(place, what))
+            publish(storage, made, draft=draft, place=place)
+        elif (before := _digested_here(kept, session, storage.address(place))) != made:
+            what = f"judged again, these results differ ({', '.join(differing(before, made))})"
+            raise ResultsDiffer(advice(place, what))
     finally:
         if not in_place:
             storage.delete(draft)
@@ -216,7 +216,8 @@ def _require_all(written: Mapping[str, int], made: FleetSummary, *, directory: s
             )
 
 
-def _publish(storage: Storage, summary: FleetSummary, *, draft: str, place: str) -> None:
+def publish(storage: Storage, summary: FleetSummary, *, draft: str, place: str) -> None:
+    """Make the tables of a draft a complete run at a place."""
     storage.write_text(f"{draft}/{SUMMARY}", summary.to_text())
     storage.make_durable(draft)  # or the mark could outlive what it marks
     storage.write_text(f"{draft}/{COMPLETE}", "")
@@ -225,12 +226,22 @@ def _publish(storage: Storage, summary: FleetSummary, *, draft: str, place: str)
         storage.rename(draft, place)
 
 
-def _differing(kept: FleetSummary, made: FleetSummary) -> list[str]:
+def _digested_here(kept: FleetSummary, session: SparkSession, address: str) -> FleetSummary:
+    """Return a kept summary with Spark's digests, whichever engine has written it."""
+    if kept.digest_by == SPARK_DIGEST:
+        return kept
+    content = contents_of(RunTables(session, address))
+    return replace(kept, content=content, digest_by=SPARK_DIGEST)
+
+
+def differing(kept: FleetSummary, made: FleetSummary) -> list[str]:
+    """Return the names of what differs between two summaries."""
     names = [field.name for field in fields(FleetSummary)]
     return [name for name in names if getattr(kept, name) != getattr(made, name)]
 
 
-def _advice(place: str, what: str) -> str:
+def advice(place: str, what: str) -> str:
+    """Say that results are kept, and how to replace them on purpose."""
     return (
         f"{place}: {what}. They are kept. To do the run over on purpose, move that directory away"
         " and audit again, then the later runs in their order: since when a finding lasts is taken"
@@ -249,7 +260,7 @@ def latest_results(session: SparkSession, directory: str) -> Results:
     if newest is None:
         raise NoResults(f"{directory}: no complete results ({AUDITS_BELOW}/day=…/run=…) here")
     place = f"{root}/{newest.path}"
-    return Results(place, _tables_at(session, storage, root, newest), _summary_at(storage, place))
+    return Results(place, _tables_at(session, storage, root, newest), summary_at(storage, place))
 
 
 def findings_between(
@@ -277,7 +288,8 @@ def _tables_at(session: SparkSession, storage: Storage, root: str, run: RunName)
     return RunTables(session, storage.address(f"{root}/{run.path}"))
 
 
-def _summary_at(storage: Storage, place: str) -> FleetSummary:
+def summary_at(storage: Storage, place: str) -> FleetSummary:
+    """Read the summary of a complete run. Raises MalformedSummary."""
     try:
         return FleetSummary.from_text(storage.read_text(f"{place}/{SUMMARY}"))
     except MalformedSummary as error:

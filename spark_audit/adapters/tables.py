@@ -78,15 +78,7 @@ def summarise(
     contents_compared: int | None,
 ) -> FleetSummary:
     """Count what was written."""
-    counts = steps.counts_of(
-        clusters=tables.clusters,
-        findings=tables.findings,
-        unknown=tables.unknown,
-        carried=tables.carried,
-    )
-    by_table: dict[str, list[Row]] = {name: [] for name in TABLES}
-    for row in counts.collect():
-        by_table[row["table"]].append(row)
+    by_table = _counts_by_table(tables)
     clusters = {Verdict(row["verdict"]): row["rows"] for row in by_table["clusters"]}
     worst: list[Row] = []
     if set(clusters) - {Verdict.OK}:
@@ -110,6 +102,24 @@ def summarise(
         worst=tuple(_worst_cluster(row) for row in worst),
         content=tuple(_content(name, rows) for name, rows in by_table.items()),
     )
+
+
+def contents_of(tables: RunTables) -> tuple[TableContent, ...]:
+    """Count and digest the tables of a run."""
+    return tuple(_content(name, rows) for name, rows in _counts_by_table(tables).items())
+
+
+def _counts_by_table(tables: RunTables) -> dict[str, list[Row]]:
+    counts = steps.counts_of(
+        clusters=tables.clusters,
+        findings=tables.findings,
+        unknown=tables.unknown,
+        carried=tables.carried,
+    )
+    by_table: dict[str, list[Row]] = {name: [] for name in TABLES}
+    for row in counts.collect():
+        by_table[row["table"]].append(row)
+    return by_table
 
 
 def _latest_read(rows: Iterable[Row]) -> datetime | None:

@@ -114,22 +114,47 @@ def test_a_page_of_results_is_short_and_says_where_they_lie(
     assert "Results:" not in capsys.readouterr().out
 
 
-def test_the_local_engine_keeps_no_results(
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run(("audit", "--max-age", "none", "--snapshots", *arguments)) == 2
+    return capsys.readouterr().out
+
+
+def test_both_engines_show_the_same_page(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for more in ((), ("--out", str(stored))):
+        pages = [
+            told(capsys, str(stored), "--engine", engine, *more) for engine in ("local", "spark")
+        ]
+        assert pages[0] == pages[1]
+        assert ("Results: " in pages[0]) is bool(more)
+
+
+def runs_of(directory: Path) -> list[str]:
+    return [str(run_at) for run_at in sorted(directory.glob("day=*/run=*"))]
+
+
+def test_either_engine_goes_on_with_the_history_of_the_other(
     stored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = (
-        "audit",
-        "--max-age",
-        "none",
-        "--snapshots",
-        str(stored),
-        "--engine",
-        "local",
-        "--out",
-        str(tmp_path),
-    )
-    assert run(arguments) == 64
-    assert "--engine spark" in capsys.readouterr().err
+    """Three nights by one engine, by the other, and in turn: the same documents."""
+    documents = {}
+    for engines_of in (("local",) * 3, ("spark",) * 3, ("spark", "local", "spark")):
+        out = tmp_path / "-".join(engines_of)
+        for engine, snapshots in zip(engines_of, runs_of(stored), strict=True):
+            said = told(capsys, snapshots, "--engine", engine, "--out", str(out), "--json")
+            document = json.loads(said)
+            assert document.pop("engine") == engine
+            documents[out.name, snapshots] = document
+    for snapshots in runs_of(stored):
+        versions = [found for (_, of), found in documents.items() if of == snapshots]
+        assert versions[0] == versions[1] == versions[2]
+    last = documents["spark-local-spark", runs_of(stored)[-1]]
+    hole = next(each for each in last["findings"] if each["code"] == "H1")
+    assert (hole["first_seen"][:10], hole["last_seen"][:10]) == ("2026-01-02", "2026-01-04")
+    # Judged again by the other engine, a run is the same run; by another policy it is not.
+    out = tmp_path / "spark-spark-spark"
+    for engine in ("local", "spark"):
+        again = told(capsys, runs_of(stored)[-1], "--engine", engine, "--out", str(out), "--json")
+        assert json.loads(again)["findings"] == last["findings"]
 
 
 def test_another_policy_does_not_rewrite_what_was_found(

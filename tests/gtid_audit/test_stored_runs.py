@@ -12,10 +12,12 @@ import pytest
 from gtid_audit import clock, engines
 from gtid_audit.cli import run
 from gtid_audit.content_memory import LOOKS
+from tests.contents import differing
 from tests.gtid_audit.build import healthy, holed
 from topology.adapters.collect import CollectLimits
 from topology.adapters.inventory.fleet import Cluster, Fleet
 from topology.adapters.parquet import write_snapshots
+from topology.adapters.stored_contents import CONTENTS, kept_beside
 from topology.adapters.stored_runs import COMPLETE, RECORD
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
@@ -295,6 +297,11 @@ def without_a_file(run_at: Path) -> None:
     shutil.copy(run_at / "_part", run_at / "part-00001.parquet")
 
 
+def without_contents(run_at: Path) -> None:
+    """What differs is kept there: without it, such a run would be OK."""
+    (run_at / CONTENTS).unlink()
+
+
 def spoiled(run_at: Path) -> None:
     (run_at / RECORD).write_text("[" * 100_000)
 
@@ -317,6 +324,7 @@ def unmarked(run_at: Path) -> None:
     [
         (newer, "schema version 99, and this gtid-audit reads versions up to 1; audit it with"),
         (without_a_file, "the file part-00000.parquet is missing. The run is damaged"),
+        (without_contents, f"the file {CONTENTS} is missing. The run is damaged"),
         (spoiled, f"{RECORD}: not JSON"),
         (of_another_day, "the run is in the directory of another day"),
         (a_file, "no stored snapshots"),
@@ -326,7 +334,8 @@ def unmarked(run_at: Path) -> None:
 def test_what_is_no_sound_run_is_named_and_nothing_is_said_of_the_fleet(
     spoil: Callable[[Path], None], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    spoil(write_snapshots(tmp_path, [healthy("well")]))
+    beside = kept_beside({"well": differing(7)})
+    spoil(write_snapshots(tmp_path, [healthy("well")], beside=beside))
     assert run(("audit", "--snapshots", str(tmp_path))) == 64
     answer = capsys.readouterr()
     assert said in answer.err

@@ -13,8 +13,9 @@ from spark_audit.adapters.results import (
     findings_between,
     write_results,
 )
-from spark_audit.history import CARRIED_DAYS_MAX, with_first_seen
+from spark_audit.history import with_first_seen
 from spark_audit.results import findings_of, judged_of
+from spark_audit.summary import CARRIED_DAYS_MAX
 from tests.spark_audit.audits import an_audit, frame_of, night, run_of, with_gtids
 from topology.findings import ClusterAudit
 from topology.policy import Policy

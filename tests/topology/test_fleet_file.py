@@ -172,8 +172,40 @@ clusters:
 
 
 @pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("{host: db1}", "{host: DB1.}"),
+        ("{host: db1}", "{dsn: 'mysql://u@db1:3306/'}"),
+        ("{host: 10.0.0.1}", "{host: '::ffff:10.0.0.1'}"),
+        ("{host: '::1'}", "{dsn: 'mysql://u@[0:0:0:0:0:0:0:1]:3306/'}"),
+        ("{unix_socket: /run/a.sock}", "{unix_socket: /run/../run//a.sock}"),
+    ],
+)
+@pytest.mark.parametrize("is_one_cluster", [True, False])
+def test_one_server_under_two_names_is_refused(
+    one: str, other: str, *, is_one_cluster: bool
+) -> None:
+    between = "" if is_one_cluster else "  - name: c2\n    servers:\n"
+    text = (
+        "defaults: {user: u}\nclusters:\n  - name: c1\n    servers:\n"
+        f"      - {{name: a, {one[1:]}\n{between}      - {{name: b, {other[1:]}\n"
+    )
+    assert ["the same address in this file as on line 5" in each for each in problems(text)] == [
+        True
+    ]
+
+
+def test_addresses_that_differ_are_no_problem() -> None:
+    servers = ("host: h", "host: h, port: 3307", "unix_socket: /S", "unix_socket: /s")
+    lines = [f"      - {{name: n{number}, {one}}}" for number, one in enumerate(servers)]
+    text = "defaults: {user: u}\nclusters:\n  - name: c\n    servers:\n" + "\n".join(lines)
+    assert len(fleet(text).clusters[0].targets) == len(servers)
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("clusters: []", "clusters: is empty"),
         ("a: [1", "line 1: not YAML"),
         ("a: 1\na: 2", "line 2: the key appears twice"),
         ("a: &x [1]\nb: *x", "line 1: an anchor used again"),
@@ -183,7 +215,6 @@ clusters:
         ("!!python/object:os.system x", "not YAML"),
         ("", "clusters: is missing"),
         ("[]", "the file: expected keys and values"),
-        ("clusters: []", "clusters: is empty"),
     ],
 )
 def test_what_is_not_a_fleet_file(text: str, said: str) -> None:

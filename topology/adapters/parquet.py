@@ -99,7 +99,8 @@ def write_snapshots(
     try:
         ended, cluster_count = _write_part(hidden / PART, snapshots)
         rows = {PART: pq.read_metadata(hidden / PART).num_rows}
-        record = RunRecord(cluster_count, rows, None if partial is None else tuple(partial))
+        selected = None if partial is None else tuple(partial)
+        record = RunRecord(cluster_count, rows, selected, tuple(beside))
         for name, text in {**beside, RECORD: record.to_text()}.items():
             (hidden / name).write_text(text, encoding="utf-8")
         (hidden / COMPLETE).touch()

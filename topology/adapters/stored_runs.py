@@ -130,7 +130,11 @@ def files_of_run(run: Path) -> tuple[Path, ...]:
     if not files:
         raise NoSnapshots(f"{run}: a run without a Parquet file")
     rows = {file.name: _rows_of_file(file) for file in files}
-    mismatch = None if record is None else record.mismatch(rows)
+    mismatch = None
+    if record is not None:
+        mismatch = record.mismatch(rows) or record.missing_beside(
+            lambda name: (run / name).exists()
+        )
     if mismatch is not None:
         raise UnreadableSnapshots(
             f"{run}: {mismatch}. The run is damaged, or was not copied completely"

@@ -7,6 +7,7 @@
 """
 
 import ipaddress
+import posixpath
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -70,6 +71,23 @@ class Dsn:
     def endpoint(self) -> str:
         """Return what tells this server from others: socket, or host and port."""
         return endpoint_of(host=self.host, port=self.port, unix_socket=self.unix_socket)
+
+    @property
+    def identity(self) -> str:
+        """Return the same text for every way to write one address.
+
+        Letter case, a final dot and the notation of an IP address make no difference. Two names of
+        one host do: a name is not looked up here, and the reading finds that (server_uuid).
+        """
+        if self.unix_socket is not None:
+            return posixpath.normpath(self.unix_socket)
+        host = self.host.rstrip(".").lower()
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            return endpoint_of(host=host, port=self.port, unix_socket=None)
+        mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+        return endpoint_of(host=str(mapped or address), port=self.port, unix_socket=None)
 
 
 def endpoint_of(*, host: str, port: int, unix_socket: str | None) -> str:

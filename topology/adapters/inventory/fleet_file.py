@@ -178,7 +178,7 @@ class _Reading:
                 dsn = self._address(server, section.defaults, place)
                 if dsn is None:
                     continue
-                self._once(endpoints, dsn.endpoint.lower(), place, "address in this file")
+                self._once(endpoints, dsn.identity, place, "address in this file")
                 placed = self._placed(server, dsn, section.defaults, place)
                 if placed is not None:
                     servers.append(placed)

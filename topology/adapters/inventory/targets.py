@@ -61,7 +61,7 @@ def target_of(dsn: Dsn, *, name: str, user: str, password: Secret) -> ServerTarg
 def pair_targets(dsn_a: str, dsn_b: str, accounts: Accounts) -> tuple[ServerTarget, ServerTarget]:
     """Return the two servers of a pair, named by their addresses. Raises InventoryProblem."""
     first, second = _parsed("A", dsn_a), _parsed("B", dsn_b)
-    if first.endpoint == second.endpoint:
+    if first.identity == second.identity:
         raise InventoryProblem("both DSNs name the same server")
     return accounts.target(first.endpoint, first), accounts.target(second.endpoint, second)
 

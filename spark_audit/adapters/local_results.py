@@ -1,0 +1,135 @@
+"""The results of a run written and read by the local engine: the same files, without Java.
+
+1. What adapters/results.py promises holds here: whole or absent, once, and the same again. Either
+   engine goes on with the history that the other has written.
+2. Each engine has its own digest of rows. A run that the other has written is compared by digests
+   that this engine takes of the tables.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from spark_audit.adapters.results import (
+    AUDITS_BELOW,
+    WRITING,
+    ResultsDiffer,
+    advice,
+    differing,
+    publish,
+    summary_at,
+)
+from spark_audit.adapters.runs import COMPLETE, RunName, latest_before
+from spark_audit.adapters.storage import LocalStorage
+from spark_audit.batch import judged_rows
+from spark_audit.local_results import (
+    LocalResults,
+    contents_of_tables,
+    results_of,
+    tables_of,
+)
+from spark_audit.schema import AUDIT_SCHEMA, CLUSTER_SCHEMA, FINDING_SCHEMA, UNKNOWN_SCHEMA
+from spark_audit.summary import LOCAL_DIGEST, FleetSummary, policy_digest
+from topology.adapters.columns import records_of_table, table_of_records
+from topology.findings import ClusterAudit, Finding
+from topology.policy import Policy
+from topology.records import Record, audit_to_record, finding_from_record
+
+_PART: Final = "part-00000.parquet"
+_SCHEMAS: Final[Mapping[str, pa.Schema]] = {
+    "clusters": CLUSTER_SCHEMA,
+    "findings": FINDING_SCHEMA,
+    "unknown": UNKNOWN_SCHEMA,
+    "carried": FINDING_SCHEMA,
+}
+
+
+def write_results_locally(
+    audits: Sequence[ClusterAudit],
+    *,
+    directory: Path,
+    run: RunName,
+    policy: Policy,
+    contents_compared: int | None,
+) -> LocalResults:
+    """Write one run below `directory`, with history, and return its results.
+
+    Raises ResultsDiffer, and OSError where the directory cannot be written.
+    """
+    storage = LocalStorage()
+    root = f"{directory.resolve()}/{AUDITS_BELOW}"
+    place = f"{root}/{run.path}"
+    kept = summary_at(storage, place) if storage.exists(f"{place}/{COMPLETE}") else None
+    if kept is not None and kept.policy != policy_digest(policy):
+        raise ResultsDiffer(advice(place, "these results were judged by another policy"))
+    previous = latest_before(storage, root, run)
+    made = results_of(
+        audits,
+        run=run.text,
+        previous=None if previous is None else previous.text,
+        known=() if previous is None else _known(Path(root) / previous.path),
+        run_at=run.moment,
+        policy=policy,
+        contents_compared=contents_compared,
+    )
+    if kept is None:
+        _write(storage, made, draft=Path(root) / f"{WRITING}{uuid4().hex}", audits=audits, to=place)
+    else:
+        before = _digested_here(kept, Path(place))
+        if before != made.summary:
+            names = ", ".join(differing(before, made.summary))
+            raise ResultsDiffer(advice(place, f"judged again, these results differ ({names})"))
+    return replace(made, place=place)
+
+
+def _write(
+    storage: LocalStorage,
+    made: LocalResults,
+    *,
+    draft: Path,
+    audits: Sequence[ClusterAudit],
+    to: str,
+) -> None:
+    try:
+        tables = tables_of(made.audits, made.carried)
+        # As judged, before history: what Spark's other tables are cut from.
+        records = [audit_to_record(audit) for audit in sorted(audits, key=lambda one: one.cluster)]
+        _write_table(draft / "clusters", judged_rows(table_of_records(records, AUDIT_SCHEMA)))
+        for name in ("findings", "unknown", "carried"):
+            _write_table(draft / name, table_of_records(tables[name], _SCHEMAS[name]))
+        publish(storage, made.summary, draft=str(draft), place=to)
+    finally:
+        storage.delete(str(draft))
+
+
+def _write_table(directory: Path, rows: pa.Table) -> None:
+    directory.mkdir(parents=True)
+    pq.write_table(rows, directory / _PART, compression="zstd")
+
+
+def _known(place: Path) -> tuple[Finding, ...]:
+    rows = [*_read(place, "findings"), *_read(place, "carried")]
+    return tuple(finding_from_record(row) for row in rows)
+
+
+def _digested_here(kept: FleetSummary, place: Path) -> FleetSummary:
+    if kept.digest_by == LOCAL_DIGEST:
+        return kept
+    content = contents_of_tables({name: _read(place, name) for name in _SCHEMAS})
+    return replace(kept, content=content, digest_by=LOCAL_DIGEST)
+
+
+def _read(place: Path, name: str) -> list[Record]:
+    schema = _SCHEMAS[name]
+    files = sorted(each for each in (place / name).glob("*.parquet") if each.name[0] not in "._")
+    try:
+        found = [pq.read_table(file, columns=schema.names, partitioning=None) for file in files]
+        tables = [table.select(schema.names).cast(schema, safe=False) for table in found]
+    except pa.ArrowException as error:
+        raise OSError(f"{place / name}: {error}") from error
+    return [record for table in tables for record in records_of_table(table)]

@@ -1,0 +1,76 @@
+"""Whether a stored run may be audited, wherever it lies: its record, its rows and their times.
+
+A run of this machine is asked as the local engine asks it. Of any other place Spark counts the rows
+and finds the times, which reads one column.
+"""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from spark_audit.adapters.runs import RunName
+from spark_audit.adapters.storage import Storage, storage_of
+from spark_audit.schema import SNAPSHOTS
+from topology.adapters.stored_runs import (
+    RECORD,
+    UnreadableSnapshots,
+    files_of_run,
+    record_in,
+    record_of_run,
+    span_of_files,
+)
+from topology.run_record import AgeLimit, ReadSpan, RunRecord, refusal
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def refusal_of(session: SparkSession, run: str, limit: AgeLimit) -> str | None:
+    """Return why a run must not be audited as the current state; None if it may be.
+
+    Raises NoSnapshots and UnreadableSnapshots, also for a run that does not fit its record.
+    """
+    name = RunName.of_place(run)
+    if urlsplit(run).scheme in ("", "file"):
+        folder = Path(run.removeprefix("file://"))
+        record, span = record_of_run(folder), span_of_files(files_of_run(folder))
+    else:
+        storage, root = storage_of(run, session)
+        record = record_at(storage, root)
+        row_count, span = _rows_and_times(session, storage.address(root))
+        if record is not None:
+            mismatch = record.missing_beside(lambda file: storage.exists(f"{root}/{file}"))
+            written = sum(record.files.values())
+            if row_count != written:
+                mismatch = f"{row_count:,} rows, and it was written with {written:,}"
+            if mismatch is not None:
+                raise UnreadableSnapshots(
+                    f"{run}: {mismatch}. The run is damaged, or was not copied completely"
+                )
+    return refusal(name.text, moment=name.moment, record=record, span=span, limit=limit)
+
+
+def record_at(storage: Storage, run: str) -> RunRecord | None:
+    """Return what a run records about itself; None if it has no record.
+
+    Raises UnreadableSnapshots.
+    """
+    try:
+        return record_in(storage.read_text(f"{run}/{RECORD}"), run=run)
+    except FileNotFoundError:
+        return None
+
+
+def _rows_and_times(session: SparkSession, address: str) -> tuple[int, ReadSpan | None]:
+    # As numbers: a driver's own zone has no say in it.
+    ended = sf.unix_micros("read_ended")
+    rows = session.read.schema(SNAPSHOTS).parquet(address)
+    (found,) = rows.agg(
+        sf.count(sf.lit(1)).alias("rows"), sf.min(ended).alias("first"), sf.max(ended).alias("last")
+    ).collect()
+    if found["first"] is None:
+        return found["rows"], None
+    first, last = (_EPOCH + timedelta(microseconds=found[name]) for name in ("first", "last"))
+    return found["rows"], ReadSpan(first, last)

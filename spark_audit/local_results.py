@@ -1,0 +1,250 @@
+"""The results of one audited run in memory: the local engine's twin of adapters/results.py.
+
+1. The same tables, summary and order as Spark's, made of judgements by plain Python; tests hold the
+   two to each other.
+2. `with_history` is spark_audit/history.py for a list: its rules are numbered there.
+3. It knows no file and no Spark.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import reduce
+from operator import xor
+from typing import Final
+
+from spark_audit.summary import (
+    CARRIED_DAYS_MAX,
+    LOCAL_DIGEST,
+    NOT_LOOKED_FOR_AGAIN,
+    WORST_CLUSTERS_MAX,
+    CodeCount,
+    FleetSummary,
+    TableContent,
+    WorstCluster,
+    policy_digest,
+)
+from topology.findings import ClusterAudit, Finding, Severity, Unknown, Verdict
+from topology.json_items import item_text
+from topology.policy import Policy
+from topology.records import (
+    Record,
+    finding_to_record,
+    time_to_text,
+    unknown_to_record,
+)
+
+_SEVERITIES: Final = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)  # worst first
+_VERDICTS: Final = (Verdict.CRITICAL, Verdict.UNKNOWN, Verdict.WARNING, Verdict.OK)
+_UNREAD_CODE: Final = "U1"  # has a list of its own
+_DIGEST_DIGITS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class LocalResults:
+    """One audited run: what a person or a document is shown of it."""
+
+    place: str  # where it is kept; empty if it is not
+    audits: tuple[ClusterAudit, ...]  # in order of name, findings with their history
+    carried: tuple[Finding, ...]
+    summary: FleetSummary
+
+    def worst_findings(self, limit: int) -> tuple[Finding, ...]:
+        """Return at most `limit` findings that are not mere information, the worst first."""
+        loud = [
+            finding
+            for finding in _findings(self.audits)
+            if finding.severity is not Severity.INFO and finding.code != _UNREAD_CODE
+        ]
+        loud.sort(key=lambda one: (_rank(one.severity), one.cluster, one.code, one.id))
+        return tuple(loud[:limit])
+
+    def first_unknown(self, limit: int) -> tuple[Unknown, ...]:
+        """Return at most `limit` facts that were not read, in order."""
+        return tuple(sorted(each for audit in self.audits for each in audit.unknown)[:limit])
+
+    def report_items(self) -> dict[str, Iterator[str]]:
+        """Give the three lists of a report as items (json_items.py), in its order."""
+        findings = sorted(_findings(self.audits), key=lambda one: (*one.order, one.id))
+        return {
+            "clusters": map(item_text, map(_cluster_record, self.audits)),
+            "findings": map(item_text, map(finding_to_record, findings)),
+            "unknown": map(
+                item_text,
+                (unknown_to_record(each) for audit in self.audits for each in audit.unknown),
+            ),
+        }
+
+
+def results_of(
+    audits: Iterable[ClusterAudit],
+    *,
+    run: str,
+    previous: str | None,
+    known: Sequence[Finding],
+    run_at: datetime,
+    policy: Policy,
+    contents_compared: int | None,
+) -> LocalResults:
+    """Put judgements together with what earlier runs found.
+
+    `known` are the findings of the run before and what it carried.
+    """
+    ordered = tuple(sorted(audits, key=lambda audit: audit.cluster))
+    dated, carried = with_history(ordered, known=known, run_at=run_at)
+    summary = _summary_of(
+        dated,
+        carried,
+        run=run,
+        previous=previous,
+        policy=policy,
+        contents_compared=contents_compared,
+    )
+    return LocalResults("", dated, carried, summary)
+
+
+def with_history(
+    audits: tuple[ClusterAudit, ...], *, known: Sequence[Finding], run_at: datetime
+) -> tuple[tuple[ClusterAudit, ...], tuple[Finding, ...]]:
+    """Date the findings by what was known before; return also what is carried."""
+    since: dict[str, datetime] = {}
+    for finding in known:
+        since[finding.id] = min(since.get(finding.id, finding.first_seen), finding.first_seen)
+    dated = tuple(
+        replace(
+            audit,
+            findings=tuple(
+                replace(one, first_seen=min(one.first_seen, since.get(one.id, one.first_seen)))
+                for one in audit.findings
+            ),
+        )
+        for audit in audits
+    )
+    found = {finding.id for finding in _findings(audits)}
+    looked_at = {audit.cluster for audit in audits if not audit.unknown}
+    oldest = run_at - timedelta(days=CARRIED_DAYS_MAX)
+    carried = tuple(
+        finding
+        for finding in known
+        if finding.id not in found
+        and finding.last_seen >= oldest
+        and (finding.cluster not in looked_at or finding.code in NOT_LOOKED_FOR_AGAIN)
+    )
+    return dated, carried
+
+
+def contents_of_tables(tables: Mapping[str, Iterable[Record]]) -> tuple[TableContent, ...]:
+    """Count the rows of each table, and fold them into a digest that has no order."""
+    return tuple(_content(name, rows) for name, rows in tables.items())
+
+
+def tables_of(
+    audits: Sequence[ClusterAudit], carried: Sequence[Finding]
+) -> dict[str, list[Record]]:
+    """Return the rows of each table; those of `clusters` without what was found."""
+    return {
+        "clusters": [counted_record(audit) for audit in audits],
+        "findings": [finding_to_record(one) for one in _findings(audits)],
+        "unknown": [unknown_to_record(one) for audit in audits for one in audit.unknown],
+        "carried": [finding_to_record(one) for one in carried],
+    }
+
+
+def counted_record(audit: ClusterAudit) -> Record:
+    """Return one row of CLUSTERS."""
+    counts = dict.fromkeys(_SEVERITIES, 0)
+    for finding in audit.findings:
+        counts[finding.severity] += 1
+    return {
+        "cluster": audit.cluster,
+        "verdict": audit.verdict.value,
+        "servers": list(audit.servers),
+        "server_count": len(audit.servers),
+        **{f"{severity.value}_count": count for severity, count in counts.items()},
+        "unknown_count": len(audit.unknown),
+        "read_at": time_to_text(audit.read_at) if audit.read_at else None,
+    }
+
+
+def _summary_of(
+    audits: Sequence[ClusterAudit],
+    carried: Sequence[Finding],
+    *,
+    run: str,
+    previous: str | None,
+    policy: Policy,
+    contents_compared: int | None,
+) -> FleetSummary:
+    codes: dict[tuple[str, int], int] = {}
+    for finding in _findings(audits):
+        key = (finding.code, _rank(finding.severity))
+        codes[key] = codes.get(key, 0) + 1
+    verdicts = [audit.verdict for audit in audits]
+    worst = sorted(
+        (_worst(audit) for audit in audits if audit.verdict is not Verdict.OK),
+        key=lambda one: (
+            _VERDICTS.index(one.verdict),
+            -one.critical_count,
+            -one.warning_count,
+            -one.unknown_count,
+            one.cluster,
+        ),
+    )
+    return FleetSummary(
+        run=run,
+        previous=previous,
+        policy=policy_digest(policy),
+        contents_compared=contents_compared,
+        audited_at=max((audit.read_at for audit in audits if audit.read_at), default=None),
+        clusters=tuple((verdict, verdicts.count(verdict)) for verdict in Verdict),
+        server_count=sum(len(audit.servers) for audit in audits),
+        unknown_count=sum(len(audit.unknown) for audit in audits),
+        findings=tuple(
+            CodeCount(code, _SEVERITIES[rank], codes[code, rank]) for code, rank in sorted(codes)
+        ),
+        worst=tuple(worst[:WORST_CLUSTERS_MAX]),
+        content=contents_of_tables(tables_of(audits, carried)),
+        digest_by=LOCAL_DIGEST,
+    )
+
+
+def _worst(audit: ClusterAudit) -> WorstCluster:
+    severities = [finding.severity for finding in audit.findings]
+    return WorstCluster(
+        cluster=audit.cluster,
+        verdict=audit.verdict,
+        server_count=len(audit.servers),
+        critical_count=severities.count(Severity.CRITICAL),
+        warning_count=severities.count(Severity.WARNING),
+        info_count=severities.count(Severity.INFO),
+        unknown_count=len(audit.unknown),
+    )
+
+
+def _content(table: str, rows: Iterable[Record]) -> TableContent:
+    digests = [_digest(row) for row in rows]
+    return TableContent(table, len(digests), f"{reduce(xor, digests, 0):016x}")
+
+
+def _digest(row: Record) -> int:
+    text = json.dumps(row, ensure_ascii=True, sort_keys=True)
+    return int(hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_DIGITS], 16)
+
+
+def _findings(audits: Iterable[ClusterAudit]) -> Iterator[Finding]:
+    return (finding for audit in audits for finding in audit.findings)
+
+
+def _rank(severity: Severity) -> int:
+    return _SEVERITIES.index(severity)
+
+
+def _cluster_record(audit: ClusterAudit) -> Record:
+    return {
+        "cluster": audit.cluster,
+        "verdict": audit.verdict.value,
+        "servers": list(audit.servers),
+        "read_at": time_to_text(audit.read_at) if audit.read_at else None,
+    }

@@ -22,12 +22,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow.parquet import read_metadata
 
 from benchmarks.generate.kinds import HEALTHY, KINDS, draw_numbers, kinds_from
 from benchmarks.generate.numbers import Fleet
 from benchmarks.generate.rows import table_of
 from topology.adapters.parquet import parquet_writer
-from topology.adapters.stored_runs import COMPLETE
+from topology.adapters.stored_runs import COMPLETE, RECORD
+from topology.run_record import RunRecord
 
 CLUSTERS_PER_ROW_GROUP = 5_000
 CLUSTERS_PER_FILE = 250_000
@@ -66,6 +68,8 @@ def write_fleet(
         else:
             with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
                 ended = max(pool.map(write, firsts))
+        rows = {file.name: read_metadata(file).num_rows for file in hidden.glob("*.parquet")}
+        (hidden / RECORD).write_text(RunRecord(fleet.pairs, rows).to_text())
         (hidden / COMPLETE).touch()
         moment = _EPOCH + timedelta(microseconds=ended)
         run = directory / f"day={moment:%Y-%m-%d}" / f"run={moment:%Y%m%dT%H%M%S.%fZ}"

@@ -25,9 +25,11 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 import typer
 
 from gtid_audit import exits
-from gtid_audit.commands.options import OptionalFleetFile
+from gtid_audit.commands.options import MaxAge, OptionalFleetFile, max_age_of
 from gtid_audit.exits import UsageProblem
 from gtid_audit.output import warn, write, write_line
+from topology.findings import Verdict
+from topology.run_record import MAX_AGE_DEFAULT
 
 PACKAGE: Final = "gtid-audit.zip"
 _NO_VERDICT: Final = (exits.USAGE, exits.DEFECT, exits.INTERRUPTED)
@@ -89,6 +91,8 @@ class Submission:
         typer.Option("--allow-uuid", metavar="UUID", help="Extra transactions of it are no fault."),
     ] = None
 
+    max_age: MaxAge = MAX_AGE_DEFAULT
+
     @property
     def is_cluster(self) -> bool:
         """Say whether the driver runs on the cluster, where nobody sees its exit status."""
@@ -114,6 +118,8 @@ class Submission:
             line += ["--conf", f"{name}={value}"]
         line += [package.removesuffix(".zip") + ".py"]
         line += ["--snapshots", self.snapshots, "--out", self.out]
+        max_age_of(self.max_age)  # or the cluster would refuse it, later
+        line += ["--max-age", self.max_age]
         for uuid in _allowed(self.fleet, self.allow_uuid or ()):
             line += ["--allow-uuid", uuid]
         if self.is_cluster:  # a verdict's status would be a failure there, and be tried again
@@ -268,6 +274,8 @@ def _status_of(returned: int, text: str) -> int:
 
     if returned in _NO_VERDICT:
         return returned
+    if returned == exits.status_of(Verdict.UNKNOWN) and not text:
+        return returned  # a run that was not audited; the reason is on standard error
     try:
         return exits.status_of(FleetSummary.from_text(text).verdict)
     except MalformedSummary:

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_audit.adapters.judged_files import UnwritableTable, judged_files
 from spark_audit.adapters.results import Results, write_results
+from spark_audit.adapters.run_checks import record_at
 from spark_audit.adapters.runs import RunName, runs_newest_first
 from spark_audit.adapters.storage import storage_of
 from spark_audit.adapters.stored import Piece, audits_of_pieces, pieces_of
@@ -115,17 +116,20 @@ def contents_of(session: SparkSession, run: str) -> dict[str, ContentReading] | 
 def latest_snapshots(session: SparkSession, directory: str) -> str:
     """Return the newest complete snapshot run below a place, or the place if it is a run itself.
 
-    Raises NoSnapshots.
+    A run of selected clusters is taken only by its own place. Raises NoSnapshots and
+    UnreadableSnapshots.
     """
     if _is_here(directory):
         return str(latest_run(Path(directory.removeprefix("file://"))).resolve())
     storage, root = storage_of(directory, session)
     if root.rpartition("/")[2].startswith("run="):
         return root
-    newest = next(runs_newest_first(storage, root), None)
-    if newest is None:
-        raise NoSnapshots(f"{directory}: no complete run (day=…/run=…) here")
-    return f"{root}/{newest.path}"
+    for run in runs_newest_first(storage, root):
+        place = f"{root}/{run.path}"
+        record = record_at(storage, place)
+        if record is None or record.partial is None:
+            return place
+    raise NoSnapshots(f"{directory}: no complete run of a whole fleet (day=…/run=…) here")
 
 
 def _pieces_of_run(run: str) -> tuple[Piece, ...] | None:

@@ -9,30 +9,46 @@
    others take every status but 0 for a failure, and try again, `--exit done` gives 0 whatever was
    found: YARN does, and a scheduler may.
 3. It asks Spark for the session there is, and sets nothing: settings are spark-submit's.
-4. It needs the standard library, PySpark and what spark_audit imports; no command line of ours.
+4. A run that does not show the current state (topology/run_record.py) is not audited: status 3, or
+   64 with `--exit done`, the reason on standard error, and no summary.
+5. It needs the standard library, PySpark and what spark_audit imports; no command line of ours.
 """
 
 import argparse
 import sys
 import traceback
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Final, NoReturn
 from uuid import UUID
 
 from pyspark.sql import SparkSession
 
-from spark_audit.adapters.job import audit_stored
+from spark_audit.adapters.job import audit_stored, latest_snapshots
 from spark_audit.adapters.results import ResultsDiffer
+from spark_audit.adapters.run_checks import refusal_of
 from spark_audit.summary import FleetSummary
 from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots
 from topology.findings import Verdict
 from topology.policy import Policy
+from topology.run_record import MAX_AGE_DEFAULT, AgeLimit, age_from_text
 
 NAME: Final = "gtid-audit"
 USAGE: Final = 64
 DEFECT: Final = 70
 STATUS: Final = {Verdict.OK: 0, Verdict.WARNING: 1, Verdict.CRITICAL: 2, Verdict.UNKNOWN: 3}
 _PLACE: Final = "a directory that every executor sees, or an address that Hadoop knows"
+
+
+class RunRefused(Exception):
+    """A run that does not show the current state: too old, from the future, without a record."""
+
+
+def _age(text: str) -> timedelta | None:
+    try:
+        return age_from_text(text)
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
 
 
 class _Parser(argparse.ArgumentParser):
@@ -45,8 +61,13 @@ def main(arguments: Sequence[str]) -> int:
     """Audit the latest complete run below a place and return the exit status."""
     given = _parser().parse_args(arguments)
     policy = Policy(allowed_uuids=frozenset(given.allow_uuid))
+    limit = AgeLimit(datetime.now(UTC), given.max_age)
     try:
-        summary = _summary_of(given.snapshots, given.out, policy)
+        summary = _summary_of(given.snapshots, given.out, policy, limit)
+    except RunRefused as refused:
+        # Nothing was audited: not even `--exit done` may end in 0.
+        sys.stderr.write(f"{NAME}: not evaluated: {refused}\n")
+        return USAGE if given.exit == "done" else STATUS[Verdict.UNKNOWN]
     except (NoSnapshots, UnreadableSnapshots, ResultsDiffer, OSError) as problem:
         sys.stderr.write(f"{NAME}: {problem}\n")
         return USAGE
@@ -59,10 +80,14 @@ def main(arguments: Sequence[str]) -> int:
     return 0 if given.exit == "done" else STATUS[summary.verdict]
 
 
-def _summary_of(snapshots: str, out: str, policy: Policy) -> FleetSummary:
+def _summary_of(snapshots: str, out: str, policy: Policy, limit: AgeLimit) -> FleetSummary:
     session = SparkSession.builder.appName(NAME).getOrCreate()
     try:
-        return audit_stored(session, snapshots=snapshots, out=out, policy=policy).summary
+        run = latest_snapshots(session, snapshots)
+        reason = refusal_of(session, run, limit)
+        if reason is not None:
+            raise RunRefused(reason)
+        return audit_stored(session, snapshots=run, out=out, policy=policy).summary
     finally:
         session.stop()
 
@@ -78,6 +103,13 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="UUID",
         help="extra transactions of it are no fault; may be given many times",
+    )
+    parser.add_argument(
+        "--max-age",
+        type=_age,
+        default=MAX_AGE_DEFAULT,
+        metavar="AGE",
+        help="how old a reading may be: 24h, 90m, 7d, none; an older run is UNKNOWN",
     )
     parser.add_argument(
         "--exit",

@@ -17,7 +17,7 @@ from benchmarks.generate.rows import table_of
 from gtid import GtidSet
 from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table
 from topology.adapters.parquet import read_snapshots
-from topology.adapters.stored_runs import COMPLETE, files_of_run, latest_run
+from topology.adapters.stored_runs import COMPLETE, RECORD, files_of_run, latest_run
 from topology.audit import audit_cluster
 from topology.findings import Verdict
 from topology.records import (
@@ -122,6 +122,7 @@ def test_a_written_fleet_is_a_run_like_any_other(tmp_path: Path, processes: int)
     assert latest_run(tmp_path) == run
     assert sorted(path.name for path in run.iterdir()) == [
         COMPLETE,
+        RECORD,
         *(f"part-0000{number}.parquet" for number in range(3)),
     ]
     snapshots = read_snapshots(tmp_path)

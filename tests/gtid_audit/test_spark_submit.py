@@ -49,7 +49,7 @@ def test_the_line_says_all_that_spark_needs(
         "--conf", "spark.executor.memory=2g",
         "--conf", "spark.pyspark.python=./environment/bin/python",
         "--conf", "spark.pyspark.driver.python=/usr/bin/python3.11",
-        "/srv/code.py", *PLACES, "--allow-uuid", UUID,
+        "/srv/code.py", *PLACES, "--max-age", "24h", "--allow-uuid", UUID,
     ]  # fmt: skip
 
 
@@ -91,6 +91,11 @@ def test_a_secret_is_refused_and_not_repeated(
 )
 def test_where_secrets_are_may_be_said(setting: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert setting in line_of(capsys, "--conf", setting)
+
+
+def test_an_age_that_is_none_is_refused_here(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["spark", "command", *HERE, "--max-age", "soon"]) == exits.USAGE
+    assert "--max-age: expected a time span" in capsys.readouterr().err
 
 
 def test_a_uuid_that_is_none_is_refused_here(capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,7 +150,7 @@ def test_a_summary_is_passed_on_with_its_verdict(
     assert json.loads(capsys.readouterr().out)["server_count"] == 2
     told = (spark_home / "told").read_text().splitlines()
     assert told[:2] == ["--master", "spark://there:7077"]
-    assert told[-4:] == PLACES
+    assert told[-6:] == [*PLACES, "--max-age", "24h"]
     assert (spark_home / "sent.zip").read_bytes()[:2] == b"PK"
     assert not Path(told[told.index("--py-files") + 1]).exists()  # it was made for this
 
@@ -171,7 +176,8 @@ def test_what_the_driver_complains_of_is_no_answer(
 
 @pytest.mark.parametrize(
     ("returned", "status"),
-    [(0, exits.DEFECT), (1, exits.DEFECT), (64, 64), (70, 70), (137, exits.DEFECT)],
+    # 3 without a summary: the run was refused, and the reason is on standard error.
+    [(0, exits.DEFECT), (1, exits.DEFECT), (3, 3), (64, 64), (70, 70), (137, exits.DEFECT)],
 )
 def test_without_a_summary_there_is_no_verdict(
     spark_home: Path, returned: int, status: int, capsys: pytest.CaptureFixture[str]

@@ -29,9 +29,10 @@ from spark_audit.adapters.stored import judge_piece, pieces_of
 from spark_audit.schema import AUDIT_SCHEMA
 from spark_audit.summary import FleetSummary
 from tests.spark_audit.cluster import Cluster, Job, bare_python, standalone
-from topology.adapters.stored_runs import COMPLETE, files_of_run, latest_run
+from topology.adapters.stored_runs import COMPLETE, RECORD, files_of_run, latest_run
 from topology.findings import Verdict
 from topology.policy import Policy
+from topology.run_record import RunRecord
 
 pytestmark = pytest.mark.spark
 
@@ -99,6 +100,8 @@ def mixed(folder: Path, stored: Path) -> Path:
     order = np.random.default_rng(7).permutation(rows.num_rows)
     for number, part in enumerate(np.array_split(order, 4)):
         pq.write_table(rows.take(part), other / f"part-{number}.parquet", write_statistics=False)
+    written = {file.name: pq.read_metadata(file).num_rows for file in other.glob("*.parquet")}
+    (other / RECORD).write_text(RunRecord(0, written).to_text())
     (other / COMPLETE).touch()
     assert pieces_of(files_of_run(other)) is None
     return folder
@@ -164,6 +167,8 @@ def test_what_was_sent_is_what_runs_and_finds_the_same(
     ran = cluster.run(
         program,
         tmp_path / "places.json",
+        "--max-age",
+        "none",
         "--snapshots",
         mixed(tmp_path / "mixed", stored),
         "--out",
@@ -214,6 +219,8 @@ def test_an_executor_that_dies_changes_nothing(
     out = tmp_path / "results"
     with cluster.job(
         package.program,
+        "--max-age",
+        "none",
         "--snapshots",
         stored if layout == "together" else mixed(tmp_path / "mixed", stored),
         "--out",
@@ -242,6 +249,8 @@ def test_tasks_that_run_twice_are_written_once(
     stored = written(tmp_path / "stored", Fleet(pairs=20_000, fault_rate=0.01))
     ran = cluster.run(
         package.program,
+        "--max-age",
+        "none",
         "--snapshots",
         mixed(tmp_path / "mixed", stored),
         "--out",
@@ -271,7 +280,14 @@ def test_an_address_that_only_hadoop_knows_is_read_and_written(
     cluster: Cluster, package: Package, tmp_path: Path
 ) -> None:
     stored = written(tmp_path / "stored", Fleet(pairs=600, fault_rate=0.1))
-    places = ["--snapshots", "viewfs://fleet/here/stored", "--out", "viewfs://fleet/here/results"]
+    places = [
+        "--max-age",
+        "none",
+        "--snapshots",
+        "viewfs://fleet/here/stored",
+        "--out",
+        "viewfs://fleet/here/results",
+    ]
     settings = {"spark.hadoop.fs.viewfs.mounttable.fleet.link./here": f"file://{tmp_path}"}
     for _ in range(2):  # the second time it is there already
         ran = cluster.run(package.program, *places, package=package.archive, settings=settings)
@@ -290,6 +306,8 @@ def test_a_run_that_executors_cannot_read_is_no_verdict(
     file.write_bytes(content[:4] + b"\xff" * 400 + content[404:])  # its foot is sound
     ran = cluster.run(
         package.program,
+        "--max-age",
+        "none",
         "--snapshots",
         stored,
         "--out",

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import zipfile
+from datetime import timedelta
 from pathlib import Path
 
 import grimp
@@ -21,7 +22,12 @@ ROOT = Path(gtid.__file__).resolve().parents[1]
 # Brought by what we import, or by the cluster.
 INDIRECT = {"cryptography": "pymysql", "pandas": "pyspark", "zstandard": "binlog"}
 OF_THE_CLUSTER = {"py4j", "pyspark"}
-INSTALLED_AS = {"yaml": "pyyaml", "llvmlite": "numba", "pymysqlreplication": "mysql-replication"}
+INSTALLED_AS = {
+    "yaml": "pyyaml",
+    "llvmlite": "numba",
+    "pydantic_core": "pydantic",
+    "pymysqlreplication": "mysql-replication",
+}
 
 
 def test_the_package_holds_all_that_its_modules_import() -> None:
@@ -110,15 +116,40 @@ def test_it_prints_the_summary_and_ends_in_the_status_of_the_verdict(
     uuid = "aaaaaaaa-0000-0000-0000-000000000001"
     assert submit.main([*PLACES, "--allow-uuid", uuid]) == exits.status_of(verdict)
     assert FleetSummary.from_text(capsys.readouterr().out) == a_summary(verdict)
-    ((snapshots, out, policy),) = asked
+    ((snapshots, out, policy, limit),) = asked
+    assert limit.max_age == timedelta(hours=24)  # type: ignore[attr-defined]
     assert [snapshots, out] == PLACES[1::2]
     assert [str(each) for each in policy.allowed_uuids] == [uuid]  # type: ignore[attr-defined]
     assert submit.main([*PLACES, "--exit", "done"]) == 0
 
 
+@pytest.mark.parametrize(("more", "status"), [((), 3), (("--exit", "done"), exits.USAGE)])
+def test_a_run_that_is_refused_has_no_summary_and_is_never_done(
+    more: tuple[str, ...],
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def refuse(*_question: object) -> FleetSummary:
+        raise submit.RunRefused("run=x is too old")
+
+    monkeypatch.setattr(submit, "_summary_of", refuse)
+    assert submit.main([*PLACES, *more]) == status
+    answer = capsys.readouterr()
+    assert answer.out == ""
+    assert answer.err == "gtid-audit: not evaluated: run=x is too old\n"
+
+
 @pytest.mark.parametrize(
     "arguments",
-    [[], PLACES[:2], [*PLACES, "--allow-uuid", "1-2-3"], [*PLACES, "--exit", "0"], ["--nothing"]],
+    [
+        [],
+        PLACES[:2],
+        [*PLACES, "--allow-uuid", "1-2-3"],
+        [*PLACES, "--exit", "0"],
+        [*PLACES, "--max-age", "1"],
+        ["--nothing"],
+    ],
 )
 def test_wrong_usage_is_no_verdict(
     arguments: list[str], capsys: pytest.CaptureFixture[str]

@@ -1,0 +1,65 @@
+"""What is checked of a run before Spark audits it, on this machine and where Hadoop reads it."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_audit.adapters.job import latest_snapshots
+from spark_audit.adapters.run_checks import refusal_of
+from tests.snapshots import NOON
+from topology.adapters.stored_runs import RECORD, NoSnapshots, UnreadableSnapshots, latest_run
+from topology.run_record import AgeLimit, RunRecord
+
+pytestmark = pytest.mark.spark
+DAY = timedelta(days=1)
+
+
+@pytest.fixture(params=["here", "viewfs"])
+def place(request: pytest.FixtureRequest, stored: Path, spark: SparkSession) -> str:
+    """The same directory by its path, and by an address that only Hadoop knows."""
+    if request.param == "here":
+        return str(stored)
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
+    conf.set(f"fs.viewfs.mounttable.{stored.parent.name}.link./runs", f"file://{stored}")
+    return f"viewfs://{stored.parent.name}/runs"
+
+
+def test_a_run_in_time_is_audited_and_an_old_or_future_one_is_not(
+    place: str, spark: SparkSession
+) -> None:
+    run = latest_snapshots(spark, place)
+    assert refusal_of(spark, run, AgeLimit(NOON + DAY / 2, DAY)) is None
+    assert refusal_of(spark, run, AgeLimit(NOON + 9 * DAY, None)) is None
+    old = refusal_of(spark, run, AgeLimit(NOON + 9 * DAY, DAY))
+    assert old is not None
+    assert "run=20260102T120001.040000Z is too old: its oldest reading is 9 days" in old
+    future = refusal_of(spark, run, AgeLimit(NOON - DAY, DAY))
+    assert future is not None
+    assert "is from the future" in future
+
+
+def test_a_run_that_does_not_fit_its_record_is_not_audited(
+    place: str, stored: Path, spark: SparkSession
+) -> None:
+    run = latest_snapshots(spark, place)
+    (file,) = latest_run(stored).glob("*.parquet")
+    pq.write_table(pq.read_table(file, partitioning=None).slice(1), file)
+    with pytest.raises(UnreadableSnapshots, match=r"43.* written with 44"):
+        refusal_of(spark, run, AgeLimit(NOON + DAY / 2, DAY))
+    (file.parent / RECORD).unlink()
+    reason = refusal_of(spark, run, AgeLimit(NOON + DAY / 2, DAY))
+    assert reason is not None
+    assert "has no record of the clusters" in reason
+
+
+def test_a_run_of_selected_clusters_is_not_the_latest(
+    place: str, stored: Path, spark: SparkSession
+) -> None:
+    record = latest_run(stored) / RECORD
+    whole = RunRecord.from_text(record.read_text())
+    record.write_text(RunRecord(1, whole.files, ("hole",)).to_text())
+    with pytest.raises(NoSnapshots):
+        latest_snapshots(spark, place)

@@ -156,7 +156,8 @@ def _how_to_stop(plan: Plan) -> list[str]:
         "",
         "You may stop after any script, or interrupt one (Ctrl-C). What to know then is below, at",
         'each step: "If it stops here". Go on in one of three ways, which reach the same end: run',
-        "the next script, run the same script again, or plan again with the same choices.",
+        "the next script, run the same script again, or plan again with the same choices. Where",
+        '"If it stops here" asks for one of them, take that one.',
         *again,
         "",
     ]

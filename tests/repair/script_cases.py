@@ -1,0 +1,241 @@
+"""Every action on servers of every kind, as a step: what its script is held to.
+
+`python -m tests.repair.script_cases` prints what tests/repair/scripts.txt has: read the difference
+before you keep it.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from datetime import UTC, datetime
+from itertools import groupby
+
+from gtid import Gtid, GtidSet
+from repair import FailingEvent, Plan
+from repair.actions import (
+    Action,
+    AppendPurged,
+    AutoPositionOn,
+    InjectEmpty,
+    MakeRowsAlike,
+    MovePast,
+    RedoTransactions,
+    ResetAndPurge,
+    StartChannel,
+    StopChannel,
+    UndoRows,
+)
+from repair.dialect import ChannelQuestions
+from repair.guard import Guard
+from repair.model import Model, simulate
+from repair.procedure import Setting
+from repair.procedures import make_step
+from repair.render import render_files
+from repair.replay import Replayed, TouchedTable
+from repair.steps import Step
+from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
+from tests.repair.test_data_repair import row
+from topology.findings import Evidence, Finding, Grade, Severity
+from topology.quoting import quote_string
+from topology.snapshot import LogPosition
+from topology.version import ServerVersion
+
+_ACCOUNT = (
+    "CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER())"
+    " - CHAR_LENGTH(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)) - 1), '''@''',"
+    " SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')"
+)
+_QUESTIONS = {
+    f"{name}({each.name.upper()})": getattr(ChannelQuestions.of(version, asked), each.name)
+    for name, version, asked in (("9.7", NEW, ""), ("5.6", OLD, ""))
+    for each in fields(ChannelQuestions)
+}
+_NAMES = {_ACCOUNT: "ACCOUNT"} | {
+    sql: name for name, sql in _QUESTIONS.items() if sql.startswith(("(", "COALESCE"))
+}
+MIDDLE = ServerVersion(8, 0, 20)  # channels, and the words of before 8.0.22
+_NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+_START = LogPosition.of(file="binlog.000002", position=700)
+_END = LogPosition.of(file="binlog.000002", position=900)
+
+
+def pair(version: ServerVersion, *, auto: bool = True, runs: bool = True, name: str = "") -> Model:
+    """b lacks a:4-6, and a has no channel from b, which committed b:1 by itself."""
+    return model(
+        server("a", "a:1-9", version=version),
+        server(
+            "b",
+            "a:1-3 a:7-9 b:1",
+            channel("a", auto=auto, runs=runs, bypassed="" if auto else "a:4-6", name=name),
+            version=version,
+        ),
+    )
+
+
+def _event(servers: Model) -> FailingEvent:
+    assert _START is not None
+    assert _END is not None
+    return FailingEvent(
+        source="a",
+        source_uuid=servers["a"].server_uuid,
+        gtid=Gtid.parse(f"{UUIDS['a']}:4"),
+        start=_START,
+        end=_END,
+        error_code=1050,
+        schema="",
+        statement="CREATE VIEW v AS SELECT 1",
+        before=GtidSet(),
+    )
+
+
+def _reset(servers: Model, restart: tuple[str, ...]) -> ResetAndPurge:
+    return ResetAndPurge("b", gtids("a:4-6"), servers["b"].executed, restart=restart)
+
+
+def _replayed() -> Replayed:
+    lines = ("BEGIN;", "INSERT INTO `d`.`t` VALUES (1);", "COMMIT;")
+    [gtid] = gtids("b:1").gtids()
+    return Replayed(str(gtid), lines, frozenset({TouchedTable("d", "t")}), gtid=gtid)
+
+
+def cases() -> Iterator[tuple[str, Model, Action]]:
+    """Give each case a name that says what is special about it."""
+    tagged = GtidSet.parse(f"{UUIDS['b']}:dba:1")
+    for version in (OLD, NEW):
+        yield f"empty transactions, {version}", pair(version), InjectEmpty("b", gtids("a:4-5"))
+    yield "an errant transaction, 9.7.4", pair(NEW), InjectEmpty("a", gtids("b:1"))
+    yield "a tagged transaction, 9.7.4", pair(NEW), InjectEmpty("a", tagged)
+    yield "gtid_purged, 9.7.4", pair(NEW), AppendPurged("b", gtids("a:4-6"))
+    yield "gtid_purged with tags, 9.7.4", pair(NEW), AppendPurged("a", tagged)
+    old = pair(OLD)
+    yield "a reset, 5.6.24", old, _reset(old, ("",))
+    named = pair(ServerVersion(5, 7, 44), runs=False, name="north")
+    yield "a reset of a server with a stopped channel, 5.7.44", named, _reset(named, ())
+    stuck = model(server("a", "a:1-6"), server("b", "a:1-3", channel("a", stuck=True)))
+    yield "past an event, 9.7.4", stuck, MovePast("b", "", _event(stuck))
+    old = pair(OLD, runs=False)
+    yield "past an event, 5.6.24", old, MovePast("b", "", _event(old))
+    for version in (OLD, MIDDLE, NEW):
+        yield (
+            f"auto-position with a hole to fetch, {version}",
+            pair(version, auto=False),
+            AutoPositionOn("b", "", filled=GtidSet()),
+        )
+    filled = model(server("a", "a:1-9"), server("b", "a:1-9", channel("a", auto=False)))
+    yield "auto-position, filled", filled, AutoPositionOn("b", "", filled=gtids("a:4"))
+    yield "start, nothing to fetch", _stopped("a:1-9"), StartChannel("b", "")
+    yield "start, much to fetch", _stopped("a:1-3"), StartChannel("b", "")
+    yield "start an empty server", _stopped(""), StartChannel("b", "")
+    yield "start an odd channel", pair(NEW, runs=False, name="n\\'é"), StartChannel("b", "n\\'é")
+    outside = model(server("b", "a:1", channel("a", runs=False, name="out")))
+    yield "start a channel from outside", _outside(outside), StartChannel("b", "out")
+    for version in (OLD, NEW):
+        yield f"stop, {version}", pair(version), StopChannel("b", "")
+    rows = (row((1, 5), (1, 6)), row(None, (2, 7)), row((3, 8), None))
+    yield "rows made alike", pair(NEW), MakeRowsAlike("b", "a", rows)
+    yield "rows undone", pair(NEW), UndoRows("b", gtids("b:1"), rows[:1])
+    yield "redone", pair(NEW), RedoTransactions("a", (_replayed(),))
+
+
+def _stopped(executed: str) -> Model:
+    return model(server("a", "a:1-9"), server("b", executed, channel("a", runs=False)))
+
+
+def _outside(servers: Model) -> Model:
+    """Let the channel's source be no server of the snapshot."""
+    return servers.replace(servers["b"].with_channel("out", source=None))
+
+
+def finding() -> Finding:
+    """Return the finding that all these steps answer."""
+    return Finding(
+        code="H1",
+        name="bypassed by file position",
+        severity=Severity.WARNING,
+        grade=Grade.PROVED,
+        cluster="cluster",
+        source="a",
+        replica="b",
+        channel="",
+        gtid_set=gtids("a:4-6"),
+        first_seen=_NOON,
+        last_seen=_NOON,
+        explanation="an explanation",
+        evidence=(Evidence("fact", "value", "b", _NOON),),
+        strategies=(),
+    )
+
+
+def steps() -> Mapping[str, Step]:
+    """Return the step of each case."""
+    found = {}
+    for name, servers, action in cases():
+        setting = Setting(
+            servers[action.server],
+            before=servers,
+            after=simulate(servers, action),
+            seen={each.name: each for each in snapshot_of(servers).last},
+        )
+        assert name not in found, "each case once"
+        found[name] = make_step(action, setting, number=1, finding=finding())
+    return found
+
+
+def plan_of(*steps: Step) -> Plan:
+    return Plan(
+        cluster="cluster",
+        snapshot_read_at=_NOON,
+        answered=(),
+        steps=steps,
+        assumed=(),
+        not_chosen=(),
+        not_planned=(),
+        warnings=(),
+    )
+
+
+def transcript() -> str:
+    """Return every step in short, and one script, one check and one runbook as they are written."""
+    found = steps()
+    lines = ["== names for expressions", *(f"{name}: {sql}" for sql, name in _NAMES.items())]
+    for name, step in found.items():
+        lines += ["", f"== {name}", *map(_named, _short(step))]
+    plan = plan_of(found["an errant transaction, 9.7.4"])
+    for file, text in render_files(plan).items():
+        if not file.endswith(".json"):
+            lines += ["", f"==== the file {file}", *text.replace(plan.id, "PLAN-ID").splitlines()]
+    return "\n".join(lines).strip() + "\n"
+
+
+def _named(line: str) -> str:
+    """Write the expressions that come again and again by their names."""
+    for sql, name in _NAMES.items():
+        line = line.replace(sql, name).replace(quote_string(sql)[1:-1], f"quoted {name}")
+    return line
+
+
+def _short(step: Step) -> Iterator[str]:
+    yield f"on {step.server}: {step.title}"
+    for name in ("risk", "undo", "check", "if_stopped", "estimate_assumes"):
+        yield f"{name}: {getattr(step, name)}"
+    yield f"takes {step.estimated_seconds} s; needs {'; '.join(step.privileges)}"
+    yield from (f"warning: {warning}" for warning in step.warnings)
+    for check in step.checks:
+        yield f"first, on {check.server}: {check.why}"
+        yield from _guards("require", check.guards)
+    yield from step.session
+    yield from _guards("require", step.preconditions)
+    for statement, group in groupby(step.statements):
+        count = len(list(group))
+        yield statement + (f" x{count}" if count > 1 else "")
+    yield from _guards("goal", step.verifications)
+
+
+def _guards(word: str, guards: tuple[Guard, ...]) -> Iterator[str]:
+    for guard in guards:
+        yield f"{word} {guard.condition}"
+        yield f"    else {guard.message}" + (f" + {guard.detail}" if guard.detail else "")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(transcript())

@@ -1,0 +1,153 @@
+"""Which guards each action's script must carry: remove one, and a test here fails.
+
+A guard is known by what it asks, not by its words: a fragment of its condition.
+"""
+
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from repair.actions import (
+    Action,
+    AppendPurged,
+    AutoPositionOn,
+    InjectEmpty,
+    MakeRowsAlike,
+    MovePast,
+    RedoTransactions,
+    ResetAndPurge,
+    StartChannel,
+    StopChannel,
+    UndoRows,
+)
+from repair.steps import Step
+from tests.repair.build import NEW, OLD, gtids
+from tests.repair.script_cases import steps
+
+STEPS = steps()
+
+SERVER = r"^@@GLOBAL\.server_uuid = '"
+PRIVILEGE = r"user_privileges WHERE grantee = .* AND privilege_type IN"
+CHANNELS = r"replication_connection_configuration WHERE HOST <> ''|master_info_repository"
+NOT_OWNED = r"REPLACE\(@@GLOBAL\.gtid_owned"
+SOURCE = r"SOURCE_UUID.*= '|Uuid, ''\).*= '"
+ERROR = r"LAST_ERROR_NUMBER.* IN \(0|IFNULL\(NULL, 0\) IN"
+BY_SETS = r"AUTO_POSITION = '1'\).*, 1\) = 1|Enabled_auto_position.*, 1\) = 1"
+HISTORY = r"^@@GLOBAL\.gtid_executed <> ''"
+FILLED = r"^GTID_SUBSET\('[^']*', @@GLOBAL\.gtid_executed\)$"
+SOUND = r"^GTID_SUBSET\(@@GLOBAL\.gtid_purged, @@GLOBAL\.gtid_executed\)$"
+QUIET = r"^@@GLOBAL\.gtid_owned = '' OR"
+EXACT = r"OR @@GLOBAL\.gtid_executed = '' OR \(GTID_SUBSET"
+UNLOGGED = r"^@@SESSION\.sql_log_bin = 0$"
+LOGGED = r"^@@SESSION\.sql_log_bin = 1$"
+SEES_TRIGGERS = r"schema_privileges|table_privileges|TRIGGER"
+NO_TRIGGERS = r"NOT EXISTS .*\btriggers\b|information_schema\.triggers"
+ROW = r"EXISTS \(SELECT 1 FROM `d`\.`t`"
+
+EVERY = (SERVER, PRIVILEGE)
+SETS = (*EVERY, CHANNELS, NOT_OWNED)
+CHANNEL = (*EVERY, CHANNELS, SOURCE, ERROR)
+ROWS = (*EVERY, UNLOGGED, SEES_TRIGGERS, NO_TRIGGERS, ROW)
+
+# In the order in which a script asks: which server, which account, what it holds.
+MUST_CARRY: Mapping[type[Action], tuple[str, ...]] = {
+    InjectEmpty: SETS,
+    AppendPurged: SETS,
+    ResetAndPurge: (*EVERY, CHANNELS, SOUND, QUIET, EXACT),
+    MovePast: (*CHANNEL, HISTORY),
+    AutoPositionOn: (*CHANNEL, HISTORY),
+    StartChannel: CHANNEL,
+    StopChannel: (*CHANNEL, BY_SETS, HISTORY),
+    MakeRowsAlike: ROWS,
+    UndoRows: ROWS,
+    RedoTransactions: (*EVERY, CHANNELS, NOT_OWNED, LOGGED, SEES_TRIGGERS, NO_TRIGGERS),
+}
+GOALS: Mapping[type[Action], tuple[str, ...]] = {
+    InjectEmpty: (FILLED,),
+    AppendPurged: (FILLED,),
+    ResetAndPurge: (FILLED,),
+    MovePast: (r"POS_WAIT\(.* IS NOT NULL",),
+    AutoPositionOn: (r" IS NULL$", r"SERVICE_STATE|SLAVE_RUNNING", r"auto_position|AUTO_POSITION"),
+    StartChannel: (r" IS NULL$", r"SERVICE_STATE|SLAVE_RUNNING"),
+    StopChannel: (r"^NOT IFNULL",),
+    MakeRowsAlike: (ROW,),
+    UndoRows: (ROW,),
+    RedoTransactions: (FILLED,),
+}
+# Guards that depend on what the plan saw: the case, and what it must carry besides.
+SPECIAL: Mapping[str, tuple[str, ...]] = {
+    "auto-position, filled": (FILLED,),
+    "start, nothing to fetch": (BY_SETS, HISTORY),
+    "start, much to fetch": (BY_SETS, HISTORY),
+    "start an odd channel": (BY_SETS, HISTORY),
+}
+WITHOUT: Mapping[str, tuple[str, ...]] = {
+    "start an empty server": (HISTORY,),  # it was empty when it was planned
+    "start a channel from outside": (SOURCE,),
+    "past an event, 9.7.4": (BY_SETS,),  # interrupted, the script itself has switched it off
+    "auto-position with a hole to fetch, 9.7.4": (BY_SETS,),  # it was off
+}
+
+
+def asked(step: Step) -> list[str]:
+    return [guard.condition for guard in step.preconditions]
+
+
+def has(conditions: list[str], fragment: str) -> bool:
+    return any(re.search(fragment, each, re.DOTALL) for each in conditions)
+
+
+def test_every_action_has_its_row() -> None:
+    assert set(MUST_CARRY) == set(GOALS) == set(Action.__args__)
+    assert set(SPECIAL) | set(WITHOUT) <= set(STEPS)
+
+
+@pytest.mark.parametrize(("name", "step"), STEPS.items(), ids=list(STEPS))
+def test_a_script_carries_its_guards(name: str, step: Step) -> None:
+    left_out = WITHOUT.get(name, ())
+    wanted = [*MUST_CARRY[type(step.effect)], *SPECIAL.get(name, ())]
+    for fragment in wanted:
+        assert has(asked(step), fragment) != (fragment in left_out), fragment
+    for fragment in left_out:
+        assert not has(asked(step), fragment), fragment
+    goals = [guard.condition for guard in step.verifications]
+    for fragment in GOALS[type(step.effect)]:
+        assert has(goals, fragment), fragment
+
+
+@pytest.mark.parametrize(("name", "step"), STEPS.items(), ids=list(STEPS))
+def test_the_server_and_the_account_are_asked_first(name: str, step: Step) -> None:
+    kinds = [
+        next(i for i, f in enumerate((SERVER, PRIVILEGE, ".")) if has([c], f)) for c in asked(step)
+    ]
+    assert kinds == sorted(kinds)
+    assert kinds.count(0) == 1
+    globally = [each for each in step.privileges if " on " not in each]
+    assert kinds.count(1) == len(globally)
+
+
+@pytest.mark.parametrize(("name", "step"), STEPS.items(), ids=list(STEPS))
+def test_every_message_names_the_server_and_what_to_do(name: str, step: Step) -> None:
+    for guard in (*step.preconditions, *step.verifications):
+        # `binlog show --redo` asks the same of a table, on a server that it does not know.
+        assert guard.message.startswith(f"{step.server}: ") or name == "redone"
+        assert not guard.message.endswith("..."), "cut"
+
+
+def test_what_another_server_holds_alone_is_looked_at_there() -> None:
+    """Only where the server does not receive from the holder, and only for declaring."""
+    checked = {name: [each.server for each in step.checks] for name, step in STEPS.items()}
+    assert {name for name, servers in checked.items() if servers} == {
+        "an errant transaction, 9.7.4"
+    }
+    [check] = STEPS["an errant transaction, 9.7.4"].checks
+    server, more = (guard.condition for guard in check.guards)
+    assert re.search(SERVER, server)
+    allowed = gtids("a:1-9223372036854775806 b:1")
+    assert more == f"GTID_SUBSET(@@GLOBAL.gtid_executed, '{allowed}')"
+
+
+def test_versions_are_both_there() -> None:
+    assert any(str(OLD) in name for name in STEPS)
+    assert any(str(NEW) in name for name in STEPS)

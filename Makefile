@@ -10,7 +10,7 @@ SECONDS ?= 60
 # Tests wait for servers more than they compute; tests/dealing.py says which stay together.
 IN_PROCESSES := --numprocesses auto --maxprocesses 4 --dist loadscope -p tests.dealing
 
-.PHONY: help demo test lint types contracts docs nightly fuzz simulate bench servers up down lock clean
+.PHONY: help demo test lint types contracts docs nightly fuzz simulate mutate bench servers up down lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -52,6 +52,9 @@ fuzz: .venv/.complete ## look for inputs that break the readers of text and byte
 
 simulate: .venv/.complete ## histories of simulated topologies against the truth, SECONDS long (SEED=, KEEP=folder)
 	@$(PY) -m tests.simulation.run SECONDS=$(SECONDS) $(if $(SEED),SEED=$(SEED)) $(if $(KEEP),KEEP=$(KEEP))
+
+mutate: .venv/.complete ## change decisions at random, SECONDS long; report what no test notices (SEED=, ONLY=path)
+	@$(PY) -m tests.mutate.run SECONDS=$(SECONDS) $(if $(SEED),SEED=$(SEED)) $(if $(ONLY),ONLY=$(ONLY))
 
 bench: .venv/.complete ## measure, beside the peers, into benchmarks/results.md
 	@$(PY) -m benchmarks.run

@@ -16,8 +16,8 @@ Each interval of the lost set is evaluated alone, from this evidence:
 
 ===================  ===================================================================
 server_id            of the transaction in the holder's log. Replicas keep the server_id of
-                     the server that executed first: another one than the origin's is by
-                     hand, its own is not.
+                     the server that executed first: that of another server of the audit is
+                     by hand, the origin's own is not. One that no server has proves nothing.
 gap                  GTIDs between the origin's highest and the lost one that no server
                      holds: a server draws its numbers in order, so a lost tail begins
                      where the origin ends.
@@ -132,11 +132,22 @@ def commits_until(gtid_set: GtidSet, origin: ServerSnapshot) -> tuple[int, int]:
 
 def _is_by_hand(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> bool:
     """Return whether a lost interval was never the origin's."""
-    ids = _server_ids(facts, lost, part)
-    origin_id = facts.last[lost.origin].server_id
-    if ids and origin_id is not None:
-        return origin_id not in ids
+    ids = set(_server_ids(facts, lost, part))
+    if ids and ids <= _other_ids(facts, lost.origin):
+        return True
+    if facts.last[lost.origin].server_id in ids:
+        return False
     return not (part & _received(facts, lost)) and _is_isolated(facts, lost.origin, part)
+
+
+def _other_ids(facts: ClusterFacts, origin: str) -> set[int]:
+    """Return the server_ids of the other servers: one of them executed what carries its id.
+
+    An id of no server says nothing: the origin's server_id may have been another one, or it runs
+    with a copied server_uuid.
+    """
+    ids = {server.server_id for name, server in facts.last.items() if name != origin}
+    return {each for each in ids if each} - {facts.last[origin].server_id or 0}
 
 
 def _is_isolated(facts: ClusterFacts, origin: str, part: GtidSet) -> bool:
@@ -158,12 +169,18 @@ def _server_ids(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> tuple[in
 
 
 def _received(facts: ClusterFacts, lost: LostFacts) -> GtidSet:
+    """Return what the holder has received from this very server, not from one with its UUID."""
     uuid = facts.last[lost.origin].server_uuid
+    origin = facts.last[lost.origin]
     return GtidSet.union_of(
         channel.gtid_retrieved
         for server in (facts.first[lost.holder], facts.last[lost.holder])
         for channel in server.channels or ()
         if channel.source_uuid == uuid
+        and (
+            (channel.source_host, channel.source_port) == (origin.host, origin.port)
+            or channel.source_server_id == origin.server_id is not None
+        )
     )
 
 
@@ -177,9 +194,12 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
     reset, history = _reset(facts, lost, committed)
     executed_by = _server_ids(facts, lost, part)
     if is_by_hand:
-        cause, grade = Cause.BY_HAND, Grade.PROVED if executed_by else Grade.LIKELY
+        seen = bool(executed_by) and set(executed_by) <= _other_ids(facts, lost.origin)
+        cause, grade = Cause.BY_HAND, Grade.PROVED if seen else Grade.LIKELY
     else:
-        is_its_own = origin.server_id in executed_by or part <= _received(facts, lost)
+        is_its_own = origin.server_id in executed_by or (
+            not executed_by and part <= _received(facts, lost)
+        )
         cause, grade = _crash_or_reset(restart, reset=reset, is_its_own=is_its_own)
     first, every = commits_until(part, origin)
     return Loss(
@@ -202,12 +222,12 @@ def _crash_or_reset(
 ) -> tuple[Cause, Grade]:
     """Decide. `reset`: the logs show one (True), exclude one (False), or neither (None)."""
     if restart is Restart.NOT_SINCE:
-        # A crash is excluded. Without the transaction's own server_id it may be by hand.
+        # A crash is excluded. Without the origin's server_id in the log it may be by hand.
         sure = is_its_own and reset is not False
         return Cause.RESET, Grade.PROVED if sure else Grade.LIKELY
     if reset:
         return Cause.RESET, Grade.LIKELY
-    sure = reset is False and restart is Restart.SINCE
+    sure = is_its_own and reset is False and restart is Restart.SINCE
     return Cause.CRASH, Grade.PROVED if sure else Grade.LIKELY
 
 

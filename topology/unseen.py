@@ -48,7 +48,7 @@ def undeclared_channels(
 ) -> Iterator[tuple[str, ChannelSnapshot]]:
     """Yield the channels whose source was not read and is not declared external.
 
-    `read` are addresses at which another server answered a moment ago: a finding of its own.
+    `read` are addresses at which a server answered with another UUID: a finding of its own.
     """
     for name, channel in outside_channels(graph):
         address = address_of(channel)

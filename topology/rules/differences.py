@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity
+from topology.lost import Cause, losses_of
 from topology.rules.backlogs import has_earlier
 from topology.rules.build import evidence, finding, many, on_edge
 from topology.snapshot import ServerSnapshot
@@ -97,7 +98,7 @@ def errant_available(facts: ClusterFacts) -> Iterator[Finding]:
     """E1: extra, and still in the replica's binary logs."""
     for edge in facts.edges:
         holder = _holder(facts, edge)
-        available = edge.errant - (holder.gtid_purged or GtidSet())
+        available = _errant_set(facts, edge) - (holder.gtid_purged or GtidSet())
         if available and not _is_reported_elsewhere(facts, edge):
             yield _errant(facts, edge, "E1", available)
 
@@ -105,9 +106,21 @@ def errant_available(facts: ClusterFacts) -> Iterator[Finding]:
 def errant_purged(facts: ClusterFacts) -> Iterator[Finding]:
     """E2: extra, and no longer in the replica's binary logs."""
     for edge in facts.edges:
-        purged = edge.errant & (_holder(facts, edge).gtid_purged or GtidSet())
+        purged = _errant_set(facts, edge) & (_holder(facts, edge).gtid_purged or GtidSet())
         if purged and not _is_reported_elsewhere(facts, edge):
             yield _errant(facts, edge, "E2", purged)
+
+
+def _errant_set(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
+    """Return what is errant, without what the source no longer lists since its history was reset.
+
+    A reset (E6) also drops the GTIDs that the source received from others. Of the extra set only
+    what the replica committed itself may then be errant.
+    """
+    was_reset = edge.errant and any(
+        loss.cause is Cause.RESET and loss.origin == edge.edge.source for loss in losses_of(facts)
+    )
+    return _own(edge.errant, _holder(facts, edge)) if was_reset else edge.errant
 
 
 def _is_reported_elsewhere(facts: ClusterFacts, edge: EdgeFacts) -> bool:

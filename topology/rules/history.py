@@ -14,6 +14,7 @@ from topology.rules.build import evidence, finding, many
 _CRASH = "a crash that lost the end of its binary log, or an older copy of its data was restored"
 _RESET = "RESET BINARY LOGS AND GTIDS: then the rows are there, and redoing them would double them"
 _BY_HAND = "a session elsewhere that set gtid_next to a GTID of this server"
+_COPIED = "another server that commits under the same server_uuid"
 
 
 def crash_lost(facts: ClusterFacts) -> Iterator[Finding]:
@@ -31,7 +32,7 @@ def crash_lost(facts: ClusterFacts) -> Iterator[Finding]:
             loss,
             f"{loss.origin} has lost {many(loss.gtid_set)} of its own that {loss.holder} still"
             f" holds. {_countdown(loss)} Then the sets look equal and the data differs."
-            + ("" if is_proved else _causes(_CRASH, _RESET, _BY_HAND)),
+            + ("" if is_proved else _causes(_CRASH, _RESET, _BY_HAND, _COPIED)),
             None if is_proved else ("check_data", "redo_on_source", "undo_on_replica"),
         )
 
@@ -45,14 +46,15 @@ def history_reset(facts: ClusterFacts) -> Iterator[Finding]:
     for loss in losses_of(facts):
         if loss.cause is not Cause.RESET:
             continue
-        remaining = [] if loss.grade is Grade.PROVED else [_RESET, _BY_HAND]
+        remaining = [] if loss.grade is Grade.PROVED else [_RESET, _BY_HAND, _COPIED]
         if remaining and loss.restart is not Restart.NOT_SINCE:
             remaining.insert(0, _CRASH)
         yield _on(
             facts,
             loss,
             f"The GTID history of {loss.origin} was reset: it does not list {many(loss.gtid_set)}"
-            f" of its own that {loss.holder} holds, and its rows are probably still there. Do not"
+            f" of its own that {loss.holder} holds. Its rows are probably still there. The GTIDs"
+            f" that {loss.origin} had received are gone from its list as well. Do not"
             " redo these transactions on it, and do not undo them on its replicas, before you have"
             f" compared the data. {_countdown(loss)} Replicas then skip its new transactions."
             + (_causes(*remaining) if remaining else ""),

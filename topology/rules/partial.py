@@ -70,6 +70,6 @@ def not_compared(facts: ClusterFacts) -> Iterator[Unknown]:
 
 
 def _undeclared(facts: ClusterFacts) -> Iterator[tuple[str, ChannelSnapshot]]:
-    torn = {name for name, _ in facts.torn}
-    read = {f"{facts.last[name].host}:{facts.last[name].port}" for name in torn}
+    others = {name for name, _ in facts.torn} | {name for group in facts.twins for name in group}
+    read = {f"{facts.last[name].host}:{facts.last[name].port}" for name in others}
     yield from undeclared_channels(facts.graph, facts.policy, read=read)

@@ -1,0 +1,230 @@
+"""Why a server has lost transactions: each piece of evidence, and what it must not prove."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
+from topology.audit import audit_cluster
+from topology.facts import gather_facts
+from topology.findings import Finding, Grade
+from topology.history_evidence import CommitRecord, HistoryEvidence, LogStart
+from topology.lost import commits_until, losses_of
+from topology.policy import Policy
+from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
+
+LOST = f"{A}:98-100"
+
+
+def ago(seconds: float) -> Any:
+    return NOON - timedelta(seconds=seconds)
+
+
+def record(gno: int, seconds: float, *, server_id: int = 1, exact: bool = True) -> CommitRecord:
+    return CommitRecord(GtidSet.parse(f"{A}:{gno}"), server_id, ago(seconds), exact)
+
+
+def story(
+    *,
+    up: int | None = 30,
+    ours: tuple[CommitRecord, ...] = (),
+    theirs: tuple[CommitRecord, ...] = (record(98, 60), record(100, 50)),
+    first_log: LogStart | None = None,
+    origin: dict[str, Any] | None = None,
+    channel: dict[str, Any] | None = None,
+    holder: str = f"{A}:1-100",
+    executed: str = f"{A}:1-97",
+) -> ClusterSnapshot:
+    """Read a source `a` that restarted 30 s ago, and its replica, which has more."""
+    a = a_server("a", A, executed, server_id=1, uptime_seconds=up, **(origin or {}))
+    facts = {"gtid_retrieved": GtidSet.parse(LOST), **(channel or {})}
+    b = a_server("b", B, holder, server_id=2, channels=(a_channel("a", A, **facts),))
+    snapshot = a_cluster("pair", a, b)
+    evidence = {"a": HistoryEvidence(first_log, ours), "b": HistoryEvidence(None, theirs)}
+    last = tuple(replace(each, history_evidence=evidence[each.name]) for each in snapshot.last)
+    return replace(snapshot, last=last)
+
+
+def found(snapshot: ClusterSnapshot) -> Finding:
+    [finding] = [one for one in audit_cluster(snapshot).findings if one.code in ("E3", "E6", "H7")]
+    return finding
+
+
+def graded(snapshot: ClusterSnapshot) -> tuple[str, Grade]:
+    return found(snapshot).code, found(snapshot).grade
+
+
+SAME: dict[str, Any] = {
+    "ours": (record(1, 500),),
+    "theirs": (record(1, 500), record(98, 60), record(100, 50)),
+}
+OTHER: dict[str, Any] = {
+    "ours": (record(1, 20),),
+    "theirs": (record(1, 500), record(98, 60), record(100, 50)),
+}
+BEFORE = LogStart("binlog.000001", ago(400), GtidSet())
+AFTER = LogStart("binlog.000001", ago(40), GtidSet())
+NOT_RECEIVED = {"gtid_retrieved": GtidSet()}
+ELSEWHERE = {"source_host": "other.example", "source_server_id": 9}
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        # A restart since, and the history goes back beyond it.
+        (SAME, ("E3", Grade.PROVED)),
+        ({"first_log": BEFORE}, ("E3", Grade.PROVED)),
+        ({"origin": {"gtid_purged": GtidSet.parse(f"{A}:1-9")}}, ("E3", Grade.PROVED)),
+        (
+            {"origin": {"binary_logs": (BinaryLog("binlog.000007", 1),)}},
+            ("E3", Grade.PROVED),
+        ),
+        # A restart since, and nothing about a reset.
+        ({}, ("E3", Grade.LIKELY)),
+        ({"first_log": LogStart("binlog.000001", ago(55), GtidSet())}, ("E3", Grade.LIKELY)),
+        # Whether it restarted since is not known, or it did between the commits.
+        (SAME | {"up": None}, ("E3", Grade.LIKELY)),
+        (SAME | {"up": 55}, ("E3", Grade.LIKELY)),
+        ({"theirs": (), "first_log": BEFORE}, ("E3", Grade.LIKELY)),
+        # A restart since, and a reset.
+        (OTHER, ("E6", Grade.LIKELY)),
+        ({"first_log": AFTER}, ("E6", Grade.LIKELY)),
+        # No restart since.
+        ({"up": 900}, ("E6", Grade.PROVED)),
+        (OTHER | {"up": 900}, ("E6", Grade.PROVED)),
+        # ... against evidence that the history was not reset: one of the two is wrong.
+        (SAME | {"up": 900}, ("E6", Grade.LIKELY)),
+        # The moment of the last queued one decides where the holder's log was not read.
+        (
+            {
+                "theirs": (),
+                "up": 900,
+                "channel": {
+                    "last_queued": GtidSet.parse(f"{A}:100"),
+                    "last_queued_committed_at": ago(50),
+                },
+            },
+            ("E6", Grade.PROVED),
+        ),
+        # A log that was begun after them and goes back beyond them was not begun by a reset.
+        (
+            {"first_log": LogStart("binlog.000001", ago(40), GtidSet.parse(f"{A}:1-9"))},
+            ("E3", Grade.LIKELY),
+        ),
+        # The server_id in the log is that of another server of the audit: by hand.
+        ({"theirs": (record(98, 60, server_id=2),)}, ("H7", Grade.PROVED)),
+        # ... of no server of the audit: the origin's own id may have been changed, or copied.
+        (SAME | {"theirs": (record(1, 500), record(98, 60, server_id=7))}, ("E3", Grade.LIKELY)),
+        # What came from another server with this server_uuid is not this server's.
+        ({"theirs": (), "first_log": BEFORE, "channel": ELSEWHERE}, ("E3", Grade.LIKELY)),
+        ({"theirs": (), "up": 900, "channel": ELSEWHERE}, ("E3", Grade.LIKELY)),
+    ],
+)
+def test_the_evidence_decides(facts: dict[str, Any], expected: tuple[str, Grade]) -> None:
+    assert graded(story(**facts)) == expected
+
+
+def test_what_is_likely_names_the_causes_that_remain() -> None:
+    cases: list[dict[str, Any]] = [{}, OTHER, {"first_log": AFTER}]
+    for facts in cases:
+        text = found(story(**facts)).explanation
+        assert "crash" in text
+        assert "RESET BINARY LOGS AND GTIDS" in text
+        assert "gtid_next" in text
+    assert "crash" not in found(story(up=900)).explanation
+
+
+@pytest.mark.parametrize("facts", [{}, OTHER, {"up": 900}, {"first_log": AFTER}])
+def test_only_a_proved_crash_offers_to_redo_first(facts: dict[str, Any]) -> None:
+    first = found(story(**facts)).strategies[0].name
+    assert first == "check_data"
+    assert found(story(**SAME)).strategies[0].name == "redo_on_source"
+
+
+def test_an_isolated_number_is_by_hand_unless_it_was_received() -> None:
+    alone: dict[str, Any] = {"holder": f"{A}:1-97:150", "theirs": ()}
+    assert graded(story(**alone, channel=NOT_RECEIVED)) == ("H7", Grade.LIKELY)
+    received = {"gtid_retrieved": GtidSet.parse(f"{A}:150")}
+    assert graded(story(**alone, channel=received)) == ("E3", Grade.LIKELY)
+    # Held by a server: there is no gap.
+    third = a_server("c", C, f"{A}:1-149", server_id=3)
+    snapshot = story(**alone, channel=NOT_RECEIVED)
+    whole = a_cluster("pair", *snapshot.first, third)
+    assert {one.code for one in audit_cluster(whole).findings} & {"E3", "H7"} == {"E3"}
+
+
+def test_two_causes_are_two_findings() -> None:
+    both = story(
+        holder=f"{A}:1-100:150",
+        theirs=(record(98, 60), record(100, 50), record(150, 10, server_id=2)),
+    )
+    losses = {loss.cause.value: loss for loss in losses_of(gather_facts(both, Policy()))}
+    assert losses["E3"].gtid_set == GtidSet.parse(LOST)
+    assert losses["H7"].gtid_set == GtidSet.parse(f"{A}:150")
+    # 98, 99, 100 are free, and 101 to 149, before 150 is given to a new transaction.
+    assert (losses["H7"].commits_until_first, losses["H7"].commits_until_all) == (53, 53)
+
+
+@pytest.mark.parametrize(
+    ("executed", "owned", "lost", "expected"),
+    [
+        ("1-97", "", "98-100", (1, 3)),
+        ("1-3", "", "50", (47, 47)),
+        ("1-3:5", "", "50", (46, 46)),
+        ("1-3", "4", "50", (46, 46)),
+        ("1-3", "", "5:9", (2, 6)),
+        ("1-97:dba:1-3", "", "dba:7", (4, 4)),
+        ("1-97", "", "98:dba:2", (1, 2)),
+    ],
+)
+def test_the_countdown_is_a_distance(
+    executed: str, owned: str, lost: str, expected: tuple[int, int]
+) -> None:
+    origin = a_server(
+        "a",
+        A,
+        f"{A}:{executed}",
+        gtid_owned=GtidSet.parse(f"{A}:{owned}" if owned else ""),
+    )
+    assert commits_until(GtidSet.parse(f"{A}:{lost}"), origin) == expected
+
+
+def test_what_could_not_be_read_is_in_the_finding() -> None:
+    snapshot = story()
+    last = tuple(
+        replace(each, history_evidence=HistoryEvidence(None, (), "commits: access denied"))
+        for each in snapshot.last
+    )
+    finding = found(replace(snapshot, last=last))
+    assert finding.grade is Grade.LIKELY
+    assert ("not read from the binary logs", "commits: access denied") in {
+        (fact.fact, fact.value) for fact in finding.evidence
+    }
+
+
+def test_a_reset_source_makes_no_errant_transaction_of_what_it_had_received() -> None:
+    def servers(own: str) -> tuple[ServerSnapshot, ...]:
+        a = a_server("a", A, f"{A}:1", server_id=1, uptime_seconds=9000)
+        b = a_server(
+            "b",
+            B,
+            f"{A}:1-100,{C}:1-5{own}",
+            server_id=2,
+            channels=(a_channel("a", A, gtid_retrieved=GtidSet.parse(f"{A}:1-100,{C}:1-5")),),
+        )
+        return a, b
+
+    for own, errant in (("", ""), (f",{B}:1", f"{B}:1")):
+        snapshot = a_cluster("pair", *servers(own))
+        evidence = HistoryEvidence(None, (record(2, 60), record(100, 50)))
+        last = tuple(
+            replace(each, history_evidence=evidence if each.name == "b" else None)
+            for each in snapshot.last
+        )
+        findings = audit_cluster(replace(snapshot, last=last)).findings
+        sets = {one.code: str(one.gtid_set) for one in findings}
+        assert sets["E6"] == f"{A}:2-100"
+        assert sets.get("E1", "") == errant

@@ -111,6 +111,7 @@ def answer_of_stored(
     try:
         run = latest_run(asked.directory)  # before Java is started for nothing
         refused = answer_if_refused(run, asked, engine=engine)
+        kept_in = _place_for(run, out)
         contents = contents_of_run(run)
         absent = not_in_run(run, asked.roster)
         if refused is None and engine is not Engine.SPARK:
@@ -121,11 +122,11 @@ def answer_of_stored(
         yield refused
         return
     if engine is not Engine.SPARK:
-        local = _kept_or_not([*audits, *absent.clusters], run, out, asked.policy, contents)
+        local = _kept_or_not([*audits, *absent.clusters], run, kept_in, asked.policy, contents)
         yield InResults(local, engine, kept=out is not None, contents=contents, is_stored=True)
         return
     with (
-        _directory_or_scratch(out) as results_below,
+        _directory_or_scratch(kept_in) as results_below,
         _on_spark(run, results_below, asked.policy, absent) as results,
     ):
         yield InResults(results, engine, kept=out is not None, contents=contents, is_stored=True)
@@ -294,6 +295,16 @@ def read_fleet(
     from topology.adapters.storable import storable
 
     return storable(snapshots)
+
+
+def _place_for(run: Path, out: Path | None) -> Path | None:
+    """Return where the results of a stored run are kept. Raises UnreadableSnapshots."""
+    from topology.adapters.stored_runs import record_of_run
+
+    record = record_of_run(run)
+    if out is None or record is None or record.partial is None or out.name == PARTIAL:
+        return out
+    return out / PARTIAL
 
 
 def _place_of(fleet: Fleet, directory: Path) -> Path:

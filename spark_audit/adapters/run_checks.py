@@ -49,6 +49,12 @@ def refusal_of(session: SparkSession, run: str, limit: AgeLimit) -> str | None:
                 raise UnreadableSnapshots(
                     f"{run}: {mismatch}. The run is damaged, or was not copied completely"
                 )
+    if record is not None and record.partial is not None:
+        # Its results would be the latest of the fleet.
+        return (
+            f"{name.text} has selected clusters only ({', '.join(record.partial)}). Use"
+            " `gtid-audit audit --snapshots` for it, which keeps its results apart"
+        )
     return refusal(name.text, moment=name.moment, record=record, span=span, limit=limit)
 
 

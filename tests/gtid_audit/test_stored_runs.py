@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,9 +12,11 @@ import pytest
 
 from gtid_audit import clock, engines
 from gtid_audit.cli import run
-from gtid_audit.content_memory import LOOKS
+from gtid_audit.content_due import Remembered
+from gtid_audit.content_memory import LOOKS, DirectoryMemory
 from tests.contents import differing
 from tests.gtid_audit.build import healthy, holed
+from tests.snapshots import A
 from topology.adapters.collect import CollectLimits
 from topology.adapters.inventory.fleet import Cluster, Fleet
 from topology.adapters.parquet import write_snapshots
@@ -169,6 +172,10 @@ def test_a_run_of_selected_clusters_is_never_the_latest_run_of_the_fleet(
     status, verdicts, unknown = audited(capsys, "--snapshots", selected, "--fleet", file)
     assert (status, verdicts) == (3, {"broken": "UNKNOWN", "well": "OK"})
     assert "it was taken with `--cluster well`" in unknown[0]["reason"]
+    for out in (tmp_path / "runs", tmp_path / "runs" / "partial"):
+        assert audited(capsys, "--snapshots", selected, "--out", str(out))[0] == 0
+    places = {str(each.relative_to(runs)) for each in Path(runs).rglob("audits")}
+    assert places == {"partial/audits"}, "its results are not the latest of the fleet either"
     # The whole fleet: its run is the latest, now and after another selected run.
     assert run(("snapshot", "--fleet", file, "--out", runs)) == 0
     assert run(("snapshot", "--fleet", file, "--out", runs, "--cluster", "well")) == 0
@@ -400,3 +407,18 @@ def test_a_server_that_was_unread_is_unknown_in_the_stored_run(
     status, verdicts, unknown = audited(capsys, "--snapshots", str(tmp_path))
     assert (status, verdicts) == (3, {"odd": "UNKNOWN", "well": "OK"})
     assert {one["reason"] for one in unknown} == {"error: KeyError: 'File'"}
+
+
+def test_two_snapshots_at_once_leave_two_whole_runs_and_one_whole_memory(tmp_path: Path) -> None:
+    memory = DirectoryMemory(tmp_path)
+
+    def take(number: int) -> None:
+        write_snapshots(tmp_path, [later(healthy("well"), number * HOUR / 1000)])
+        memory.write(Remembered({A: READ + number * HOUR}, {}))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(take, range(40)))
+    assert len(list(tmp_path.glob("day=*/run=*/_SUCCESS"))) == 40
+    assert set(memory.read().looks) == {A}
+    left = [each.name for each in tmp_path.iterdir() if not each.name.startswith("day=")]
+    assert left == [LOOKS]

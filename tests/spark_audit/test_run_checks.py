@@ -58,8 +58,12 @@ def test_a_run_that_does_not_fit_its_record_is_not_audited(
 def test_a_run_of_selected_clusters_is_not_the_latest(
     place: str, stored: Path, spark: SparkSession
 ) -> None:
+    run = latest_snapshots(spark, place)
     record = latest_run(stored) / RECORD
     whole = RunRecord.from_text(record.read_text())
     record.write_text(RunRecord(1, whole.files, ("hole",)).to_text())
     with pytest.raises(NoSnapshots):
         latest_snapshots(spark, place)
+    reason = refusal_of(spark, run, AgeLimit(NOON + DAY / 2, DAY))
+    assert reason is not None
+    assert "has selected clusters only (hole)" in reason

@@ -131,7 +131,7 @@ def _unknown(
     unread = set(reading.unread)
     if is_given or not reading.compared_count:
         unread |= set(reading.remarks)
-    if not reading.compared_count:
+    if not reading.compared_count and not reading.unread:
         unread.add(UnreadContent(", ".join(comparing.names), nothing))
     return {Unknown(CLUSTER, each.server, CONTENT, each.reason) for each in unread}
 

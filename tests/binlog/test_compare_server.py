@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
 from binlog.adapters import compare_server
 from binlog.adapters.compare_all import _first_recent
-from binlog.adapters.compare_server import ServerCompared, ServerState
+from binlog.adapters.compare_server import ServerCompared, ServerState, uuid_or_none
 from binlog.adapters.memory import MemoryLogs
 from binlog.adapters.stream import ServerLogs
 from binlog.adapters.stream_ledger import ledger_of_server
@@ -107,3 +108,14 @@ def test_where_no_server_answers_nobody_waits_for_one() -> None:
     with pytest.raises(DumpBroken, match="no connection to the server"):
         list(ledger_of_server(nowhere, AllBut(GtidSet()), timeout_seconds_max=30))
     assert time.monotonic() - begun < 5
+
+
+def test_what_a_member_commits_under_the_uuid_of_its_group_is_its_own() -> None:
+    group, other = UUID(int=7), UUID(int=8)
+    state = ServerState("m", UUID_A, GtidSet(), GtidSet(), (), group_name=group)
+    gtids = GtidSet.parse(f"{UUID_A}:1,{group}:2,{other}:3")
+    assert state.own(gtids) == GtidSet.parse(f"{UUID_A}:1,{group}:2")
+    alone = replace(state, group_name=None)
+    assert alone.own(gtids) == GtidSet.parse(f"{UUID_A}:1")
+    assert uuid_or_none(str(group)) == group
+    assert uuid_or_none("") is uuid_or_none(None) is uuid_or_none("AUTOMATIC") is None

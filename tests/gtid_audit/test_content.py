@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 
@@ -9,9 +10,10 @@ from gtid_audit.content import read_contents
 from gtid_audit.content_due import RECENT, looked_back
 from gtid_audit.content_text import CLUSTERS_SHOWN_MAX, content_line, content_lines
 from tests.gtid_audit.build import half_read, healthy
+from tests.snapshots import a_cluster, a_server
 from topology.audit import audit_cluster
 from topology.contents import ContentReading, StartLookedAt, UnreadContent
-from topology.snapshot import BinaryLog, ClusterSnapshot
+from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
@@ -148,3 +150,19 @@ def test_where_nothing_was_compared_the_reason_is_said() -> None:
     assert all(each.startswith("Content not compared") for each in said)
     assert "24 hours" in said[0]
     assert "--no-content" in said[1]
+
+
+def test_members_of_a_group_are_compared_one_with_the_next() -> None:
+    """No channel links them."""
+    group = str(UUID(int=7))
+
+    def member(name: str, *, of: str) -> ServerSnapshot:
+        settings = (("group_replication_group_name", of),)
+        return a_server(name, UUID(int=ord(name)), "", settings=settings)
+
+    grouped = a_cluster("g", *(member(name, of=group) for name in "abc"))
+    found = read_contents(grouped, (), back=dict.fromkeys("abc")).reading
+    assert found is not None
+    assert found.pairs == (("a", "b"), ("b", "c"))
+    loose = a_cluster("g", *(member(name, of="") for name in "abc"))
+    assert read_contents(loose, (), back=dict.fromkeys("abc")).reading is None

@@ -97,7 +97,7 @@ def _join(member: Server, *, bootstrap: bool) -> None:
         "SELECT MEMBER_STATE FROM performance_schema.replication_group_members"
         " WHERE MEMBER_ID = @@GLOBAL.server_uuid"
     )
-    while [state for (state,) in (states := member.query(question))] != ["ONLINE"]:
+    while (states := [state for (state,) in member.query(question)]) != ["ONLINE"]:
         if time.monotonic() > deadline:
             raise FaultNotProduced(f"{member.name} shows {states}")
         time.sleep(_POLL_SECONDS)

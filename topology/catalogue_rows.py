@@ -136,11 +136,14 @@ ROWS: tuple[Row, ...] = (
         "E4", "same GTID, different content", "critical", True, ("data_repair", "reclone"),
         "Two servers hold different transactions under one GTID. Sets are equal, both threads run,"
         " and the rows differ.",
-        "What E3 becomes when the source has reused the numbers it lost; or one GTID was given by"
-        " hand to two transactions.",
-        "The moment of the first commit differs in the two binary logs (proved), or, where servers"
-        " do not log it (before 8.0.1), the content does (likely). It is a warning where one of the"
-        " two is empty or one commit met other rows, and a remark where their content is equal.",
+        "A server lost its last transactions in a crash and reused their GTIDs; a client set"
+        " gtid_next to a GTID of another server; an operator committed an empty transaction under"
+        " the GTID; a server skipped the work (replica_skip_errors, IDEMPOTENT, a filter); or the"
+        " rows had drifted apart before.",
+        "The commit times differ in the two binary logs, or before 8.0.1 the server_ids, and so"
+        " does the content (critical, proved). It is a warning where one of the two is empty, where"
+        " one commit met other rows, or where one log has less of it; info where the content is"
+        " equal, or a filter explains the difference.",
     ),
     Row(
         "E5", "unknown origin", "info", False, (),

@@ -27,7 +27,7 @@ def compare(
     *,
     everywhere: Annotated[
         bool,
-        typer.Option("--everywhere", help="Every GTID that both hold, not only after starts."),
+        typer.Option("--everywhere", help="Every GTID that both hold, not only around restarts."),
     ] = False,
     only: Annotated[
         str | None, typer.Option("--only", metavar="SET", help="Just these GTIDs.")
@@ -36,11 +36,11 @@ def compare(
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
 ) -> int:
-    """Compare what two servers hold under the same GTIDs: by default after each of their starts.
+    """Compare what two servers hold under the same GTIDs: by default around their restarts.
 
-    Numbers are given twice by a server that lost its tail in a crash, beginning with the first
-    transaction of its own after the start. Exit status: 0 the same; 1 empty on one of them; 2
-    different; 3 something could not be read or compared.
+    A server that lost its last transactions in a crash reuses their GTIDs, beginning with its first
+    transaction after the restart. Exit status: 0 the same; 1 one of them has less or nothing, or
+    met other rows; 2 different; 3 not compared: unread, not comparable, or none in common.
     """
     if everywhere and only is not None:
         raise UsageProblem("--everywhere or --only, not both")

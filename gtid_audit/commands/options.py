@@ -43,8 +43,9 @@ CompareContent: TypeAlias = Annotated[
     bool | None,
     typer.Option(
         "--content/--no-content",
-        help="Compare what transactions did, after every start of a server or not at all."
-        " Without either: after starts within the last day, and with --out since the last look.",
+        help="Compare what transactions did, around every restart and in the newest 256 MiB of the"
+        " logs, or not at all. Without either: around restarts within the last day, and with --out"
+        " since the last audit.",
     ),
 ]
 MaxAge: TypeAlias = Annotated[

@@ -65,7 +65,7 @@ def position_bypass(
         there.dialect.start_replica,
     )
     wait_for(there, applied)
-    _await_status(there, _both_threads_run)
+    await_status(there, _both_threads_run)
     return PositionBypass(source=here, replica=there, skipped=skipped, applied=applied)
 
 
@@ -134,7 +134,7 @@ def lost_tail_crash(
     shutil.rmtree(here.datadir)
     before_crash.rename(here.datadir)
     here.start()
-    _await_status(there, _source_refused)
+    await_status(there, _source_refused)
     return LostTail(source=here, replica=there, lost=lost)
 
 
@@ -167,7 +167,7 @@ def reused_numbers(
     later = commit(here, *["INSERT INTO lost.t (note) VALUES ('later')"] * 2)
     there.execute(there.dialect.start_replica)
     wait_for(there, later)
-    _await_status(there, _both_threads_run)
+    await_status(there, _both_threads_run)
     return ReusedNumbers(source=here, replica=there, reused=reused, later=later)
 
 
@@ -202,7 +202,7 @@ def purge_under_stopped_replica(
 
     _await(gone, lambda: f"{here.name} does not purge {purged}")
     there.execute(there.dialect.start_replica)
-    _await_status(there, _source_refused)
+    await_status(there, _source_refused)
     return PurgedUnderReplica(source=here, replica=there, purged=purged)
 
 
@@ -233,7 +233,7 @@ def failing_create_view(
     failed = commit(here, statement, expected_error=_ER_TABLE_EXISTS)
     if not failed:
         raise FaultNotProduced(f"{here.version_text} does not log a statement that failed")
-    _await_status(there, lambda status: "different errors" in status["Last_SQL_Error"])
+    await_status(there, lambda status: "different errors" in status["Last_SQL_Error"])
     return FailingCreateView(source=here, replica=there, failed=failed, statement=statement)
 
 
@@ -319,7 +319,7 @@ def duplicate_server_uuid(
     (second.datadir / "auto.cnf").write_text(f"[auto]\nserver-uuid={server_uuid}\n")
     second.start()
     if Link(source=copied_from, replica=copied_to) in topology.links:
-        _await_status(second, lambda status: "equal MySQL server UUIDs" in status["Last_IO_Error"])
+        await_status(second, lambda status: "equal MySQL server UUIDs" in status["Last_IO_Error"])
     return DuplicateServerUuid(copied_from=first, copied_to=second, server_uuid=server_uuid)
 
 
@@ -362,10 +362,11 @@ def _source_refused(status: dict[str, Any]) -> bool:
 
 def await_applier_stopped(server: Server) -> None:
     """Wait until a server's applier has stopped with an error."""
-    _await_status(server, lambda status: status["Replica_SQL_Running"] == "No")
+    await_status(server, lambda status: status["Replica_SQL_Running"] == "No")
 
 
-def _await_status(server: Server, shows: Callable[[dict[str, Any]], bool]) -> None:
+def await_status(server: Server, shows: Callable[[dict[str, Any]], bool]) -> None:
+    """Wait until SHOW REPLICA STATUS shows it. Raises FaultNotProduced."""
     _await(
         lambda: shows(server.replica_status()),
         lambda: f"{server.name} shows {server.replica_status()}",

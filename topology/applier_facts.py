@@ -30,9 +30,10 @@ decided. Exceptions, each of which needs more:
 The proof by order, for an applier that is never idle. A source logs its own transactions in the
 order of their numbers (one TSID, no number given by hand between them), the coordinator hands them
 out in this order, and each worker finishes them in this order. So a number is behind the applier if
-every worker is either without work or at (or done with) a higher number of the same run, and one
-of them is. Runs are those of the source's gtid_executed, so that an isolated number counts for
-nothing. The workers are not seen at one instant; both readings have to show it.
+a higher number of the same run was handed out, and every worker is either without work or at (or
+done with) a higher number. Runs are those of the source's gtid_executed, so that an isolated number
+counts for nothing. The workers are not seen at one instant: both readings have to show it, and a
+difference of this kind is looked at again (facts.grave_differences).
 """
 
 import re
@@ -192,10 +193,15 @@ def _has_applied_all(channel: ChannelSnapshot) -> bool:
 
 
 def _is_at_end(before: ChannelSnapshot, after: ChannelSnapshot) -> bool:
+    """Return whether the places in the logs confirm that the applier has nothing left to do.
+
+    Those of a parallel applier follow at its next checkpoint (replica_checkpoint_period).
+    """
     stays = (
         before.relay_applied_to is not None and before.relay_applied_to == after.relay_applied_to
     )
-    return stays or _has_applied_all(before)
+    applied, received = after.applied_to, before.received_to
+    return stays or (applied is not None and received is not None and applied >= received)
 
 
 def _owned(server: ServerSnapshot) -> GtidSet:
@@ -208,18 +214,21 @@ def _owned(server: ServerSnapshot) -> GtidSet:
 
 
 def _behind_workers(channel: ChannelSnapshot, run: GtidSet) -> GtidSet:
-    """Return what of `run` is behind every worker of a busy applier."""
-    busy = [worker for worker in channel.workers if not _worker_is_idle(worker)]
-    if not busy or not run:
-        return GtidSet()
-    reached = [worker.applying or worker.last_applied for worker in busy]
+    """Return what of `run` was handed out and is in the hands of no worker."""
+    reached = [worker.applying or worker.last_applied for worker in channel.workers]
+    busy = [
+        gtids
+        for worker, gtids in zip(channel.workers, reached, strict=True)
+        if not _worker_is_idle(worker)
+    ]
+    handed_out = GtidSet.union_of(reached)
     behind: list[tuple[Tsid, int, int]] = []
     for tsid, start, end in run.intervals():
         within = GtidSet.from_intervals([(tsid, start, end)])
-        numbers = [(gtids & within).highest(tsid) for gtids in reached]
-        lowest = min((number for number in numbers if number is not None), default=None)
-        if lowest is not None and None not in numbers and lowest > start:
-            behind.append((tsid, start, lowest))
+        numbers = [(gtids & within).highest(tsid) for gtids in (handed_out, *busy)]
+        known = [number for number in numbers if number is not None]
+        if len(known) == len(numbers) and min(known) > start:
+            behind.append((tsid, start, min(known)))
     return GtidSet.from_intervals(behind)
 
 

@@ -1,0 +1,220 @@
+"""Faults of an applier: transactions that it passed without executing them, and what holds it up.
+
+Each function leaves real servers in the state that its docstring describes.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from compose.faults import FaultNotProduced, await_status, commit, table_on
+from compose.native.server import Server
+from compose.native.shapes import Topology, wait_for
+
+_SCHEMA = "applier"
+_STARTING_SECONDS = 0.5  # until an applier that was started shows no thread on its way
+_INSERT = f"INSERT INTO {_SCHEMA}.t () VALUES ()"
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """``replica`` received ``passed`` and will never execute it."""
+
+    source: Server
+    replica: Server
+    passed: str
+    rows_are_there: bool
+
+
+def reset_on_replica(
+    topology: Topology, *, source: str = "a", replica: str = "b", received_again: bool = True
+) -> Passed:
+    """Run RESET BINARY LOGS AND GTIDS on a replica whose channel runs.
+
+    Afterwards: both threads run, gtid_executed is empty, all rows are there. Without
+    `received_again` the channel was restarted before, which empties Retrieved_Gtid_Set; with it the
+    set still has what was received.
+    """
+    here, there = topology[source], topology[replica]
+    table_on(here, there, _SCHEMA)
+    commit(here, *[_INSERT] * 3)
+    executed = str(here.value("@@GLOBAL.gtid_executed"))
+    wait_for(there, executed)
+    if not received_again:
+        _restart_empty(there)
+    # A parallel applier shows its place at its next checkpoint (replica_checkpoint_period).
+    await_status(there, _is_at_end)
+    there.execute(there.dialect.words.reset_binary_logs_and_gtids)
+    return Passed(source=here, replica=there, passed=executed, rows_are_there=True)
+
+
+def _restart_empty(replica: Server) -> None:
+    """Restart the channel so that nothing counts as received: CHANGE deletes the relay log."""
+    words = replica.dialect.words
+    replica.execute(
+        replica.dialect.stop_replica,
+        f"{words.change_source} {words.option_prefix}AUTO_POSITION = 1",
+        f"{words.change_source} {words.option_prefix}CONNECT_RETRY = 2",
+        replica.dialect.start_replica,
+    )
+    await_status(replica, lambda status: status["Replica_IO_Running"] == "Yes")
+    received = replica.replica_status()["Retrieved_Gtid_Set"]
+    if received:
+        raise FaultNotProduced(f"{replica.name} still counts {received} as received")
+
+
+def relay_position_moved(
+    topology: Topology, *, source: str = "a", replica: str = "b", later_count: int = 0
+) -> Passed:
+    """Move a replica's applier to the end of its relay log, past three transactions.
+
+    RELAY_LOG_FILE and RELAY_LOG_POS need auto-position off, which it is afterwards. With
+    `later_count`, as many transactions come after them and are applied.
+    """
+    here, there = topology[source], topology[replica]
+    table_on(here, there, _SCHEMA)
+    words = there.dialect.words
+    by_position(there)
+    wait_for(there, commit(here, _INSERT))
+    there.execute(there.dialect.stop_applier)
+    passed = commit(here, *[_INSERT] * 3)
+    _await_received(there, passed)
+    there.execute(there.dialect.stop_replica)
+    relay_log = max(there.datadir.glob("relay.[0-9]*"), key=lambda path: path.name)
+    there.execute(
+        f"{words.change_source} RELAY_LOG_FILE = '{relay_log.name}',"
+        f" RELAY_LOG_POS = {relay_log.stat().st_size}",
+        there.dialect.start_replica,
+    )
+    if later_count:
+        wait_for(there, commit(here, *[_INSERT] * later_count))
+    time.sleep(_STARTING_SECONDS)
+    return Passed(source=here, replica=there, passed=passed, rows_are_there=False)
+
+
+def skipped_by_counter(
+    topology: Topology, *, source: str = "a", replica: str = "b", later_count: int = 0
+) -> Passed:
+    """Let sql_replica_skip_counter skip one transaction, which gtid_mode ON_PERMISSIVE permits.
+
+    Auto-position is off afterwards: the counter cannot be set with it.
+    """
+    here, there = topology[source], topology[replica]
+    table_on(here, there, _SCHEMA)
+    by_position(there)
+    wait_for(there, commit(here, _INSERT))
+    there.execute(
+        "SET GLOBAL gtid_mode = ON_PERMISSIVE",
+        there.dialect.stop_applier,
+        "SET GLOBAL sql_replica_skip_counter = 1",
+        there.dialect.start_applier,
+    )
+    passed = commit(here, _INSERT)
+    _await_received(there, passed)
+    if later_count:
+        wait_for(there, commit(here, *[_INSERT] * later_count))
+    return Passed(source=here, replica=there, passed=passed, rows_are_there=False)
+
+
+def by_position(replica: Server) -> None:
+    """Switch a channel to the file position that it has reached."""
+    options = replica.dialect.words.option_prefix
+    replica.execute(
+        replica.dialect.stop_replica,
+        f"{replica.dialect.words.change_source} {options}AUTO_POSITION = 0",
+        replica.dialect.start_replica,
+    )
+
+
+def _is_at_end(status: dict[str, object]) -> bool:
+    return status["Exec_Source_Log_Pos"] == status["Read_Source_Log_Pos"]
+
+
+def _await_received(replica: Server, gtids: str) -> None:
+    def has_all(status: dict[str, object]) -> bool:
+        received = str(status["Retrieved_Gtid_Set"])
+        return bool(replica.query("SELECT GTID_SUBSET(%s, %s)", [gtids, received])[0][0])
+
+    await_status(replica, has_all)
+
+
+# -- what holds an applier up ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class HeldUp:
+    """``replica`` has received ``held`` and does not apply it while a session holds a lock."""
+
+    source: Server
+    replica: Server
+    held: str
+
+
+# Statement of the session that holds the lock, and the one that the source then commits.
+LOCKS: dict[str, tuple[tuple[str, ...], str]] = {
+    "metadata lock": (
+        ("BEGIN", f"SELECT * FROM {_SCHEMA}.t"),
+        f"ALTER TABLE {_SCHEMA}.t ADD COLUMN later INT",
+    ),
+    "LOCK TABLES": ((f"LOCK TABLES {_SCHEMA}.t READ",), _INSERT),
+    "FLUSH TABLES WITH READ LOCK": (("FLUSH TABLES WITH READ LOCK",), _INSERT),
+    "LOCK INSTANCE FOR BACKUP": (
+        ("LOCK INSTANCE FOR BACKUP",),
+        f"ALTER TABLE {_SCHEMA}.t ADD COLUMN later INT",
+    ),
+    "row lock": (
+        ("BEGIN", f"SELECT * FROM {_SCHEMA}.t WHERE id = 1 FOR UPDATE"),
+        f"UPDATE {_SCHEMA}.t SET note = 'changed' WHERE id = 1",
+    ),
+}
+
+
+@contextmanager
+def held_up(
+    topology: Topology, lock: str, *, source: str = "a", replica: str = "b", count: int = 1
+) -> Iterator[HeldUp]:
+    """Let a session of the replica hold a lock that the applier needs; see LOCKS.
+
+    "owned GTID" is a session that owns the GTID which the source commits next. Inside the block
+    both threads run without an error. After it, the transactions have been applied.
+    """
+    here, there = topology[source], topology[replica]
+    table_on(here, there, _SCHEMA)
+    wait_for(there, commit(here, f"INSERT INTO {_SCHEMA}.t (id) VALUES (1)"))
+    statements, change = LOCKS.get(lock, ((), _INSERT))
+    if lock == "owned GTID":
+        statements = (f"SET SESSION gtid_next = '{_next_gtid(here)}'",)
+    with there.connect() as holder, holder.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+        held = commit(here, change, *[_INSERT] * (count - 1))
+        _await_received(there, held)
+        yield HeldUp(source=here, replica=there, held=held)
+        if lock == "owned GTID":
+            cursor.execute("ROLLBACK")
+    wait_for(there, held)
+
+
+def _next_gtid(server: Server) -> str:
+    own = str(server.value("@@GLOBAL.server_uuid"))
+    executed = str(server.value("@@GLOBAL.gtid_executed")).replace("\n", "")
+    numbers = next(part for part in executed.split(",") if part.startswith(own))
+    return f"{own}:{int(numbers.rpartition(':')[2].rpartition('-')[2]) + 1}"
+
+
+def delayed(
+    topology: Topology, *, source: str = "a", replica: str = "b", seconds: int = 3600
+) -> HeldUp:
+    """Give a replica SOURCE_DELAY, and let its source commit: the transactions wait."""
+    here, there = topology[source], topology[replica]
+    table_on(here, there, _SCHEMA)
+    words = there.dialect.words
+    there.execute(
+        there.dialect.stop_replica,
+        f"{words.change_source} {words.option_prefix}DELAY = {seconds}",
+        there.dialect.start_replica,
+    )
+    held = commit(here, *[_INSERT] * 3)
+    _await_received(there, held)
+    return HeldUp(source=here, replica=there, held=held)

@@ -1,0 +1,205 @@
+"""Appliers on real servers: what they passed is H8, what holds them up is A5 or A8, or a delay."""
+
+import time
+
+import pytest
+
+from compose import faults_applier as faults
+from compose.faults import commit, table_on
+from compose.native import load
+from compose.native.installation import Clients
+from compose.native.server import Server
+from compose.native.shapes import Pair, Topology, wait_for
+from gtid import GtidSet
+from topology.adapters.collect import collect_cluster
+from topology.audit import audit_cluster
+from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.policy import Policy
+from topology.target import ServerTarget
+
+SOON = Policy(lock_wait_seconds_max=1, stall_seconds_max=1)
+LONGER_SECONDS = 2.2  # than both limits of SOON, by the server's whole seconds
+
+
+def audited(topology: Topology, policy: Policy | None = None) -> ClusterAudit:
+    targets = [
+        ServerTarget(name=name, host=server.host, port=server.port, user="root")
+        for name, server in topology.servers.items()
+    ]
+    return audit_cluster(collect_cluster("live", targets, policy=policy), policy)
+
+
+def above_info(audit: ClusterAudit) -> dict[str, Finding]:
+    assert audit.unknown == ()
+    found = [each for each in audit.findings if each.severity is not Severity.INFO]
+    assert len({each.code for each in found}) == len(found), audit
+    return {each.code: each for each in found}
+
+
+# -- passed ---------------------------------------------------------------------------------------
+
+
+def assert_passed(audit: ClusterAudit, fault: faults.Passed, *, grade: Grade) -> None:
+    found = above_info(audit)
+    assert found.keys() <= {"H8", "C3"}, audit  # C3: RELAY_LOG_POS needs a file position
+    finding = found["H8"]
+    assert (finding.source, finding.replica, finding.grade) == ("a", "b", grade)
+    assert finding.gtid_set == GtidSet.parse(fault.passed)
+    assert not any(strategy.automatic for strategy in finding.strategies)
+    assert ("RESET BINARY LOGS AND GTIDS on b" in finding.explanation) is fault.rows_are_there
+    assert not [each for each in audit.findings if each.code in ("T1", "T2")]
+
+
+def test_a_reset_on_a_running_replica_is_h8(pair97: Pair) -> None:
+    fault = faults.reset_on_replica(pair97)
+    assert_passed(audited(pair97), fault, grade=Grade.PROVED)
+    # What comes later is applied; what was forgotten stays so.
+    wait_for(pair97["b"], commit(pair97["a"], "CREATE DATABASE after_reset"))
+    assert_passed(audited(pair97), fault, grade=Grade.PROVED)
+
+
+def test_a_reset_on_a_replica_with_nothing_received_is_h8_and_not_h1(pair97: Pair) -> None:
+    fault = faults.reset_on_replica(pair97, received_again=False)
+    audit = audited(pair97)
+    assert_passed(audit, fault, grade=Grade.LIKELY)
+    assert "the binary logs of a" in above_info(audit)["H8"].explanation
+
+
+def test_a_reset_on_an_old_running_replica_is_h8(pair56: Pair) -> None:
+    fault = faults.reset_on_replica(pair56)
+    assert_passed(audited(pair56), fault, grade=Grade.PROVED)
+
+
+def test_a_reset_on_an_old_replica_with_workers_is_h8(pair56: Pair) -> None:
+    with_workers(pair56["b"])
+    fault = faults.reset_on_replica(pair56)
+    assert_passed(audited(pair56), fault, grade=Grade.PROVED)
+
+
+def test_an_applier_moved_in_its_relay_log_is_h8(pair97: Pair) -> None:
+    fault = faults.relay_position_moved(pair97)
+    assert_passed(audited(pair97), fault, grade=Grade.PROVED)
+    wait_for(pair97["b"], commit(pair97["a"], "CREATE DATABASE after_move"))
+    assert_passed(audited(pair97), fault, grade=Grade.PROVED)
+
+
+def test_an_old_applier_moved_in_its_relay_log_is_h8(pair56: Pair) -> None:
+    fault = faults.relay_position_moved(pair56)
+    assert_passed(audited(pair56), fault, grade=Grade.PROVED)
+
+
+def test_a_transaction_that_the_counter_skipped_is_h8(pair97: Pair) -> None:
+    fault = faults.skipped_by_counter(pair97, later_count=2)
+    assert_passed(audited(pair97), fault, grade=Grade.PROVED)
+
+
+def test_what_an_applier_passed_is_h8_under_load(pair97: Pair, mysql_clients: Clients) -> None:
+    """The applier is never idle, and the same transactions are reported in every audit."""
+    fault = faults.relay_position_moved(pair97)
+    passed = GtidSet.parse(fault.passed)
+    with load.write_load([pair97["a"]], clients=mysql_clients):
+        time.sleep(1)
+        found = [above_info(audited(pair97)) for _ in range(5)]
+    for each in found:
+        assert each.keys() <= {"H8", "C3"}
+        if "H8" in each:
+            assert each["H8"].gtid_set <= passed
+    assert sum("H8" in each for each in found) >= 3, found
+
+
+# -- held up --------------------------------------------------------------------------------------
+
+
+def with_workers(server: Server, count: int = 2) -> None:
+    """Let a 5.6 replica apply with workers."""
+    server.execute(
+        server.dialect.stop_applier,
+        f"SET GLOBAL slave_parallel_workers = {count}",
+        server.dialect.start_applier,
+    )
+
+
+def assert_blocked(topology: Topology, lock: str, *, grade: Grade) -> None:
+    with faults.held_up(topology, lock, count=2) as fault:
+        early = audited(topology)  # before the limit
+        time.sleep(LONGER_SECONDS)
+        late = audited(topology, SOON)
+        within_limits = audited(topology)
+    for audit in (early, within_limits):
+        assert (audit.verdict, above_info(audit)) == (Verdict.OK, {})
+        waiting = [each for each in audit.findings if each.code == "T2"]
+        assert [each.gtid_set for each in waiting] == [GtidSet.parse(fault.held)]
+        assert "by itself" not in waiting[0].explanation
+    found = above_info(late)
+    assert found.keys() == {"A5"}, late
+    assert (found["A5"].source, found["A5"].replica) == ("a", "b")
+    assert found["A5"].grade is grade
+    assert found["A5"].gtid_set <= GtidSet.parse(fault.held)
+    assert found["A5"].gtid_set
+    assert not [each for each in late.findings if each.code in ("T1", "T2")]
+    assert above_info(audited(topology, SOON)) == {}  # and gone with the lock
+
+
+@pytest.mark.parametrize("lock", ["metadata lock", "FLUSH TABLES WITH READ LOCK", "row lock"])
+def test_an_applier_that_waits_for_a_lock_is_a5(pair97: Pair, lock: str) -> None:
+    assert_blocked(pair97, lock, grade=Grade.PROVED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lock", ["LOCK TABLES", "LOCK INSTANCE FOR BACKUP"])
+def test_an_applier_that_waits_for_another_lock_is_a5(pair97: Pair, lock: str) -> None:
+    assert_blocked(pair97, lock, grade=Grade.PROVED)
+
+
+def test_an_applier_behind_a_session_that_owns_the_gtid_is_a5(pair97: Pair) -> None:
+    assert_blocked(pair97, "owned GTID", grade=Grade.LIKELY)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_old_applier_that_waits_for_a_lock_is_a5(pair56: Pair, workers: int) -> None:
+    if workers:
+        with_workers(pair56["b"], workers)
+    assert_blocked(pair56, "LOCK TABLES", grade=Grade.LIKELY)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_old_applier_behind_a_session_that_owns_the_gtid_is_a5(
+    pair56: Pair, workers: int
+) -> None:
+    if workers:
+        with_workers(pair56["b"], workers)
+    assert_blocked(pair56, "owned GTID", grade=Grade.LIKELY)
+
+
+def test_an_applier_at_one_statement_for_long_is_a8(pair97: Pair) -> None:
+    a, b = pair97["a"], pair97["b"]
+    table_on(a, b, "slow")
+    with a.connect() as session, session.cursor() as cursor:
+        cursor.execute("SET SESSION binlog_format = 'STATEMENT'")
+        sleeps = f"SLEEP(IF(@@server_id = {b.value('@@GLOBAL.server_id')}, 5, 0))"
+        cursor.execute(f"INSERT INTO slow.t (id) VALUES (1 + {sleeps})")
+    held = str(a.value("@@GLOBAL.gtid_executed"))
+    time.sleep(LONGER_SECONDS)
+    found = above_info(audited(pair97, SOON))
+    assert found.keys() == {"A8"}
+    assert "for 2 s" in found["A8"].explanation or "for 3 s" in found["A8"].explanation
+    wait_for(b, held)
+    assert above_info(audited(pair97, SOON)) == {}
+
+
+def test_a_delayed_replica_is_a_backlog_that_names_the_delay(pair97: Pair) -> None:
+    fault = faults.delayed(pair97)
+    time.sleep(LONGER_SECONDS)
+    audit = audited(pair97, SOON)
+    assert (audit.verdict, above_info(audit)) == (Verdict.OK, {})
+    (finding,) = [each for each in audit.findings if each.code == "T2"]
+    assert (finding.grade, finding.gtid_set) == (Grade.PROVED, GtidSet.parse(fault.held))
+    assert "SOURCE_DELAY holds them back for 3600 s" in finding.explanation
+
+
+def test_an_old_delayed_replica_is_a_backlog(pair56: Pair) -> None:
+    faults.delayed(pair56)
+    time.sleep(LONGER_SECONDS)
+    audit = audited(pair56, SOON)
+    assert (audit.verdict, above_info(audit)) == (Verdict.OK, {})

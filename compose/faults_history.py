@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from compose.faults import (
     FaultNotProduced,
-    _await_status,
     _both_threads_run,
     _source_refused,
+    await_status,
     commit,
     table_on,
 )
@@ -47,7 +47,7 @@ def reset_history(
     forgotten = here.query("SELECT GTID_SUBTRACT(%s, %s)", [before, now])[0][0]
     # The receiver of a running channel may wait for the end of the old log for ever.
     there.execute(there.dialect.stop_receiver, there.dialect.start_receiver)
-    _await_status(there, _source_refused)
+    await_status(there, _source_refused)
     return ResetHistory(source=here, replica=there, forgotten=str(forgotten).replace("\n", ""))
 
 
@@ -136,7 +136,7 @@ def equal_server_ids(
     via = topology[next(link.source for link in topology.links if link.replica == replica)]
     wait_for(via, dropped)
     file, offset = via.binary_log_position()
-    _await_status(
+    await_status(
         there,
         lambda status: (
             (status["Source_Log_File"], int(status["Read_Source_Log_Pos"])) == (file, offset)

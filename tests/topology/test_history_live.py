@@ -191,7 +191,7 @@ def test_neighbours_with_one_server_id_are_c2_and_no_other_error(pair97: Pair) -
     b.execute("START REPLICA")
     pair97.a.execute("STOP REPLICA", "START REPLICA")
     for server in (pair97.a, b):
-        faults._await_status(server, lambda status: "server ids" in status["Last_IO_Error"])
+        faults.await_status(server, lambda status: "server ids" in status["Last_IO_Error"])
     finding = only(audited(pair97))
     assert (finding.code, finding.severity) == ("C2", Severity.CRITICAL)
 

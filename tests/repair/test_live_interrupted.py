@@ -1,0 +1,98 @@
+"""A script of every action, cut off behind each of its statements, and run again: the same end.
+
+What a script leaves in its session is gone with it, so each piece runs in a client of its own. That
+a script of rows may be cut off anywhere is in test_live_rows.py, of redone and undone transactions
+in test_live_contents.py.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from compose import faults, faults_after_plan
+from compose.native.shapes import Pair
+from repair import Plan
+from repair.render import render_files
+from repair.steps import Step
+from tests.repair.live import examine, executed, rows
+
+# Behind which statements the client is killed: those that change the server or the session.
+CHANGES = ("EXECUTE todo;", "COMMIT;", "SET SESSION gtid_next", "SET GLOBAL")
+
+
+def pieces(script: str) -> Iterator[str]:
+    """Give the beginnings of a script that end behind a change, shortest first."""
+    lines = script.splitlines(keepends=True)
+    for count, line in enumerate(lines, start=1):
+        if line.startswith(CHANGES):
+            yield "".join(lines[:count])
+
+
+def cut_everywhere(pair: Pair, step: Step, script: str) -> None:
+    server = pair[step.server]
+    begun = list(pieces(script))
+    assert begun, f"{step.action} changes something"
+    for piece in begun:
+        done = server.client(piece)
+        assert done.returncode == 0, f"{step.action}: {done.stderr}\n{piece[-300:]}"
+    for _ in range(2):
+        done = server.client(script)
+        assert done.returncode == 0, f"{step.action}: {done.stderr}"
+        assert f"step {step.number} is done" in done.stdout
+
+
+def run_cut(pair: Pair, plan: Plan, *actions: str) -> None:
+    assert [step.action for step in plan.steps] == list(actions)
+    files = render_files(plan)
+    for step in plan.steps:
+        cut_everywhere(pair, step, files[step.file_name])
+    again = {name: executed(server) for name, server in pair.servers.items()}
+    for step in plan.steps:
+        assert pair[step.server].client(files[step.file_name]).returncode == 0
+    assert {name: executed(server) for name, server in pair.servers.items()} == again
+    pair.settle()
+    assert executed(pair.a) == executed(pair.b)
+
+
+def test_past_an_event(pair56: Pair) -> None:
+    faults.failing_create_view(pair56)
+    plan = examine(pair56).plan()
+    run_cut(pair56, plan, "MovePast", "InjectEmpty", "AutoPositionOn")
+
+
+def test_a_reset(pair56: Pair) -> None:
+    faults.position_bypass(pair56)
+    plan = examine(pair56).plan({"H1": "reset_and_purge"})
+    run_cut(pair56, plan, "StopChannel", "ResetAndPurge", "StartChannel", "AutoPositionOn")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "actions"),
+    [
+        ("inject_empty", ("InjectEmpty", "AutoPositionOn")),
+        ("gtid_purged_append", ("AppendPurged", "AutoPositionOn")),
+        ("refetch", ("AutoPositionOn",)),
+    ],
+)
+def test_a_hole(pair97: Pair, strategy: str, actions: tuple[str, ...]) -> None:
+    faults.position_bypass(pair97)
+    run_cut(pair97, examine(pair97).plan({"H1": strategy}), *actions)
+    fetched = rows(pair97.a, "bypassed.t") == rows(pair97.b, "bypassed.t")
+    assert fetched == (strategy == "refetch")
+
+
+def test_a_stopped_channel_and_an_errant_transaction(pair97: Pair) -> None:
+    faults.errant_transaction(pair97)
+    faults_after_plan.remove_channel(pair97.a)
+    plan = examine(pair97).plan({"E1": "inject_empty"})
+    run_cut(pair97, plan, "InjectEmpty")
+    pair97.b.execute(pair97.b.dialect.stop_replica)
+    pair97.a.execute("CREATE DATABASE late")
+    run_cut_started(pair97)
+
+
+def run_cut_started(pair: Pair) -> None:
+    plan = examine(pair).plan()
+    [step] = [each for each in plan.steps if each.action == "StartChannel"]
+    cut_everywhere(pair, step, render_files(plan)[step.file_name])
+    assert pair.b.query("SHOW DATABASES LIKE 'late'")

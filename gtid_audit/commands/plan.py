@@ -70,7 +70,7 @@ def plan(
     from gtid_audit.plan_again import Wanted, command_line, repeatable, wanted_by
     from gtid_audit.planning import make_plan, read_for_plan
 
-    choices = dict(_choice(text) for text in strategy or ())
+    choices = _choices(strategy or ())
     earlier = wanted_by(again) if again is not None else Wanted()
     if (pair is None) == (fleet is None):
         raise UsageProblem("repair plan needs one of --pair DSN_A DSN_B and --fleet FILE")
@@ -115,6 +115,16 @@ def _flags(ask_password: bool, timeout: str | None, content: bool | None) -> lis
     if content is not None:
         flags.append("--content" if content else "--no-content")
     return flags
+
+
+def _choices(texts: list[str] | tuple[()]) -> dict[str, str]:
+    """Read --strategy. Two ways for one finding or code are refused: neither could be meant."""
+    choices: dict[str, str] = {}
+    for text in texts:
+        key, name = _choice(text)
+        if choices.setdefault(key, name) != name:
+            raise UsageProblem(f"--strategy: {key} has two strategies, {choices[key]} and {name}")
+    return choices
 
 
 def _choice(text: str) -> tuple[str, str]:

@@ -132,3 +132,10 @@ def test_stopped_after_a_step_the_printed_command_reaches_the_same_end(
     assert executed(a) == executed(b)
     assert b.query("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_executed)", [fault.skipped])[0][0]
     assert len(rows(b, "bypassed.t")) == len(rows(a, "bypassed.t")) - 3
+
+
+def test_two_ways_for_one_code_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    dsns = ["mysql://root@127.0.0.1:1/", "mysql://root@127.0.0.1:2/"]
+    ways = ["--strategy", "H1=refetch", "--strategy", "h1=inject_empty"]
+    assert run(["repair", "plan", "--pair", *dsns, *ways]) == 64
+    assert "H1 has two strategies, refetch and inject_empty" in capsys.readouterr().err

@@ -69,3 +69,11 @@ def test_every_kind_has_privileges_in_every_version(kind: StatementKind, version
     assert needed
     if version == OLD and kind not in (StatementKind.RESET_LOGS, StatementKind.READ_CHANNELS):
         assert "_ADMIN" not in str(needed) or "TAGGED" in kind.name
+
+
+def test_the_page_lists_every_privilege() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs/repair-scripts.md").read_text()
+    for kind in StatementKind:
+        for version in (OLD, NEW):
+            for needed in PRIVILEGES[kind](version):
+                assert all(name in page for name in needed.one_of), needed

@@ -46,7 +46,8 @@ def test_a_replica_of_a_member_that_lags_is_not_errant(group97: Topology) -> Non
     faults._await(lambda: bool(second.query("SHOW TABLES FROM lagging")), lambda: "no table there")
     with second.connect() as holder, holder.cursor() as cursor:
         cursor.execute("LOCK TABLES lagging.t READ")
-        first.execute("INSERT INTO lagging.t VALUES (1)")
+        # More than there are workers, which own what they wait with.
+        first.execute(*[f"INSERT INTO lagging.t VALUES ({number})" for number in range(20)])
         group97.settle()
         replica.execute("STOP REPLICA")
         follow(replica, second)

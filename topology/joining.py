@@ -12,7 +12,8 @@ each server of the main part, the handshake's sets decide, in MySQL Shell's word
 * *purged*: missing there, and purged by the candidate: refused with 1236 (J2).
 * neither: it can join (J1); it is new, identical or recoverable.
 
-The best candidate is reported. A part with a source outside the audit may be linked through that
+The best candidate is reported: one that has purged nothing that is missing, and of these one that
+the others replicate from. A part with a source outside the audit may be linked through that
 source, and members of a group are linked without a channel: neither is evaluated here.
 """
 
@@ -99,16 +100,16 @@ def _best(facts: ClusterFacts, server: str, main: tuple[str, ...]) -> Joining:
         found,
         key=lambda each: (
             bool(each.purged),
+            each.candidate not in _entrances(facts, main),
             each.ahead.gtid_count,
-            each.missing.gtid_count,
             _uuid(facts, each.candidate),
         ),
     )
 
 
 def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, ...]) -> Joining:
-    """Compare as an edge is compared: extra of first and last, missing of first and last."""
-    has = facts.first[server].gtid_executed or GtidSet()
+    """Compare the sets. Nothing flows between the two, so both readings of the server count."""
+    has = (facts.first[server].gtid_executed or GtidSet()) | _executed(facts, (server,))
     for allowed in facts.policy.allowed_uuids:
         has = has.without_uuid(allowed)
     beyond = has - _executed(facts, main)

@@ -12,7 +12,8 @@ server *holder* has executed or received. Three causes look the same in the sets
 * **by hand** (H7): a session on another server committed under a GTID of this UUID. The origin has
   never committed it. It will use the number one day, and its replicas then skip the transaction.
 
-Each interval of the lost set is evaluated alone, from this evidence:
+Each interval of the lost set is evaluated alone, from this evidence of all servers that hold the
+interval: a cause does not depend on the holder that is looked at.
 
 ===================  ===================================================================
 server_id            of the transaction in the holder's log. Replicas keep the server_id of
@@ -164,17 +165,17 @@ def _is_isolated(facts: ClusterFacts, origin: str, part: GtidSet) -> bool:
 
 
 def _server_ids(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> tuple[int, ...]:
-    records = _records(facts, lost.holder, part)
+    records = _records(facts, lost.origin, part)
     return tuple(sorted({record.server_id for record in records}))
 
 
 def _received(facts: ClusterFacts, lost: LostFacts) -> GtidSet:
-    """Return what the holder has received from this very server, not from one with its UUID."""
+    """Return what was received from this very server, not from one with its UUID."""
     uuid = facts.last[lost.origin].server_uuid
     origin = facts.last[lost.origin]
     return GtidSet.union_of(
         channel.gtid_retrieved
-        for server in (facts.first[lost.holder], facts.last[lost.holder])
+        for server in (*facts.first.values(), *facts.last.values())
         for channel in server.channels or ()
         if channel.source_uuid == uuid
         and (
@@ -235,11 +236,12 @@ def _committed(
     facts: ClusterFacts, lost: LostFacts, part: GtidSet
 ) -> tuple[datetime, datetime] | None:
     """Return when the first and the last known one were committed, by the origin's clock."""
-    moments = [record.committed_at for record in _records(facts, lost.holder, part)]
-    for channel in facts.last[lost.holder].channels or ():
-        at = channel.last_queued_committed_at
-        if channel.last_queued and channel.last_queued <= part and at is not None:
-            moments.append(at)
+    moments = [record.committed_at for record in _records(facts, lost.origin, part)]
+    for server in (*facts.first.values(), *facts.last.values()):
+        for channel in server.channels or ():
+            at = channel.last_queued_committed_at
+            if channel.last_queued and channel.last_queued <= part and at is not None:
+                moments.append(at)
     return (min(moments), max(moments)) if moments else None
 
 
@@ -263,12 +265,13 @@ def _reset(
 ) -> tuple[bool | None, str]:
     """Return whether the origin's logs show a reset since, and in which way they show it."""
     origin = facts.last[lost.origin]
-    for neighbour in _intervals(neighbours_of(facts, lost)):
-        ours, theirs = (_record(facts, name, neighbour) for name in (lost.origin, lost.holder))
-        if ours is not None and theirs is not None and ours.is_exact and theirs.is_exact:
-            if ours.committed_at == theirs.committed_at:
-                return False, f"{neighbour} is the same commit in both logs"
-            return True, f"{neighbour} was committed at another time than on {lost.holder}"
+    for ours in origin.history_evidence.commits if origin.history_evidence is not None else ():
+        for name in _others(facts, lost.origin):
+            theirs = _record(facts, name, ours.gtid)
+            if theirs is not None and ours.is_exact and theirs.is_exact:
+                if ours.committed_at == theirs.committed_at:
+                    return False, f"{ours.gtid} is the same commit in the log of {name}"
+                return True, f"{ours.gtid} was committed at another time than on {name}"
     log = origin.history_evidence.first_log if origin.history_evidence is not None else None
     if log is not None and committed is not None:
         if log.begun_at + _SECOND <= committed[0]:
@@ -291,9 +294,19 @@ def _record(facts: ClusterFacts, name: str, gtid: GtidSet) -> CommitRecord | Non
     return None if evidence is None else evidence.commit_of(gtid)
 
 
-def _records(facts: ClusterFacts, name: str, part: GtidSet) -> list[CommitRecord]:
-    evidence = facts.last[name].history_evidence
-    return [record for record in (evidence.commits if evidence else ()) if record.gtid <= part]
+def _records(facts: ClusterFacts, origin: str, part: GtidSet) -> list[CommitRecord]:
+    """Return what the logs of all other servers show of a part: a cause is the same for each."""
+    return [
+        record
+        for name in _others(facts, origin)
+        if (evidence := facts.last[name].history_evidence) is not None
+        for record in evidence.commits
+        if record.gtid <= part
+    ]
+
+
+def _others(facts: ClusterFacts, origin: str) -> list[str]:
+    return [name for name in sorted(facts.last) if name != origin]
 
 
 def _logged(server: ServerSnapshot) -> GtidSet:

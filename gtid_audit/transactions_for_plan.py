@@ -155,7 +155,7 @@ class _Reading:
                     here = held.enter_context(closing(self._connect(name)))
                     reader = RowReader(here)
                     states[name], off = reader.state_of(read.rows)
-                    is_missing = self.finding.code not in _EXTRA
+                    is_missing = self.finding.code not in _EXTRA and name == self.finding.replica
                     if off and is_missing and self.finding.source in self.targets:
                         there = held.enter_context(closing(self._connect(self.finding.source)))
                         read = replace(read, expected=reader.expected(off))
@@ -171,7 +171,8 @@ class _Reading:
 
     def _concerned(self, wanted: GtidSet) -> list[str]:
         if self.finding.code not in _EXTRA:
-            return [self.finding.replica] if self.finding.replica is not None else []
+            ends = (self.finding.replica, self.finding.source)
+            return [name for name in ends if name is not None]
         return [
             name for name, server in self.servers.items() if wanted & _set(server.gtid_executed)
         ]

@@ -34,6 +34,7 @@ from repair.replay_texts import CannotSave, saved_content
 from repair.transaction_content import ContentClass, RowState, described
 from topology.catalogue import answers
 from topology.dialect import dialect_of
+from topology.findings import Grade
 
 # Three lines each: what one script may hold and a person may still read through.
 INJECTED_PER_SCRIPT_MAX = 1_000
@@ -44,10 +45,15 @@ INJECTED_GTIDS_MAX = 100_000
 
 
 def inject_empty(case: Case) -> Outcome:
-    """Commit empty transactions where they are missing; replicas first, the source last."""
+    """Commit empty transactions where they are missing; sources first.
+
+    They are logged, so replication brings them to every replica that runs: the planner leaves out
+    what has arrived by then.
+    """
     targets = _targets(case)
     if isinstance(targets, Refusal):
         return targets
+    targets = list(roots(case, targets[::-1]))
     undecided = _undecided(case, targets)
     if undecided is not None:
         return undecided
@@ -163,6 +169,20 @@ def _targets(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
     return [(server, gtids) for server, gtids in found if gtids]
 
 
+def roots(
+    case: Case, targets: list[tuple[ModelServer, GtidSet]]
+) -> Iterator[tuple[ModelServer, GtidSet]]:
+    """Yield the targets to which no other one brings the transactions, and the source itself.
+
+    A channel that is stopped brings them when it is started.
+    """
+    chosen: set[str] = set()
+    for server, gtids in targets:
+        if server == case.source or not chosen & _upstream(case.model, server.name):
+            chosen.add(server.name)
+            yield server, gtids
+
+
 def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusal | None:
     """Refuse what needs a decision by the operator that has not been made."""
     if case.is_chosen:
@@ -173,6 +193,10 @@ def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusa
         return Refusal(
             f"{case.finding.source} was meant to have them: repair"
             f" {_listed(case.meant_to_arrive)} first, or select a strategy after comparing the data"
+        )
+    if case.finding.grade is not Grade.PROVED:
+        return Refusal(
+            f"{case.finding.code} is {case.finding.grade.value} only: nothing is left out by default"
         )
     if _is_there_already(case):
         return None

@@ -17,7 +17,7 @@ from binlog.rows.values import ABSENT
 from gtid import GtidSet
 from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows
 from repair.case import Case, Outcome, Proposal, Refusal
-from repair.declaring import targets_lacking, way_home
+from repair.declaring import roots, targets_lacking, way_home
 from repair.model import ModelServer, simulate
 from repair.replay import Replayed
 from repair.replay_texts import CannotSave, check_plain
@@ -120,7 +120,7 @@ def undo_on_replica(case: Case) -> Outcome:
     actions: list[Action] = [
         action for server in holders for action in _undo_actions(server.name, wanted, rows)
     ]
-    actions.extend(InjectEmpty(server.name, gtids) for server, gtids in lacking)
+    actions.extend(InjectEmpty(server.name, gtids) for server, gtids in roots(case, lacking[::-1]))
     return Proposal((*actions, *way_home(case)), tuple(_undo_warnings(case, content)))
 
 

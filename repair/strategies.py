@@ -28,7 +28,7 @@ from repair.declaring import (
 )
 from repair.model import Model, ModelChannel, ModelServer, delivery, refused, simulate
 from repair.replaying import redo_on_source, undo_on_replica
-from repair.transaction_content import NetRow, RowState
+from repair.transaction_content import NetRow, RowState, TransactionContent
 from topology.catalogue import CATALOGUE, answers
 
 __all__ = ["ANSWERS", "DECLARING", "INJECTED_PER_SCRIPT_MAX", "PLANNERS", "Planner"]
@@ -141,10 +141,22 @@ def _conflict(case: Case, arriving: GtidSet) -> str | None:
         return None
     state = content.state_on(replica.name)
     if state.state is RowState.AS_BEFORE:
-        return None
+        # Rows may be as before because a later transaction brought them back there: then the source
+        # has them so as well, and its rows are not as the transactions left them.
+        return _changed_since(case, content, arriving)
     if state.state is RowState.AS_AFTER:
         return f"the rows of {arriving.shortened()} are on {replica.name} already"
     return f"{arriving.shortened()} may conflict with rows of {replica.name}: {state.why}"
+
+
+def _changed_since(case: Case, content: TransactionContent, arriving: GtidSet) -> str | None:
+    """Return why rows may have been changed after the transactions; None if they were not."""
+    assert case.source is not None, "the caller has looked"
+    state = content.state_on(case.source.name)
+    if state.state is RowState.AS_AFTER:
+        return None
+    why = state.why or "they are not as the transactions left them"
+    return f"rows of {arriving.shortened()} were changed since on {case.source.name}: {why}"
 
 
 def start_channel(case: Case) -> Outcome:

@@ -119,8 +119,8 @@ SCENES = {
         {"E1": "inject_empty"},
         ["a InjectEmpty", "a StartChannel"],
     ),
-    "errant in a tree: the far ends first, the source last": Scene(
-        _star(), {}, ["d InjectEmpty", "c InjectEmpty", "a InjectEmpty"]
+    "errant in a tree: on the source, and replication brings it to the others": Scene(
+        _star(), {}, ["a InjectEmpty"]
     ),
     "errant in a tree, appended": Scene(
         _star(),

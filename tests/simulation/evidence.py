@@ -46,7 +46,7 @@ def _wanted(world: World, finding: Finding) -> set[Gtid]:
     if finding.code not in (*EXTRA, *MISSING):
         return set()
     wanted = members_of(finding.gtid_set, world)
-    if finding.code in ("H1", "H8", "C3") and None not in (finding.source, finding.replica):
+    if finding.code == "C3" and None not in (finding.source, finding.replica):
         source, replica = world[str(finding.source)], world[str(finding.replica)]
         missing = source.executed - source.purged - replica.executed
         wanted |= {each for each in missing if each[0] != replica.uuid}
@@ -97,7 +97,7 @@ def _rows_on(  # noqa: PLR0917 - what the content of a finding is made of
     if finding.code in EXTRA:
         names = [name for name in visible if wanted & world[name].executed]
     else:
-        names = [name for name in (finding.replica,) if name is not None]
+        names = [name for name in (finding.replica, finding.source) if name in visible]
     if classes[ContentClass.DDL] or classes[ContentClass.UNREAD]:
         return {name: RowsOn(RowState.UNREAD, "definitions, or not read") for name in names}
     net = net_changes(found, holder)

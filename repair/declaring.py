@@ -195,9 +195,7 @@ def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusa
             f" {_listed(case.meant_to_arrive)} first, or select a strategy after comparing the data"
         )
     if case.finding.grade is not Grade.PROVED:
-        return Refusal(
-            f"{case.finding.code} is {case.finding.grade.value} only: nothing is left out by default"
-        )
+        return Refusal(f"{case.finding.code} is not proved: nothing is left out by default")
     if _is_there_already(case):
         return None
     undecided = _needs_decision(case)

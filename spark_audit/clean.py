@@ -5,8 +5,8 @@
    judge. So this file can be too careful, never too bold; a property test holds it to that.
 2. CLEAN_WHEN_SILENT names the rules these conditions were held against. A rule that is not among
    them makes nothing clean any more, until somebody has looked at it here.
-3. What no rule looks at (other settings, lists of binary logs, the workers and filters of a channel
-   that is well) is not looked at here either: see COLUMNS, QUOTED and _OF_A_CHANNEL.
+3. What no rule looks at (the values of other settings and of filters, lists of binary logs) is not
+   looked at here either: see COLUMNS, QUOTED and _OF_A_CHANNEL.
 4. The loops over clusters are in spark_audit/kernels.py, those over sets in gtid.
 """
 
@@ -129,6 +129,7 @@ _OF_A_CHANNEL: Final = (
     "receiver_state",
     "delay_seconds",
 )
+_OF_A_WORKER: Final = ("worker_id", "applying", "state", "last_applied")
 _VENDOR: Final = word(Vendor)
 _RUNNING: Final = ThreadState.RUNNING.value
 _CONNECTING: Final = ThreadState.CONNECTING.value  # without an error it is on its way
@@ -316,9 +317,10 @@ def _channels(table: pa.Table, row_ok: Flags) -> Channels:
     ok &= is_true(part["auto_position"])
     # Who has been at a transaction for a second or more may be stalled (A5, A8).
     ok &= filled(part["lag_seconds"], 0) <= 0
-    worker = part["workers"].flatten()
-    is_long = is_true(pc.greater(pc.struct_field(worker, "applying_seconds"), 0))
-    ok[np.asarray(pc.list_parent_indices(part["workers"]))[is_long]] = False
+    ok &= is_there(part["filters"]) & is_there(part["workers"])
+    named = pc.list_parent_indices(part["filters"])
+    ok[np.asarray(named)[~is_there(part["filters"].flatten())]] = False
+    ok[np.asarray(pc.list_parent_indices(part["workers"]))[~_quiet(part["workers"])]] = False
     for name in ("received_to", "applied_to", "relay_applied_to"):
         ok &= _positions(part[name])
     for name in ("last_queued", "last_applied"):
@@ -328,6 +330,19 @@ def _channels(table: pa.Table, row_ok: Flags) -> Channels:
     ok &= source.exact & retrieved.is_exact()
     row_ok[np.repeat(np.arange(len(lengths)), lengths)[~ok]] = False
     return Channels(starts, source, retrieved)
+
+
+def _quiet(workers: pa.Array) -> Flags:
+    """Return which workers are whole, without an error, and not long at one transaction."""
+    worker = workers.flatten()
+    part = {each.name: pc.struct_field(worker, each.name) for each in worker.type.fields}
+    ok = is_there(worker)
+    for name in _OF_A_WORKER:
+        ok &= is_there(part[name])
+    ok &= is_true(pc.equal(part["errno"], 0)) & is_true(pc.equal(part["error"], ""))
+    for name in ("applying", "last_applied"):
+        ok &= GtidSetColumn.parse(part[name]).is_exact()
+    return ok & ~is_true(pc.greater(part["applying_seconds"], 0))
 
 
 def _positions(column: pa.Array) -> Flags:

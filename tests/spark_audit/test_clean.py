@@ -161,7 +161,7 @@ def test_an_unknown_rule_settles_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 # -- one field wrong ------------------------------------------------------------------------------
 
 # By any rule, unless something is amiss.
-NOT_LOOKED_AT = {"binary_logs", "workers", "filters"}
+NOT_LOOKED_AT = {"binary_logs", "filters"}
 ODD: tuple[Any, ...] = (None, "", "x", "Connecting", "No", 0, 1, 7, 10**9, False, [], "binlog.x")
 
 

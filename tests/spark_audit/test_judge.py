@@ -42,8 +42,8 @@ def test_the_fleet_has_something_of_everything(
     assert audits["healthy"].verdict is Verdict.OK
     assert not codes["healthy"]
     for cluster, code in {
-        "hole": "H1",
-        "tagged": "H1",
+        "hole": "H8",
+        "tagged": "H8",
         "errant": "E1",
         "purged": "P1",
         "by-position": "C3",

@@ -6,7 +6,7 @@ before you keep it.
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from itertools import groupby
 
@@ -25,9 +25,19 @@ from repair.actions import (
     StopChannel,
     UndoRows,
 )
+from repair.case import SavedContent
 from repair.dialect import ChannelQuestions
 from repair.guard import Guard
 from repair.model import Model, simulate
+from repair.plan import (
+    Afterwards,
+    Answered,
+    AssumedState,
+    ContentShown,
+    DifferingRow,
+    NotChosen,
+    NotPlanned,
+)
 from repair.procedure import Setting
 from repair.procedures import make_step
 from repair.render import render_files
@@ -194,16 +204,59 @@ def plan_of(*steps: Step) -> Plan:
     )
 
 
+def full_plan(found: Mapping[str, Step]) -> Plan:
+    """Return a plan that has something of everything a runbook shows."""
+    names = ("an errant transaction, 9.7.4", "start, much to fetch", "rows made alike")
+    chosen = tuple(replace(found[name], number=at) for at, name in enumerate(names, start=1))
+    row_of_b = {"n": "6", "m": None}
+    return replace(
+        plan_of(*chosen),
+        answered=(
+            Answered("f-1", "E1", "errant", "a → b", "inject_empty", (1, 2)),
+            Answered("f-2", "C3", "auto-position off", "a → b", "auto_position_on", ()),
+        ),
+        not_planned=(
+            NotPlanned("f-3", "A3", "applier stopped", "a → b", "it has no script", ("explain",)),
+            NotPlanned("f-4", "U1", "unread", "", "there is nothing to run", ()),
+        ),
+        not_chosen=(NotChosen("f-1", "redo_on_source", "it was not selected"),),
+        warnings=("compare the tables", "a name with\na line"),
+        rows=(
+            DifferingRow("f-5", "d.t", "`id` = 1", "a", None, "b", row_of_b),
+            DifferingRow("f-5", "d.t", "`id` = 2", "a", {"n": "5"}, "b", None),
+        ),
+        choices={"E1": "inject_empty"},
+        command="gtid-audit repair plan --pair a b --again plan-1",
+        contents=(
+            ContentShown("f-1", "b", "1 transaction with data", {"data": "set"}, ("d.t",)),
+            ContentShown("f-9", None, "1 not read", {}, ()),
+        ),
+        saved=(SavedContent("content-f-1.sql", "-- the content\n"),),
+        afterwards=(
+            Afterwards("f-6", "C3", "auto-position off", "a → b", "warning", "why", is_new=True),
+            Afterwards("f-7", "U1", "unread", "", "critical", "why not", is_new=False),
+        ),
+        assumed=(
+            AssumedState("a", "h", 3306, "uuid-a", "9.7.4", "set", "", ("'' from h:3307",)),
+            AssumedState("b", "localhost", 3306, "uuid-b", "9.7.4", "", "", (), "/run/b.sock"),
+        ),
+    ).reached_by({"b": "/run/b.sock"})
+
+
 def transcript() -> str:
-    """Return every step in short, and one script, one check and one runbook as they are written."""
+    """Return every step in short, and scripts, a check and runbooks as they are written."""
     found = steps()
     lines = ["== names for expressions", *(f"{name}: {sql}" for sql, name in _NAMES.items())]
     for name, step in found.items():
         lines += ["", f"== {name}", *map(_named, _short(step))]
-    plan = plan_of(found["an errant transaction, 9.7.4"])
-    for file, text in render_files(plan).items():
-        if not file.endswith(".json"):
+    plan = full_plan(found)
+    shown = [each for each in render_files(plan).items() if not each[0].endswith(".json")]
+    for file, text in shown:
+        if not file.startswith("03"):
             lines += ["", f"==== the file {file}", *text.replace(plan.id, "PLAN-ID").splitlines()]
+    alone = replace(plan_of(), snapshot_read_at=None)
+    lines += ["", "==== a runbook without steps"]
+    lines += render_files(alone)["RUNBOOK.md"].replace(alone.id, "PLAN-ID").splitlines()
     return "\n".join(lines).strip() + "\n"
 
 

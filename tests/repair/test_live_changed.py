@@ -8,8 +8,11 @@ from compose import faults, faults_after_plan
 from compose.native.server import Server
 from compose.native.shapes import Pair
 from repair import Plan
+from repair.dialect import ChannelQuestions
 from repair.render import render_files
+from repair.script import same_source
 from tests.repair.live import examine, executed, rows, run_plan, run_step, wait_until
+from topology.version import ServerVersion
 
 
 def refused(pair: Pair, plan: Plan, *, because: str, at: int = 0) -> None:
@@ -151,3 +154,15 @@ def test_no_reset_while_transactions_run(pair56: Pair) -> None:
         refused(pair56, plan, because="transactions are running", at=number)
         cursor.execute("ROLLBACK")
         cursor.execute("SET SESSION gtid_next = 'AUTOMATIC'")
+
+
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+def test_another_source_at_the_same_address(shape: str, request: pytest.FixtureRequest) -> None:
+    """Host and port can stay while the server behind them is another: its UUID shows it."""
+    pair: Pair = request.getfixturevalue(shape)
+    asks = ChannelQuestions.of(ServerVersion(*pair.b.version), "")
+    mine = pair.a.value("@@GLOBAL.server_uuid")
+    assert pair.b.value(same_source("b", asks, mine).condition) == 1
+    assert pair.b.value(same_source("b", asks, "another").condition) == 0
+    faults_after_plan.point_channel_elsewhere(pair.b)
+    assert pair.b.value(same_source("b", asks, "another").condition) == 1, "not known yet"

@@ -97,7 +97,7 @@ def unevaluated_kind(server: ServerSnapshot) -> str | None:
     if is_galera(server):
         return "a Galera node"
     if server.vendor is Vendor.MARIADB:
-        return f"a MariaDB server ({server.version_text})"
+        return "a MariaDB server"
     return None
 
 

@@ -122,6 +122,8 @@ class Submission:
         line += ["--max-age", self.max_age]
         for uuid in _allowed(self.fleet, self.allow_uuid or ()):
             line += ["--allow-uuid", uuid]
+        for address in _external(self.fleet):
+            line += ["--external-source", address]
         if self.is_cluster:  # a verdict's status would be a failure there, and be tried again
             line += ["--exit", "done"]
         return line
@@ -230,6 +232,15 @@ def _allowed(fleet: Path | None, uuids: Sequence[str]) -> list[str]:
         except ValueError:
             raise UsageProblem(f"--allow-uuid: expected a UUID, found {each}") from None
     return sorted(map(str, allowed))
+
+
+def _external(fleet: Path | None) -> list[str]:
+    """Return the addresses that the fleet file declares external. In order."""
+    if fleet is None:
+        return []
+    from gtid_audit.fleet import load
+
+    return sorted(load(fleet, None).policy.external_sources)
 
 
 def _spark_submit(environment: Mapping[str, str]) -> str:

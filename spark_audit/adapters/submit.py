@@ -60,7 +60,10 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str]) -> int:
     """Audit the latest complete run below a place and return the exit status."""
     given = _parser().parse_args(arguments)
-    policy = Policy(allowed_uuids=frozenset(given.allow_uuid))
+    policy = Policy(
+        allowed_uuids=frozenset(given.allow_uuid),
+        external_sources=frozenset(given.external_source),
+    )
     limit = AgeLimit(datetime.now(UTC), given.max_age)
     try:
         summary = _summary_of(given.snapshots, given.out, policy, limit)
@@ -110,6 +113,13 @@ def _parser() -> argparse.ArgumentParser:
         default=MAX_AGE_DEFAULT,
         metavar="AGE",
         help="how old a reading may be: 24h, 90m, 7d, none; an older run is UNKNOWN",
+    )
+    parser.add_argument(
+        "--external-source",
+        action="append",
+        default=[],
+        metavar="HOST:PORT",
+        help="a source that is not audited on purpose; may be given many times",
     )
     parser.add_argument(
         "--exit",

@@ -31,6 +31,16 @@ def line_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
     return shlex.split(said.out)
 
 
+def test_sources_that_are_external_on_purpose_reach_the_cluster(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_text(FLEET.replace("policy: {", 'policy: {external_sources: ["b:2", "a:1"], '))
+    line = line_of(capsys, "--package", "/srv/code.zip", "--fleet", str(fleet))
+    places = [at for at, word in enumerate(line) if word == "--external-source"]
+    assert [line[at + 1] for at in places] == ["a:1", "b:2"]
+
+
 def test_the_line_says_all_that_spark_needs(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -114,12 +114,14 @@ def test_it_prints_the_summary_and_ends_in_the_status_of_the_verdict(
 
     monkeypatch.setattr(submit, "_summary_of", answer)
     uuid = "aaaaaaaa-0000-0000-0000-000000000001"
-    assert submit.main([*PLACES, "--allow-uuid", uuid]) == exits.status_of(verdict)
+    given = [*PLACES, "--allow-uuid", uuid, "--external-source", "db9.example:3306"]
+    assert submit.main(given) == exits.status_of(verdict)
     assert FleetSummary.from_text(capsys.readouterr().out) == a_summary(verdict)
     ((snapshots, out, policy, limit),) = asked
     assert limit.max_age == timedelta(hours=24)  # type: ignore[attr-defined]
     assert [snapshots, out] == PLACES[1::2]
     assert [str(each) for each in policy.allowed_uuids] == [uuid]  # type: ignore[attr-defined]
+    assert policy.external_sources == {"db9.example:3306"}  # type: ignore[attr-defined]
     assert submit.main([*PLACES, "--exit", "done"]) == 0
 
 

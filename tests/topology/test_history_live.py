@@ -211,3 +211,22 @@ def test_skipped_errors_are_c15(installation97: Installation) -> None:
         audit = audited(pair)
     assert {(one.code, one.replica) for one in audit.findings} == {("C15", "a"), ("C15", "b")}
     assert audit.verdict is Verdict.WARNING
+
+
+def test_an_old_coordinator_that_hides_its_workers_error_is_a_likely_a3(pair56: Pair) -> None:
+    a, b = pair56.a, pair56.b
+    b.execute("STOP SLAVE", "SET GLOBAL slave_parallel_workers = 2", "START SLAVE")
+    view = "CREATE VIEW hidden.v AS SELECT * FROM hidden.t"
+    a.execute("CREATE DATABASE hidden", "CREATE TABLE hidden.t (id INT PRIMARY KEY)", view)
+    pair56.settle()
+    b.execute("SET SESSION sql_log_bin = 0", "DROP VIEW hidden.v")
+    faults.commit(a, view, expected_error=1050)
+    faults.await_status(b, lambda status: status["Last_SQL_Errno"] == 1756)
+    finding = only(audited(pair56))
+    assert (finding.code, finding.grade) == ("A3", Grade.LIKELY)
+    for said in ("1756", "error log", "A1", "slave_parallel_workers = 0"):
+        assert said in finding.explanation
+    # The way that it names shows the error.
+    b.execute("STOP SLAVE", "SET GLOBAL slave_parallel_workers = 0", "START SLAVE")
+    faults.await_status(b, lambda status: "different errors" in status["Last_SQL_Error"])
+    assert only(audited(pair56)).code == "A1"

@@ -287,6 +287,8 @@ def _server(
         raise ValueError(f"{name}: no such fact: {', '.join(facts)}")
     for fact in empty.unread:
         values[fact.fact] = None
+        if fact.reason is UnreadReason.UNSUPPORTED:  # then the reader asks nothing more
+            values["channels"] = None
     return replace(empty, **values)
 
 

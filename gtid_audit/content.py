@@ -33,8 +33,6 @@ from topology.target import ServerTarget
 SECONDS_MAX: Final = 10.0
 # Suspects that are compared in one audit.
 SUSPECTS_MAX: Final = 20_000
-# The newest logs of each server that --content compares in full.
-RECENT_BYTES_MAX: Final = 256 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ class _Wanted:
     """What is compared: see read_contents."""
 
     back: Mapping[str, timedelta | None]
-    recent: bool
+    newest: bool
     seconds_max: float
 
 
@@ -52,7 +50,7 @@ def read_contents(
     *,
     back: Mapping[str, timedelta | None],
     suspects: GtidSet | None = None,
-    recent: bool = False,
+    newest: bool = False,
     seconds_max: float = SECONDS_MAX,
 ) -> Looked:
     """Compare what the servers of a cluster committed around their restarts.
@@ -63,10 +61,10 @@ def read_contents(
             read binary logs, as a replica has it.
         back: around the restarts of which servers, and how far back; see content_due.py.
         suspects: GTIDs that are compared wherever two servers have them.
-        recent: compare all that the newest logs hold as well (RECENT_BYTES_MAX of each server).
+        newest: compare the newest transactions of every UUID as well.
         seconds_max: for one question to one server.
     """
-    wanted = _Wanted(back, recent=recent, seconds_max=seconds_max)
+    wanted = _Wanted(back, newest=newest, seconds_max=seconds_max)
     servers = {server.name: server for server in snapshot.last if server.is_judgeable}
     ways = {target.name: _way_to(target, seconds_max) for target in targets}
     readings = []
@@ -161,9 +159,9 @@ def _compared(
         )
         return Looked(nothing)
     beyond = also - also.first(SUSPECTS_MAX)
-    read: list[tuple[str, str]] = []
+    counts: list[int] = []
     one, other = logs
-    more = partial(_compare_recent, one, other, read) if wanted.recent else None
+    more = partial(_compare_newest, one, other, counts) if wanted.newest else None
     compared = compare_after_starts(one, other, also=also - beyond, more=more)
     comparing = Comparing(
         names=names,
@@ -174,7 +172,7 @@ def _compared(
     reading = replace(
         reading_of(compared, comparing, read_at=moment),
         suspect_count=(also & compared.gtids).gtid_count,
-        logs=tuple(read),
+        newest_count=sum(counts),
     )
     if beyond:
         text = f"more than {SUSPECTS_MAX:,} to compare: {counted(beyond)}"
@@ -184,17 +182,17 @@ def _compared(
     return Looked(reading, look_again, _settled(compared, also - beyond) if is_over else GtidSet())
 
 
-def _compare_recent(
-    left: ServerCompared, right: ServerCompared, read: list[tuple[str, str]], search: Search
+def _compare_newest(
+    left: ServerCompared, right: ServerCompared, counts: list[int], search: Search
 ) -> None:
-    """Compare the newest logs in full, where what that needs is installed."""
+    """Compare the newest transactions, where what that needs is installed."""
     if any(find_spec(module) is None for module in ("numpy", "numba", "pyarrow")):
-        text = "only around restarts, and not in full: pip install 'gtid-audit[columns]'"
+        text = "compared around restarts only: pip install 'gtid-audit[columns]'"
         search.note(Unread(f"{left.name}, {right.name}", text, is_lasting=True))
         return
-    from binlog.adapters.compare_all import compare_recent
+    from binlog.adapters.compare_all import compare_newest
 
-    read += compare_recent(search, left, right, bytes_max=RECENT_BYTES_MAX)
+    counts.append(compare_newest(search, left, right))
 
 
 def _settled(compared: Compared, also: GtidSet) -> GtidSet:
@@ -216,7 +214,6 @@ def _state(server: ServerSnapshot, logs: Sequence[BinaryLog]) -> ServerState:
         executed=server.gtid_executed,
         purged=server.gtid_purged,
         log_names=tuple(log.name for log in logs),
-        log_bytes=tuple(log.size_bytes for log in logs),
         full_logs=frozenset(log.name for log in logs if _is_full(server, log)),
         up_since_seconds=up_since,
         group_name=_group_of(server),
@@ -237,7 +234,7 @@ def _merged(readings: Sequence[ContentReading]) -> ContentReading:
         differences=tuple(found for each in readings for found in each.differences),
         unread=tuple(sorted({found for each in readings for found in each.unread})),
         is_cut=any(each.is_cut for each in readings),
-        logs=tuple(sorted({each for reading in readings for each in reading.logs})),
+        newest_count=sum(each.newest_count for each in readings),
         suspect_count=sum(each.suspect_count for each in readings),
         undecided_count=sum(each.undecided_count for each in readings),
         remarks=tuple(sorted({found for each in readings for found in each.remarks})),

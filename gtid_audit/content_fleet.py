@@ -101,7 +101,7 @@ def _look(
     if say is not None:
         say(f"{snapshot.cluster}: comparing the content of transactions")
     try:
-        return read_contents(snapshot, targets, back=back, suspects=suspects, recent=chosen is True)
+        return read_contents(snapshot, targets, back=back, suspects=suspects, newest=chosen is True)
     except Exception as error:  # noqa: BLE001 - it is reported as the cluster's, not hidden
         reason = f"defect of the auditor: {type(error).__name__}: {error}"
         for target in targets:

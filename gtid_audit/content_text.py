@@ -59,12 +59,9 @@ def content_line(reading: ContentReading) -> str:
     if reading.suspect_count:
         earlier = f"{number_of(reading.suspect_count, 'GTID')} that an earlier audit reported"
         where = f"{where}, and {earlier}" if starts else earlier
-    if reading.logs:
-        files = [f"{server} from {file}" for server, file in reading.logs[:STARTS_SHOWN_MAX]]
-        more = len(reading.logs) - STARTS_SHOWN_MAX
-        files += [f"{more:,} more"] if more > 0 else []
-        full = f"all in the logs of {', '.join(files)}"
-        where = f"{where}, and {full}" if starts or reading.suspect_count else full
+    if reading.newest_count:
+        newest = f"the newest {number_of(reading.newest_count, 'GTID')}"
+        where = f"{where}, and {newest}" if starts or reading.suspect_count else newest
     between = [f"{one} and {other}" for one, other in reading.pairs[:PAIRS_SHOWN_MAX]]
     if len(reading.pairs) > PAIRS_SHOWN_MAX:
         between.append(f"{number_of(len(reading.pairs) - PAIRS_SHOWN_MAX, 'more pair')}")
@@ -113,7 +110,7 @@ def content_record(reading: ContentReading) -> Record:
         "compared_count": reading.compared_count,
         "undecided_count": reading.undecided_count,
         "suspect_count": reading.suspect_count,
-        "logs": [{"server": server, "file": file} for server, file in reading.logs],
+        "newest_count": reading.newest_count,
         "differing_count": len(reading.differences),
         "pairs": [list(pair) for pair in reading.pairs],
         "starts": [

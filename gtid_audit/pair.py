@@ -82,7 +82,7 @@ def contents_of(
     say("comparing the content of transactions")
     limit = content.SECONDS_MAX if seconds_max is None else seconds_max
     return content.read_contents(
-        snapshot, targets, back=back, recent=chosen is True, seconds_max=limit
+        snapshot, targets, back=back, newest=chosen is True, seconds_max=limit
     ).reading
 
 

@@ -80,7 +80,7 @@ _READING = Shape(
         "pairs": many(text_pair("one", "other")),
         "undecided_count": NUMBER,
         "suspect_count": NUMBER,
-        "logs": many(text_pair("server", "file")),
+        "newest_count": NUMBER,
         "remarks": many(_UNREAD.codec),
     },
 )
@@ -89,7 +89,7 @@ _READING = Shape(
 _ADDED_TO_READING: Final[Record] = {
     "undecided_count": 0,
     "suspect_count": 0,
-    "logs": [],
+    "newest_count": 0,
     "remarks": [],
 }
 _ADDED_TO_DIFFERENCE: Final[Record] = {"lesser": ""}

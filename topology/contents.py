@@ -85,5 +85,5 @@ class ContentReading:
     pairs: tuple[tuple[str, str], ...] = ()  # the servers that were compared with each other
     undecided_count: int = 0
     suspect_count: int = 0  # of those compared: GTIDs that an earlier audit had reported
-    logs: tuple[tuple[str, str], ...] = ()  # servers, and the first of the logs compared in full
+    newest_count: int = 0  # of those compared: the newest GTIDs of each UUID
     remarks: tuple[UnreadContent, ...] = ()  # what can never be compared: information only

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, TypeAlias
 from uuid import UUID
 
@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 from binlog.adapters.compare_files import FilesCompared
 from binlog.adapters.compare_server import ServerCompared
 from binlog.adapters.stream_ledger import ledger_of_server
-from binlog.adapters.stream_session import AllBut, FromPlace
+from binlog.adapters.stream_session import AllBut, Only
 from binlog.content.reuse import Compared, Search, Unread, counted
-from binlog.decode import FIRST_POSITION
 from binlog.errors import BinlogError
 from binlog.ledger.sets import gtids_of
 from gtid import GtidSet, Tsid
@@ -36,63 +35,64 @@ Side: TypeAlias = "ServerCompared | FilesCompared"
 CHUNK: Final = 1_000
 # Differences beyond this many are not looked for: two servers that have nothing in common.
 SUSPECTS_MAX: Final = 100_000
+# Of each TSID, what `compare_newest` reads.
+NEWEST_MAX: Final = 10_000
 
 
 def compare_all(left: Side, right: Side) -> Compared:
     """Compare what both logs hold. What cannot be read of either is in the result."""
     search = Search(left, right)
-    _compare(search, (left, right), (None, None))
+    _compare(search, (left, right), None)
     return search.result()
 
 
-def compare_recent(
-    search: Search, left: ServerCompared, right: ServerCompared, *, bytes_max: int
-) -> tuple[tuple[str, str], ...]:
-    """Compare what both servers hold in their newest logs; return where each was begun.
+def compare_newest(search: Search, left: ServerCompared, right: ServerCompared) -> int:
+    """Compare the newest transactions of each TSID that both servers hold; return how many.
 
-    The newest log is read whatever its size. What lies before is reported as not compared.
+    That there are older ones is reported: they are not compared.
     """
-    begun = []
-    for side in (left, right):
-        first = _first_recent(side.state.log_bytes, bytes_max)
-        names = side.state.log_names
-        begun.append((side.name, names[first]))
-        if first:
-            text = f"only what is in {names[first]} and later logs was compared in full"
-            search.note(Unread(side.name, text, is_lasting=True))
-    wishes = tuple(FromPlace(file, FIRST_POSITION) for _, file in begun)
-    _compare(search, (left, right), (wishes[0], wishes[1]))
-    return tuple(begun)
+    held = [side.state.executed - side.state.purged for side in (left, right)]
+    common = held[0] & held[1]
+    newest = last_of_each_tsid(common, NEWEST_MAX)
+    if older := common - newest:
+        text = (
+            f"{counted(older)}: older than the newest {NEWEST_MAX:,} of each UUID;"
+            " `gtid-audit binlog compare --everywhere` compares them"
+        )
+        search.note(Unread(f"{left.name}, {right.name}", text, is_lasting=True))
+    if newest:
+        _compare(search, (left, right), newest)
+    return newest.gtid_count
 
 
-def _first_recent(sizes: Sequence[int], bytes_max: int) -> int:
-    """Return the number of the first of the newest logs that together are within a limit."""
-    total = 0
-    for number in reversed(range(len(sizes))):
-        total += sizes[number]
-        if total > bytes_max:
-            return min(number + 1, len(sizes) - 1)
-    return 0
+def last_of_each_tsid(gtids: GtidSet, size: int) -> GtidSet:
+    """Return the `size` largest GNOs of each TSID."""
+    kept = []
+    left: dict[Tsid, int] = {}
+    for tsid, start, end in reversed(list(gtids.intervals())):
+        taken = min(left.setdefault(tsid, size), end - start)
+        left[tsid] -= taken
+        if taken:
+            kept.append((tsid, end - taken, end))
+    return GtidSet.from_intervals(kept)
 
 
-def _compare(
-    search: Search, both: tuple[Side, Side], wishes: tuple[FromPlace | None, FromPlace | None]
-) -> None:
-    """Compare two logs, each whole or from a place on."""
+def _compare(search: Search, both: tuple[Side, Side], wanted: GtidSet | None) -> None:
+    """Compare two logs: all that they hold, or of two servers just some transactions."""
     left, right = both
     tsids: dict[tuple[str, str | None], int] = {}
     sides = []
-    for side, wish in zip(both, wishes, strict=True):
+    for side in both:
         tables = []
         try:
-            for table in _ledger(side, wish):
+            for table in _ledger(side, wanted):
                 tables.append(_numbered(table, tsids))
         except BinlogError as error:
             search.note(Unread(side.name, str(error)))
         sides.append(pa.concat_tables(tables) if tables else None)
     ours, theirs = sides
     names = [Tsid(UUID(uuid), tag or "") for uuid, tag in tsids]
-    if wishes == (None, None):
+    if wanted is None:
         _note_absent(search, both, [_gtids(side, names) for side in sides])
     if ours is None or theirs is None:
         return
@@ -101,16 +101,16 @@ def _compare(
     )
     is_suspect = _is_suspect(joined)
     search.agree(_gtids(joined.filter(pc.invert(is_suspect)), names))
-    wanted = _gtids(joined.filter(is_suspect), names)
-    if wanted.gtid_count > SUSPECTS_MAX:
-        rest = wanted - wanted.first(SUSPECTS_MAX)
-        wanted -= rest
+    suspects = _gtids(joined.filter(is_suspect), names)
+    if suspects.gtid_count > SUSPECTS_MAX:
+        rest = suspects - suspects.first(SUSPECTS_MAX)
+        suspects -= rest
         search.cut()
         text = f"more than {SUSPECTS_MAX:,} to compare one by one: {counted(rest)}"
         search.note(Unread(f"{left.name}, {right.name}", text))
-    while wanted:
-        chunk = wanted.first(CHUNK)
-        wanted -= chunk
+    while suspects:
+        chunk = suspects.first(CHUNK)
+        suspects -= chunk
         search.compare(chunk)
 
 
@@ -130,15 +130,23 @@ def _note_absent(search: Search, sides: tuple[Side, Side], held: list[GtidSet]) 
             search.note(Unread(side.name, text, is_lasting=True))
 
 
-def _ledger(side: Side, place: FromPlace | None) -> Iterator[pa.Table]:
+def _ledger(side: Side, wanted: GtidSet | None) -> Iterator[pa.Table]:
+    """Give the rows of a log; of a server's, until all has come that it had when it was asked.
+
+    A server that is written to faster than it is read would never come to the end of its log.
+    """
     if isinstance(side, FilesCompared):
         yield from side.ledgers()
         return
-    wish = place or AllBut(side.state.purged)
+    wish = AllBut(side.state.purged) if wanted is None else Only(wanted)
+    left = side.state.executed - side.state.purged if wanted is None else wanted
     for batch in ledger_of_server(
         side.connect, wish, timeout_seconds_max=side.timeout_seconds_max, digests=True
     ):
         yield batch.rows
+        left -= batch.gtids
+        if not left:
+            return
 
 
 def _numbered(rows: pa.Table, tsids: dict[tuple[str, str | None], int]) -> pa.Table:

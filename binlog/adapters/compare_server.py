@@ -61,7 +61,6 @@ class ServerState:
     executed: GtidSet
     purged: GtidSet
     log_names: tuple[str, ...]  # in the order of the logs
-    log_bytes: tuple[int, ...] = ()  # the sizes of these logs
     # As long as max_binlog_size says, or longer: the next was begun by rotation, not by a start.
     full_logs: frozenset[str] = frozenset()
     # By the server's clock: now minus its uptime. Only `Since` needs it.

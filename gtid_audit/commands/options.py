@@ -43,8 +43,8 @@ CompareContent: TypeAlias = Annotated[
     bool | None,
     typer.Option(
         "--content/--no-content",
-        help="Compare what transactions did, around every restart and in the newest 256 MiB of the"
-        " logs, or not at all. Without either: around restarts within the last day, and with --out"
+        help="Compare what transactions did, around every restart and the newest 10,000 of each"
+        " UUID, or not at all. Without either: around restarts within the last day, and with --out"
         " since the last audit.",
     ),
 ]

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from binlog.adapters import compare_server
-from binlog.adapters.compare_all import _first_recent
+from binlog.adapters.compare_all import last_of_each_tsid
 from binlog.adapters.compare_server import ServerCompared, ServerState, uuid_or_none
 from binlog.adapters.memory import MemoryLogs
 from binlog.adapters.stream import ServerLogs
@@ -86,18 +86,20 @@ def test_of_a_large_log_the_first_are_there_and_no_more(large: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "bytes_max", "first"),
+    ("ranges", "size", "expected"),
     [
-        ((5, 5, 5), 15, 0),
-        ((5, 5, 5), 14, 1),
-        ((5, 5, 5), 10, 1),
-        ((5, 5, 5), 4, 2),  # the newest is read whatever its size
-        ((5,), 4, 0),
-        ((), 4, 0),
+        ("1-100", 3, "98-100"),
+        ("1-5:9:11-12", 3, "9:11-12"),
+        ("1-5:9:11-12", 4, "5:9:11-12"),
+        ("1-5:9:11-12", 9, "1-5:9:11-12"),
     ],
 )
-def test_the_newest_logs_within_a_limit(sizes: tuple[int, ...], bytes_max: int, first: int) -> None:
-    assert _first_recent(sizes, bytes_max) == first
+def test_the_newest_of_each_tsid(ranges: str, size: int, expected: str) -> None:
+    gtids = GtidSet.parse(f"{UUID_A}:{ranges},{UUID(int=7)}:1-9:tag:4")
+    newest = last_of_each_tsid(gtids, size)
+    assert newest.from_uuid(UUID_A) == GtidSet.parse(f"{UUID_A}:{expected}")
+    of_other = f"{UUID(int=7)}:{10 - size}-9:tag:4"
+    assert newest.without_uuid(UUID_A) == GtidSet.parse(of_other)
 
 
 def test_where_no_server_answers_nobody_waits_for_one() -> None:

@@ -95,6 +95,15 @@ class StatementRefused(BinlogError):
         self.text = text
 
 
+class UnexpectedAnswer(BinlogError):
+    """The server answered a question as no MySQL server does: other columns, or no rows."""
+
+    def __init__(self, *, what: str, found: str) -> None:
+        super().__init__(f"the server's answer about {what} cannot be read ({found})")
+        self.what = what
+        self.found = found
+
+
 class DumpTimedOut(BinlogError):
     """The answer was not complete within the time the caller gave."""
 

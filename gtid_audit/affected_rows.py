@@ -21,7 +21,8 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor, DictCursor
 
 from binlog.adapters.row_decoder import RowDecoder
-from binlog.errors import BinlogError
+from binlog.adapters.unexpected import read_answer
+from binlog.errors import BinlogError, UnexpectedAnswer
 from binlog.event_types import RowKind
 from binlog.rows.images import (
     BIT,
@@ -174,13 +175,14 @@ class Definitions:
         reason = ""
         for connection in self._connections:
             try:
-                [row] = _ask(connection, f"SHOW CREATE TABLE {name}")
+                with read_answer(f"the table {schema}.{table}"):
+                    [row] = _ask(connection, f"SHOW CREATE TABLE {name}")
                 if "Create Table" in row:
                     return definition_from_create(str(row["Create Table"]), schema=schema)
                 reason = "it is a view"
             except pymysql.MySQLError as error:
                 reason = server_words(error)
-            except CannotFollow as error:
+            except (CannotFollow, UnexpectedAnswer) as error:
                 reason = str(error)
         self._found.unread[f"{schema}.{table}: its definition was not read: {reason}"] = None
         return None

@@ -14,6 +14,7 @@ from uuid import UUID
 from pymysql.cursors import DictCursor
 
 from binlog.adapters.compare_server import ServerCompared, ServerState, uuid_or_none
+from binlog.adapters.unexpected import read_answer
 from binlog.content.compare import Agreement, Comparison
 from binlog.content.reuse import Compared, compare_after_starts, compare_given
 from gtid import GtidSet
@@ -159,15 +160,19 @@ _VARIABLES: Final = (
 
 
 def _state(operand: LogServer, connection: Any) -> ServerState:  # noqa: ANN401 - PyMySQL's
-    with connection.cursor(DictCursor) as cursor:
-        cursor.execute("SHOW BINARY LOGS")
-        names = tuple(str(row["Log_name"]) for row in cursor.fetchall())
-        cursor.execute("SHOW GLOBAL STATUS LIKE 'Uptime'")
-        uptime = int(cursor.fetchone()["Value"])
-        cursor.execute(_FACTS)
-        facts = cursor.fetchone()
-        cursor.execute(_VARIABLES)
-        variables = {row["Variable_name"]: row["Value"] for row in cursor.fetchall()}
+    with read_answer("its state"), connection.cursor(DictCursor) as cursor:
+        return _state_by(operand, cursor)
+
+
+def _state_by(operand: LogServer, cursor: Any) -> ServerState:  # noqa: ANN401 - PyMySQL's
+    cursor.execute("SHOW BINARY LOGS")
+    names = tuple(str(row["Log_name"]) for row in cursor.fetchall())
+    cursor.execute("SHOW GLOBAL STATUS LIKE 'Uptime'")
+    uptime = int(cursor.fetchone()["Value"])
+    cursor.execute(_FACTS)
+    facts = cursor.fetchone()
+    cursor.execute(_VARIABLES)
+    variables = {row["Variable_name"]: row["Value"] for row in cursor.fetchall()}
     return ServerState(
         name=operand.name,
         server_uuid=UUID(facts["server_uuid"]),

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 
 import pymysql
 
+from binlog.adapters.unexpected import read_answer
+from binlog.errors import UnexpectedAnswer
 from topology.dialect import FILTER_COLUMNS, dialect_of
 from topology.replication_filters import ReplicationFilters
 from topology.version import ServerVersion, UnreadableVersion
@@ -21,9 +23,9 @@ _BINLOG_COLUMNS = ("Binlog_Do_DB", "Binlog_Ignore_DB")
 def filters_of(connect: Way) -> ReplicationFilters | None:
     """Return a server's filters; None if they could not be read."""
     try:
-        with closing(connect()) as connection:
+        with closing(connect()) as connection, read_answer("its filters"):
             return ReplicationFilters.of(_columns(connection))
-    except (pymysql.MySQLError, OSError, UnreadableVersion):
+    except (pymysql.MySQLError, OSError, UnreadableVersion, UnexpectedAnswer):
         return None
 
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from binlog.adapters.unexpected import read_answer
 from binlog.schema.history import Place, TableKey
 from binlog.schema.tables import CannotFollow, TableDefinition, definition_from_create
 from gtid_audit.exits import UsageProblem
@@ -200,7 +201,8 @@ class GivenDefinitions:
             raise
         finally:
             connection.close()
-        create = list(row.values())[1] if isinstance(row, dict) else (row or ("", ""))[1]
+        with read_answer(f"the table {name}"):
+            create = list(row.values())[1] if isinstance(row, dict) else (row or ("", ""))[1]
         try:
             return definition_from_create(str(create), schema=schema)
         except CannotFollow as error:

@@ -22,7 +22,7 @@ from binlog.adapters.ledger_files import ledger_of_file
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import FromPlace
 from binlog.decode import FIRST_POSITION
-from binlog.errors import BinlogError, CorruptBinlog, UnreadableBinlog
+from binlog.errors import BinlogError, CorruptBinlog, UnexpectedAnswer, UnreadableBinlog
 from binlog.ledger.columns import FileLedger, ledger_schema
 from gtid_audit import clock
 from gtid_audit.exits import UsageProblem
@@ -122,6 +122,8 @@ def _of_server(
 ) -> tuple[int, Iterator[_Piece]]:
     connect = server.connector(seconds_max=seconds_max)
     facts = facts_of_server(connect)
+    if not facts.files:
+        raise UnexpectedAnswer(what="its binary logs", found="it lists none")
     before: dict[str, int] = {}
     total = 0
     for name, size in zip(facts.files, facts.sizes, strict=True):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from binlog.adapters.schema_events import server_events
+from binlog.adapters.unexpected import read_answer
 from binlog.events import FormatDescription
 from binlog.schema.column_types import Timestamps
 from binlog.schema.history import Place, TableKey
@@ -35,14 +36,17 @@ class ServerTables:
 
     def uuid_and_facts(self) -> tuple[UUID, ServerFacts]:
         """Read who it is, and the settings that names and TIMESTAMPs depend on."""
-        [row] = self._rows(_FACTS)
-        timestamps = Timestamps.NULLABLE if int(row["explicit"]) else Timestamps.NOT_NULL
-        return UUID(str(row["server_uuid"])), ServerFacts(timestamps, int(row["folding"]) != 0)
+        rows = self._rows(_FACTS)
+        with read_answer("who it is"):
+            [row] = rows
+            timestamps = Timestamps.NULLABLE if int(row["explicit"]) else Timestamps.NOT_NULL
+            return UUID(str(row["server_uuid"])), ServerFacts(timestamps, int(row["folding"]) != 0)
 
     def logs(self) -> dict[str, int]:
         """Give its binary logs and how many bytes each has, the oldest first."""
         rows = self._rows("SHOW BINARY LOGS")
-        return {str(row["Log_name"]): int(row["File_size"]) for row in rows}
+        with read_answer("its binary logs"):
+            return {str(row["Log_name"]): int(row["File_size"]) for row in rows}
 
     def created_at(self, file: str) -> int:
         """Give the time of a log's first event, in seconds since 1970 (UTC)."""
@@ -60,11 +64,13 @@ class ServerTables:
 
         name = f"{quote_identifier(key.schema)}.{quote_identifier(key.table)}"
         try:
-            [row] = self._rows(f"SHOW CREATE TABLE {name}")
+            rows = self._rows(f"SHOW CREATE TABLE {name}")
         except MySQLError as error:
             if error.args and error.args[0] in (ER_NO_SUCH_TABLE, ER_BAD_DB):
                 return None
             raise
+        with read_answer(f"the table {key}"):
+            [row] = rows
         text = row.get("Create Table")
         return str(text) if text is not None else None
 

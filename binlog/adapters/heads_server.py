@@ -23,6 +23,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from binlog.adapters.stream import Connect, ServerLogs
+from binlog.adapters.unexpected import read_answer
 from binlog.errors import BinlogError, DumpBroken, StatementRefused
 from binlog.locating.index import Search, Span, search_heads
 from binlog.locating.places import PLACES_MAX, Absence, FilePlaces, Located, Place, absences
@@ -57,20 +58,23 @@ class ServerHeads:
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
         # In this order: whatever is executed by now is in a file that is listed next.
-        executed, purged = self._ask(_SETS)[0]
+        sets = self._ask(_SETS)
         listed = self._ask(_FILES)
-        self.facts = ServerFacts(
-            executed=GtidSet.parse(_text(executed)),
-            purged=GtidSet.parse(_text(purged)),
-            files=tuple(str(row[0]) for row in listed),
-            sizes=tuple(int(row[1]) for row in listed),
-        )
+        with read_answer("its GTID sets and binary logs"):
+            [(executed, purged)] = sets
+            self.facts = ServerFacts(
+                executed=GtidSet.parse(_text(executed)),
+                purged=GtidSet.parse(_text(purged)),
+                files=tuple(str(row[0]) for row in listed),
+                sizes=tuple(int(row[1]) for row in listed),
+            )
 
     def previous_gtids_of(self, number: int) -> GtidSet | None:
         """Ask for one head; None if the file has none. Raises StatementRefused, DumpBroken."""
         rows = self._ask(_HEAD, (self.facts.files[number],))
-        info = next((row[5] for row in rows if row[2] == _PREVIOUS_GTIDS), None)
-        return None if info is None else GtidSet.parse(_text(info))
+        with read_answer(f"the head of {self.facts.files[number]}"):
+            info = next((row[5] for row in rows if row[2] == _PREVIOUS_GTIDS), None)
+            return None if info is None else GtidSet.parse(_text(info))
 
     def _ask(self, sql: str, arguments: Sequence[str] = ()) -> tuple[tuple[Any, ...], ...]:
         with _our_errors(), self._connection.cursor(Cursor) as cursor:
@@ -88,8 +92,9 @@ def purged_of(connect: Connect) -> GtidSet:
     """Ask a server what it has purged. Raises StatementRefused, DumpBroken."""
     with closing(_connected(connect)) as connection, _our_errors(), connection.cursor(Cursor) as at:
         at.execute("SELECT @@GLOBAL.gtid_purged")
-        [(purged,)] = at.fetchall()
-        return GtidSet.parse(_text(purged))
+        with read_answer("gtid_purged"):
+            [(purged,)] = at.fetchall()
+            return GtidSet.parse(_text(purged))
 
 
 def locate_on_server(

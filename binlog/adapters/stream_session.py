@@ -25,6 +25,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import COMMAND
 
+from binlog.adapters.unexpected import read_answer
 from binlog.decode import FIRST_POSITION
 from binlog.errors import (
     BinlogError,
@@ -194,7 +195,8 @@ def open_dump(
         flags = _DUMP_HEARTBEATS_V2 | (0 if follow else _DUMP_NON_BLOCK)
         executed = None
         if not isinstance(wish, FromPlace):
-            executed = GtidSet.parse(_value(connection, _EXECUTED))
+            with read_answer("gtid_executed"):
+                executed = GtidSet.parse(_value(connection, _EXECUTED))
         named = _named(wish, executed)
         request = _request(named, flags=flags, server_id=server_id)
         connection._execute_command(*request)  # type: ignore[attr-defined]  # noqa: SLF001
@@ -261,7 +263,8 @@ def _prepare(connection: Connection[Any], bounds: Bounds) -> ChecksumAlgorithm:
     heartbeat = int(min(seconds / 2, _HEARTBEAT_SECONDS_MAX) * _NANOSECONDS)
     with connection.cursor(pymysql.cursors.Cursor) as cursor:
         cursor.execute(_PREPARE.format(heartbeat=heartbeat))
-    return ChecksumAlgorithm[_value(connection, _CHECKSUM).upper()]
+    with read_answer("the checksum of its binary log"):
+        return ChecksumAlgorithm[_value(connection, _CHECKSUM).upper()]
 
 
 def _value(connection: Connection[Any], question: str) -> str:
@@ -269,7 +272,8 @@ def _value(connection: Connection[Any], question: str) -> str:
     with connection.cursor(pymysql.cursors.Cursor) as cursor:
         cursor.execute(question)
         row = cursor.fetchone()
-    assert row is not None, "a SELECT without FROM has a row"
+    if row is None:
+        raise ValueError("no row")
     return row[0].decode() if isinstance(row[0], bytes) else str(row[0])
 
 

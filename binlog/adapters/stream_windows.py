@@ -117,7 +117,7 @@ class Windows:
 
     def places(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """Tell where in `file` the events stand that start at these offsets here."""
-        runs = self._runs[: self._state[RUNS]]
+        runs = self._placed_runs()
         run = np.searchsorted(runs[:, HERE], offsets, side="right") - 1
         found: NDArray[np.int64] = offsets - runs[run, HERE] + runs[run, THERE]
         return found
@@ -127,10 +127,18 @@ class Windows:
 
         They are those around an offset; a transaction is never parted by it.
         """
-        runs = self._runs[: self._state[RUNS]]
+        runs = self._placed_runs()
         run = int(np.searchsorted(runs[:, HERE], offset, side="right")) - 1
         end = runs[run + 1, HERE] if run + 1 < len(runs) else self._whole()
         return slice(int(runs[run, HERE]), int(end)), int(runs[run, THERE])
+
+    def _placed_runs(self) -> NDArray[np.int64]:
+        """Return the runs; there is one wherever a server's dump has said where it stands."""
+        runs = self._runs[: self._state[RUNS]]
+        if not len(runs):
+            what = "events of a dump that does not say where in the file they stand"
+            raise CorruptBinlog(file=self.file, position=self.position, what=what)
+        return runs
 
     def take(self, count: int) -> None:
         """Drop the first `count` bytes, which end with an event."""

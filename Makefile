@@ -49,6 +49,7 @@ fuzz: .venv/.complete ## look for inputs that break the readers of text and byte
 	    $(PY) -m tests.fuzz.run $$target $$(( $(FUZZ_SECONDS) / 3 )) || exit 1; \
 	done
 	@for target in text binary binlog; do $(PY) -m tests.fuzz.run $$target distil; done
+	@$(PY) -m tests.fuzz.servers $$(( $(FUZZ_SECONDS) / 3 ))
 
 simulate: .venv/.complete ## histories of simulated topologies against the truth, SECONDS long (SEED=, KEEP=folder)
 	@$(PY) -m tests.simulation.run SECONDS=$(SECONDS) $(if $(SEED),SEED=$(SEED)) $(if $(KEEP),KEEP=$(KEEP))

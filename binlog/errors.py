@@ -117,10 +117,10 @@ class DumpBroken(BinlogError):
 
 
 class LimitExceeded(BinlogError):
-    """`what` is larger than the named bound allows. Raise the bound or ask for less."""
+    """`what` has more bytes than a bound allows; `name` is the argument that sets the bound."""
 
     def __init__(self, *, name: str, limit: int, what: str = "the answer") -> None:
-        super().__init__(f"{what} is larger than {name} = {limit:,} allows")
+        super().__init__(f"{what} is larger than the limit of {limit:,} bytes")
         self.name = name
         self.limit = limit
         self.what = what

@@ -5,7 +5,7 @@
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Protocol
@@ -51,6 +51,16 @@ _IN_NO_FILE = frozenset({EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
 ReadFrom = Callable[[int], Iterable[bytes]]
 
 
+class EventStore(Collection[Event], Protocol):
+    """Keeps the events of a long transaction somewhere else than in memory."""
+
+    def append(self, item: Event) -> None:
+        """Keep one more."""
+
+
+MakeStore = Callable[[], EventStore]
+
+
 @dataclass(frozen=True, slots=True)
 class EventGroup:
     """A transaction, its events in order, and the description they were written under.
@@ -60,7 +70,7 @@ class EventGroup:
     """
 
     transaction: Transaction
-    events: tuple[Event, ...]
+    events: Collection[Event]
     description: FormatDescription
 
     def __post_init__(self) -> None:
@@ -87,10 +97,14 @@ class TransactionSource(Protocol):
         what comes after the first `transactions_max`. Raises BinlogError.
         """
 
-    def events_of(self, wanted: GtidSet, *, bytes_max: int = ...) -> Iterator[EventGroup]:
+    def events_of(
+        self, wanted: GtidSet, *, bytes_max: int = ..., store: MakeStore | None = ...
+    ) -> Iterator[EventGroup]:
         """Give the transactions in `wanted` with their events, one by one, in the logs' order.
 
-        Only one is held at a time; `bytes_max` bounds each, its payload opened (LimitExceeded).
+        Only one is held at a time; `bytes_max` bounds each, its payload opened (LimitExceeded). The
+        events of a longer one go to a `store`, if there is a way to make one; an opened payload is
+        held in memory all the same.
         What the logs do not hold is not given. Raises BinlogError.
         """
 
@@ -181,10 +195,11 @@ def scan_groups(
     file: str,
     decompress: Decompress | None,
     bytes_max: int,
+    store: MakeStore | None = None,
 ) -> Iterator[EventGroup]:
     """Give the wanted transactions of one file with their events."""
     events = scan_events(read_from(0), file=file)
-    return group_events(events, wanted, decompress=decompress, bytes_max=bytes_max)
+    return group_events(events, wanted, decompress=decompress, bytes_max=bytes_max, store=store)
 
 
 def first_groups(
@@ -195,11 +210,17 @@ def first_groups(
 
 
 def group_events(
-    events: Iterable[Event], wanted: GtidSet, *, decompress: Decompress | None, bytes_max: int
+    events: Iterable[Event],
+    wanted: GtidSet,
+    *,
+    decompress: Decompress | None,
+    bytes_max: int,
+    store: MakeStore | None = None,
 ) -> Iterator[EventGroup]:
     """Give the wanted transactions of a sequence of events, which begins with a description.
 
-    The last may be incomplete. Raises LimitExceeded at a transaction of more than `bytes_max`.
+    The last may be incomplete. Of a transaction of more than `bytes_max` the events go to a
+    `store`; without a way to make one, LimitExceeded is raised.
     """
     description = None
     group: _Gathered | None = None
@@ -213,7 +234,7 @@ def group_events(
             if event.body.gtid is not None and event.body.gtid in wanted:
                 assert description is not None, "decode_event lets no GTID stand before it"
                 what = f"{event.body.gtid} at {event.file}:{event.start}"
-                group = _Gathered(description, decompress, bytes_max, what)
+                group = _Gathered(description, decompress, bytes_max, store, what)
         if group and (whole := group.add(event)):
             yield whole
             group = None
@@ -229,12 +250,14 @@ class _Gathered:
         description: FormatDescription,
         decompress: Decompress | None,
         bytes_max: int,
+        store: MakeStore | None,
         what: str,
     ) -> None:
         self._description = description
         self._decompress = decompress
         self._folder = TransactionFolder(description=description, decompress=decompress)
-        self._events: list[Event] = []
+        self._events: list[Event] | EventStore = []
+        self._store = store
         self._bytes_left = bytes_max
         self._bytes_max = bytes_max
         self._what = what
@@ -245,7 +268,8 @@ class _Gathered:
             return None
         self._spend(event.header.event_bytes)
         if isinstance(event.body, TransactionPayload):
-            self._events += self._opened(event, event.body)
+            for each in self._opened(event, event.body):
+                self._events.append(each)
         else:
             self._events.append(event)
         closed = self._folder.fold(event)
@@ -257,17 +281,26 @@ class _Gathered:
             yield self._group(transaction)
 
     def _group(self, transaction: Transaction) -> EventGroup:
-        return EventGroup(transaction, tuple(self._events), self._description)
+        events = tuple(self._events) if isinstance(self._events, list) else self._events
+        return EventGroup(transaction, events, self._description)
 
     def _opened(self, event: Event, payload: TransactionPayload) -> list[Event]:
-        self._spend(payload.uncompressed_bytes or 0)
+        uncompressed_bytes = payload.uncompressed_bytes or 0
+        if uncompressed_bytes > self._bytes_max:  # all of it would be in memory at once
+            raise LimitExceeded(name="bytes_max", limit=self._bytes_max, what=self._what)
+        self._spend(uncompressed_bytes)
         inner = events_in_payload(event, description=self._description, decompress=self._decompress)
         return [event] if inner is None else list(inner)
 
     def _spend(self, count: int) -> None:
         self._bytes_left -= count
-        if self._bytes_left < 0:
+        if self._bytes_left >= 0 or not isinstance(self._events, list):
+            return
+        if self._store is None:
             raise LimitExceeded(name="bytes_max", limit=self._bytes_max, what=self._what)
+        gathered, self._events = self._events, self._store()
+        for each in gathered:
+            self._events.append(each)
 
 
 def select_transactions(

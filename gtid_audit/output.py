@@ -12,9 +12,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
+from itertools import chain, islice
 from typing import Any
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_SPOOLED_BYTES = 64 * 1024**2
+_PART_CHARACTERS = 1024**2
 _CREDENTIALS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:/{1,2})[^\s'\"]*:[^\s'\"]*@")
 
 
@@ -32,6 +35,43 @@ def speak_utf8() -> None:
 def write_json(document: Any) -> None:  # noqa: ANN401 - any JSON value
     """Write one JSON document."""
     write(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+class StreamedList(list[Any]):
+    """A list in a JSON document whose items are made while it is written, once.
+
+    The json module asks a list whether it is empty, then for its items.
+    """
+
+    def __init__(self, items: Iterator[Any]) -> None:
+        super().__init__()
+        self._items = items
+
+    def __bool__(self) -> bool:
+        """Tell whether there is an item: the first one is made."""
+        first = list(islice(self._items, 1))
+        self._items = chain(first, self._items)
+        return bool(first)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Give the items, once."""
+        return self._items
+
+
+def write_streamed_json(document: Any) -> None:  # noqa: ANN401 - any JSON value
+    """Write a JSON document with StreamedLists, of any length, when all of it has been made."""
+    from tempfile import SpooledTemporaryFile
+
+    encoder = json.JSONEncoder(ensure_ascii=False, indent=2, allow_nan=False)
+    with SpooledTemporaryFile(
+        _SPOOLED_BYTES, "w+", encoding="utf-8", errors="surrogatepass", newline="\n"
+    ) as whole:
+        for piece in encoder.iterencode(document):
+            whole.write(piece)
+        whole.write("\n")
+        whole.seek(0)
+        while part := whole.read(_PART_CHARACTERS):
+            write(part)
 
 
 def write_line(text: str) -> None:

@@ -7,7 +7,7 @@ column that was not logged is not there; one without a name is "@" and its numbe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,9 +18,31 @@ from binlog.rows.tables import RowColumn, RowTable
 from binlog.rows.value_text import members_of, text_of, value_text
 from binlog.rows.values import ABSENT, Image, RowChanges, Value
 from binlog.scan import EventGroup
+from gtid import GtidSet
 from gtid_audit.moments import moment
+from gtid_audit.output import StreamedList
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def show_document(
+    wanted: GtidSet,
+    contents: Iterator[tuple[EventGroup, Iterator[RowChanges | Event]]],
+    missing: Callable[[], GtidSet],
+) -> dict[str, Any]:
+    """Describe transactions, in a document whose lists are read while it is written.
+
+    What is missing is known behind the last transaction.
+    """
+    document: dict[str, Any] = {"wanted": str(wanted), "transactions": None, "missing": None}
+
+    def transactions() -> Iterator[dict[str, Any]]:
+        for each in contents:
+            yield transaction_document(*each)
+        document["missing"] = str(missing())
+
+    document["transactions"] = StreamedList(transactions())
+    return document
 
 
 def transaction_document(group: EventGroup, items: Iterator[RowChanges | Event]) -> dict[str, Any]:
@@ -37,7 +59,7 @@ def transaction_document(group: EventGroup, items: Iterator[RowChanges | Event])
         "logged_at": _seconds(transaction.timestamp_seconds),
         "original_commit_at": _microseconds(transaction.original_commit_timestamp),
         "immediate_commit_at": _microseconds(transaction.immediate_commit_timestamp),
-        "content": [each for item in items if (each := _item(item)) is not None],
+        "content": StreamedList(each for item in items if (each := _item(item)) is not None),
     }
 
 

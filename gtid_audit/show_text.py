@@ -28,6 +28,7 @@ from gtid_audit.output import printable
 from gtid_audit.show_json import label_of
 from gtid_audit.text import QUIET, console, counted, rest_of
 
+EVENTS_SHOWN_MAX: Final = 2_000
 ROWS_SHOWN_MAX: Final = 20
 VALUE_CHARACTERS_MAX: Final = 200
 STATEMENT_CHARACTERS_MAX: Final = 2_000
@@ -45,7 +46,13 @@ def transaction_parts(
 ) -> Iterator[RenderableType]:
     """Give the parts of one transaction. `notes` keeps what has been said of tables already."""
     yield from _head(group)
-    for item in items:
+    for number, item in enumerate(items):
+        if number == EVENTS_SHOWN_MAX:
+            counts = group.transaction.tables
+            rows = sum(each.rows_written + each.rows_updated + each.rows_deleted for each in counts)
+            rest = f"… the rest is not shown; the transaction changed {rows:,} rows; --json has all"
+            yield Padding(Text(rest, style=QUIET), _INDENT)
+            return
         if isinstance(item, RowChanges):
             yield from _rows(item, notes)
         elif isinstance(item.body, Query):

@@ -13,8 +13,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from binlog.cursor import MalformedBody
 from binlog.errors import CorruptBinlog
@@ -89,12 +90,25 @@ class TouchedTable:
     members: tuple[tuple[str, str], ...] = ()
 
 
+class Lines(Collection[str], Protocol):
+    """Lines of SQL, wherever they are kept: they can be read from either end."""
+
+    def append(self, item: str) -> None:
+        """Keep one more."""
+
+    def __reversed__(self) -> Iterator[str]:
+        """Give the lines, the last one first."""
+
+
+MakeLines = Callable[[], Lines]
+
+
 @dataclass(frozen=True, slots=True)
 class Replayed:
     """One transaction as SQL. Lines hold lone surrogates where a statement is not UTF-8."""
 
     label: str
-    lines: tuple[str, ...]
+    lines: Collection[str]
     tables: frozenset[TouchedTable] = frozenset()
     problem: str | None = None
     # Of the transaction that is done again; None for one without, and for an undo.
@@ -105,7 +119,11 @@ class Replayed:
 
 
 def redo(
-    group: EventGroup, items: Iterable[RowChanges | Event], *, keeps_gtid: bool = False
+    group: EventGroup,
+    items: Iterable[RowChanges | Event],
+    *,
+    keeps_gtid: bool = False,
+    make_lines: MakeLines = list,
 ) -> Replayed:
     """Write what a transaction did, under a new GTID or under its own.
 
@@ -114,16 +132,24 @@ def redo(
     if keeps_gtid and group.transaction.gtid is None:
         label = f"{group.transaction.file}:{group.transaction.start}"
         return Replayed(label, (), problem="it has no GTID to keep")
-    return _replay(group, items, _Redo(keeps_gtid=keeps_gtid))
+    return _replay(group, items, _Redo(keeps_gtid=keeps_gtid), make_lines)
 
 
-def undo(group: EventGroup, items: Iterable[RowChanges | Event]) -> Replayed:
+def undo(
+    group: EventGroup,
+    items: Iterable[RowChanges | Event],
+    *,
+    make_lines: MakeLines = list,
+) -> Replayed:
     """Write the opposite of what a transaction did. Raises CorruptBinlog while `items` are read."""
-    return _replay(group, items, _Undo())
+    return _replay(group, items, _Undo(make_lines), make_lines)
 
 
 def _replay(
-    group: EventGroup, items: Iterable[RowChanges | Event], writer: _Redo | _Undo
+    group: EventGroup,
+    items: Iterable[RowChanges | Event],
+    writer: _Redo | _Undo,
+    make_lines: MakeLines,
 ) -> Replayed:
     transaction = group.transaction
     label = str(transaction.gtid or f"{transaction.file}:{transaction.start}")
@@ -135,11 +161,14 @@ def _replay(
     if transaction.kind is TransactionKind.INCIDENT:
         return Replayed(label, (), problem="the source says that its log has a hole here")
     try:
-        lines = tuple(writer.write(label, items))
+        lines = make_lines()
+        for line in writer.write(label, items):
+            lines.append(line)
     except CannotRender as refusal:
         return Replayed(label, (), problem=str(refusal))
     kept = transaction.gtid if isinstance(writer, _Redo) and writer.keeps_gtid else None
-    return Replayed(label, lines, frozenset(writer.tables), gtid=kept)
+    kept_lines = tuple(lines) if isinstance(lines, list) else lines
+    return Replayed(label, kept_lines, frozenset(writer.tables), gtid=kept)
 
 
 def under_gtid(lines: Iterable[str]) -> Iterator[str]:
@@ -304,35 +333,37 @@ def _with_sql(query: Query, sql: bytes) -> Query:
 
 @dataclass(slots=True)
 class _Undo:
-    """Writes a transaction backwards."""
+    """Writes a transaction backwards: of each event its rows, of the events the last one first.
 
+    `backwards` has the lines as they are read: of each event its block, the last line first.
+    """
+
+    make_lines: MakeLines = list
     tables: set[TouchedTable] = field(default_factory=set)
 
     def write(self, label: str, items: Iterable[RowChanges | Event]) -> Iterator[str]:
-        events: list[RowChanges] = []
-        for item in items:
-            if isinstance(item, RowChanges):
-                check_named(item.table)
-                self.tables.add(_touched(item, is_undo=True))
-                events.append(item)
-            else:
-                _refuse_to_undo(item)
-        blocks: list[str] = []
+        backwards = self.make_lines()
         count = 0
-        for changes in reversed(events):
+        for item in items:
+            if not isinstance(item, RowChanges):
+                _refuse_to_undo(item)
+                continue
+            check_named(item.table)
+            self.tables.add(_touched(item, is_undo=True))
             statements = []
-            for row in reversed(changes.rows):
-                statement = undo_row(changes.table, row)
+            for row in reversed(item.rows):
+                statement = undo_row(item.table, row)
                 if statement is not None:
-                    statements.append((statement, needs_lenience(changes.table, row)))
+                    statements.append((statement, needs_lenience(item.table, row)))
             count += len(statements)
-            blocks += _row_lines(changes, statements)
+            for line in reversed(list(_row_lines(item, statements))):
+                backwards.append(line)
         if not count:
             yield comment(f"{label}: changed no rows")
             return
         yield "BEGIN; SET @rows = 0;"
         yield "SET foreign_key_checks = 0, unique_checks = 1;"
-        yield from blocks
+        yield from reversed(backwards)
         yield from _guarded_end(label, count, "undone")
 
 

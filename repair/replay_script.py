@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 
 from gtid import Gtid
@@ -99,7 +99,7 @@ def table_guards(replayed: Sequence[Replayed]) -> tuple[Guard, ...]:
     return tuple(guard for table in _joined(replayed) for guard in _guards(table))
 
 
-def _under_gtid(gtid: Gtid, lines: Sequence[str]) -> Iterator[str]:
+def _under_gtid(gtid: Gtid, lines: Iterable[str]) -> Iterator[str]:
     """Run lines under a GTID. One that is there already is skipped by the server, in silence."""
     text = quote_string(str(gtid))
     there = f"NOT GTID_SUBSET({text}, @@GLOBAL.gtid_executed)"

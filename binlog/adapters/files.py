@@ -23,6 +23,7 @@ from binlog.scan import (
     TRANSACTIONS_MAX,
     EventGroup,
     LogHead,
+    MakeStore,
     ReadFrom,
     first_groups,
     group_events,
@@ -99,11 +100,19 @@ class FileLogs:
         )
         return tuple(chosen)
 
-    def events_of(self, wanted: GtidSet, *, bytes_max: int = BYTES_MAX) -> Iterator[EventGroup]:
+    def events_of(
+        self, wanted: GtidSet, *, bytes_max: int = BYTES_MAX, store: MakeStore | None = None
+    ) -> Iterator[EventGroup]:
         """See `TransactionSource`."""
         decompress = find_decompressor()
         of_each_file = (
-            group_events(_wanted(path, wanted), wanted, decompress=decompress, bytes_max=bytes_max)
+            group_events(
+                _wanted(path, wanted),
+                wanted,
+                decompress=decompress,
+                bytes_max=bytes_max,
+                store=store,
+            )
             for path in self._paths.values()
         )
         return first_groups(of_each_file, wanted)

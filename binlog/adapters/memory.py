@@ -12,6 +12,7 @@ from binlog.scan import (
     BYTES_MAX,
     TRANSACTIONS_MAX,
     EventGroup,
+    MakeStore,
     ReadFrom,
     first_groups,
     scan_groups,
@@ -52,7 +53,9 @@ class MemoryLogs:
         )
         return tuple(chosen)
 
-    def events_of(self, wanted: GtidSet, *, bytes_max: int = BYTES_MAX) -> Iterator[EventGroup]:
+    def events_of(
+        self, wanted: GtidSet, *, bytes_max: int = BYTES_MAX, store: MakeStore | None = None
+    ) -> Iterator[EventGroup]:
         """See `TransactionSource`."""
         of_each_file = (
             scan_groups(
@@ -61,6 +64,7 @@ class MemoryLogs:
                 file=file,
                 decompress=self.decompress,
                 bytes_max=bytes_max,
+                store=store,
             )
             for file in self.files
         )

@@ -37,6 +37,7 @@ from binlog.scan import (
     BYTES_MAX,
     TRANSACTIONS_MAX,
     EventGroup,
+    MakeStore,
     first_groups,
     group_events,
     select_transactions,
@@ -154,14 +155,16 @@ class ServerLogs:
             else:
                 return
 
-    def events_of(self, wanted: GtidSet, *, bytes_max: int = BYTES_MAX) -> Iterator[EventGroup]:
+    def events_of(
+        self, wanted: GtidSet, *, bytes_max: int = BYTES_MAX, store: MakeStore | None = None
+    ) -> Iterator[EventGroup]:
         """See `TransactionSource`; the server sends only these (see `Only`)."""
         attempts = Attempts(self.reconnects_max)
         given = GtidSet()
         while left := wanted - given:
             gtids = []
             try:
-                for group in self._groups(left, bytes_max=bytes_max):
+                for group in self._groups(left, bytes_max=bytes_max, store=store):
                     [transaction] = _whole([group.transaction])
                     assert transaction.gtid is not None, "a wanted one has a GTID"
                     gtids.append(transaction.gtid)
@@ -174,11 +177,17 @@ class ServerLogs:
             else:
                 return
 
-    def _groups(self, wanted: GtidSet, *, bytes_max: int) -> Iterator[EventGroup]:
+    def _groups(
+        self, wanted: GtidSet, *, bytes_max: int, store: MakeStore | None
+    ) -> Iterator[EventGroup]:
         bounds = self._bounds(sys.maxsize)
         with closing(dump_events(self.connect, Only(wanted), bounds, renews=True)) as events:
             groups = group_events(
-                events, wanted, decompress=find_decompressor(), bytes_max=bytes_max
+                events,
+                wanted,
+                decompress=find_decompressor(),
+                bytes_max=bytes_max,
+                store=store,
             )
             yield from first_groups([groups], wanted)
 

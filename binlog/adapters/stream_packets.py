@@ -19,7 +19,7 @@ from binlog.adapters.stream_session import (
     Wish,
     open_dump,
 )
-from binlog.errors import DumpBroken, DumpRefused
+from binlog.errors import DumpBroken, DumpRefused, LimitExceeded
 from binlog.events import Event, GtidLog
 from binlog.scan import DumpDecoder
 from gtid import Gtid, GtidSet
@@ -29,6 +29,8 @@ PACKET_OK, PACKET_EOF, PACKET_ERROR = 0x00, 0xFE, 0xFF
 EOF_BYTES_MAX = 8
 PACKET_BYTES_MAX = 0xFF_FFFF
 PACKET_HEAD_BYTES = 4
+# An event holds a row at least; all of it is in memory at once.
+EVENT_BYTES_MAX = 256 * 1024 * 1024
 _GTIDS_HELD_MAX = 10_000
 
 
@@ -79,12 +81,18 @@ class _Packets:
     def _next_packet(self) -> bytes:
         """Read one packet; one of 16 MiB - 1 bytes goes on in the next."""
         pieces: list[bytes] = []
+        bytes_left = EVENT_BYTES_MAX
         while True:
             head = self._receive(PACKET_HEAD_BYTES)
             length = int.from_bytes(head[:3], "little")
             if head[3] != self._sequence:
                 raise out_of_sequence(expected=self._sequence, found=head[3])
             self._sequence = (self._sequence + 1) % 256
+            bytes_left -= length
+            if bytes_left < 0:
+                raise LimitExceeded(
+                    name="event_bytes_max", limit=EVENT_BYTES_MAX, what="an event of the dump"
+                )
             self._bounds.spend(PACKET_HEAD_BYTES + length)
             pieces.append(self._receive(length))
             if length < PACKET_BYTES_MAX:

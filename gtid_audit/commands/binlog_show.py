@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -143,6 +143,8 @@ def show(
 def _groups(
     source: LogServer | tuple[Path, ...], wanted: GtidSet, seconds: float
 ) -> Iterator[EventGroup]:
+    from binlog.adapters.spooled import Spooled
+
     if isinstance(source, LogServer):
         from binlog.adapters.heads_server import purged_of
         from binlog.adapters.stream import ServerLogs
@@ -152,11 +154,12 @@ def _groups(
         purged = purged_of(connect) & wanted
         if purged:
             warn(f"{source.name} has purged {purged.shortened()}")
-        yield from ServerLogs(connect, timeout_seconds_max=seconds).events_of(wanted - purged)
+        logs = ServerLogs(connect, timeout_seconds_max=seconds)
+        yield from logs.events_of(wanted - purged, store=Spooled)
         return
     from binlog.adapters.files import FileLogs
 
-    yield from FileLogs(source).events_of(wanted)
+    yield from FileLogs(source).events_of(wanted, store=Spooled)
 
 
 def _given(files: list[Path]) -> dict[tuple[str, str], TableDefinition]:
@@ -202,11 +205,10 @@ def _asked(
 
 def _show(run: _Run, *, as_json: bool) -> int:
     if as_json:
-        from gtid_audit.show_json import transaction_document
+        from gtid_audit.output import write_streamed_json
+        from gtid_audit.show_json import show_document
 
-        transactions = [transaction_document(*each) for each in run.contents()]
-        document = {"wanted": str(run.wanted), "transactions": transactions}
-        write_json(document | {"missing": str(run.missing)})
+        write_streamed_json(show_document(run.wanted, run.contents(), lambda: run.missing))
         return _status(run)
     from rich.text import Text
 
@@ -220,7 +222,9 @@ def _show(run: _Run, *, as_json: bool) -> int:
         if number >= TRANSACTIONS_SHOWN_MAX:
             hidden += 1
             continue
-        show_parts(*transaction_parts(group, items, notes=notes), Text())
+        for part in transaction_parts(group, items, notes=notes):
+            show_parts(part)
+        show_parts(Text())
     if hidden:
         more = counted(hidden, "more transaction")
         show_parts(Text(f"… and {more}; --json has all", style=QUIET))
@@ -235,51 +239,60 @@ def _status(run: _Run) -> int:
 
 
 def _write_script(run: _Run, *, is_undo: bool, keeps_gtids: bool, as_json: bool) -> int:
-    from repair.replay import redo, undo
     from repair.replay_script import Direction, script_lines
 
     direction = Direction.UNDO if is_undo else Direction.REDO
-    write = undo if is_undo else partial(redo, keeps_gtid=keeps_gtids)
-    replayed: list[Replayed] = []
-    characters = 0
-    for group, items in run.contents():
-        replayed.append(write(group, items))
-        characters += sum(map(len, replayed[-1].lines))
-        if characters > SCRIPT_CHARACTERS_MAX:
-            raise UsageProblem(
-                f"the script is longer than {SCRIPT_CHARACTERS_MAX:,} characters: ask for fewer"
-            )
+    replayed = _replayed(run, is_undo=is_undo, keeps_gtids=keeps_gtids, as_json=as_json)
     problems = [each for each in replayed if each.problem]
     for each in problems:
         warn(f"{each.label}: no {direction.value}: {each.problem}")
     is_whole = bool(replayed) and not problems and not run.missing
     lines = script_lines(direction, replayed, caveats=run.definitions.caveats) if is_whole else ()
-    script = "\n".join(lines) + "\n" if is_whole else None
     if as_json:
+        script = "\n".join(lines) + "\n" if is_whole else None
         transactions = [{"gtid": each.label, "problem": each.problem} for each in replayed]
-        _write_bytes_as_json(direction.value, run, transactions, script)
-    elif script is not None:
-        _write_bytes(script.encode("utf-8", errors="surrogateescape"))
+        document: dict[str, Any] = {"direction": direction.value, "wanted": str(run.wanted)}
+        document |= {"missing": str(run.missing), "transactions": transactions, "script": script}
+        write_json(document)
+    else:
+        _write_lines(lines)
     if not is_whole:
         warn("nothing was written: a script does all of its transactions, or none")
     return exits.status_of(Verdict.UNKNOWN) if problems else _status(run)
 
 
-def _write_bytes_as_json(
-    direction: str, run: _Run, transactions: list[dict[str, Any]], script: str | None
-) -> None:
-    document: dict[str, Any] = {"direction": direction, "wanted": str(run.wanted)}
-    document |= {"missing": str(run.missing), "transactions": transactions, "script": script}
-    write_json(document)
+def _replayed(run: _Run, *, is_undo: bool, keeps_gtids: bool, as_json: bool) -> list[Replayed]:
+    """Write each transaction as SQL; one that does not fit into memory, in a temporary file."""
+    from binlog.adapters.spooled import Spooled
+    from repair.replay import redo, undo
+
+    write = undo if is_undo else partial(redo, keeps_gtid=keeps_gtids)
+    replayed: list[Replayed] = []
+    characters = 0
+    for group, items in run.contents():
+        is_spooled = isinstance(group.events, Spooled)
+        if is_spooled and as_json:
+            raise UsageProblem(
+                f"{group.transaction.gtid} is too long for a script in JSON: leave out --json"
+            )
+        done = write(group, items, make_lines=Spooled if is_spooled else list)
+        characters += 0 if is_spooled else sum(map(len, done.lines))
+        if characters > SCRIPT_CHARACTERS_MAX:
+            raise UsageProblem(
+                f"the script is longer than {SCRIPT_CHARACTERS_MAX:,} characters: ask for fewer"
+            )
+        replayed.append(done)
+    return replayed
 
 
-def _write_bytes(data: bytes) -> None:
+def _write_lines(lines: Iterable[str]) -> None:
     """Write a script as it is: a statement may hold bytes of another character set than UTF-8."""
     from gtid_audit.output import ReaderGone
 
     try:
         sys.stdout.flush()
-        sys.stdout.buffer.write(data)
+        for line in lines:
+            sys.stdout.buffer.write(line.encode("utf-8", errors="surrogateescape") + b"\n")
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise ReaderGone from None

@@ -110,7 +110,7 @@ def test_what_was_never_executed_is_not_there(source: TransactionSource) -> None
 
 
 def test_bytes_are_bounded(source: TransactionSource, written: Written) -> None:
-    with pytest.raises(LimitExceeded, match="bytes_max = 100"):
+    with pytest.raises(LimitExceeded, match="the limit of 100 bytes"):
         source.transactions_of(written.executed, bytes_max=100)
 
 
@@ -128,9 +128,10 @@ def test_the_events_of_everything(source: TransactionSource, written: Written) -
     for path in written.files:
         here = [each for each in groups if each.transaction.file == path.name]
         for group in here:
-            assert isinstance(group.events[0].body, GtidLog)
-            assert group.events[0].start == group.transaction.start
-            assert group.events[-1].end == group.transaction.end
+            first, *_, last = group.events
+            assert isinstance(first.body, GtidLog)
+            assert first.start == group.transaction.start
+            assert last.end == group.transaction.end
             assert group.description == replace(
                 read_file_head(path).description, is_in_use=group.description.is_in_use
             )
@@ -190,7 +191,9 @@ def test_no_events_of_what_is_not_there(source: TransactionSource) -> None:
 def test_each_transactions_events_are_bounded(source: TransactionSource, written: Written) -> None:
     largest = max(each.end - each.start for each in _all(written))
     first = next(each for each in _all(written) if each.end - each.start > 100)
-    what = re.escape(f"{first.gtid} at {first.file}:{first.start} is larger than bytes_max = 100")
+    what = re.escape(
+        f"{first.gtid} at {first.file}:{first.start} is larger than the limit of 100 bytes"
+    )
     with pytest.raises(LimitExceeded, match=what):
         list(source.events_of(written.executed, bytes_max=100))
     assert len(list(source.events_of(written.executed, bytes_max=largest))) == len(_all(written))

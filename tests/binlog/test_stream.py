@@ -381,7 +381,7 @@ class _FalseServer:
         (b"\2\0\0\1\0\0", CorruptBinlog, "a packet without an event"),
         (b"\x15\0\0\1\0" + bytes(20), CorruptBinlog, "found a length of 0"),
         (b"\x15\0\0\1\0" + bytes(9) + b"\x13" + bytes(10), CorruptBinlog, "in a packet of 20"),
-        (b"\xff\xff\xff\1", LimitExceeded, "bytes_max"),
+        (b"\xff\xff\xff\1", LimitExceeded, "the limit of 1,000,000 bytes"),
     ],
 )
 def test_answers_no_server_should_give(

@@ -193,7 +193,7 @@ def test_an_event_longer_than_it_may_be(
     written97: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream_ledger, "Windows", partial(Windows, window_bytes=100))
-    with pytest.raises(LimitExceeded, match="event_bytes_max = 300"):
+    with pytest.raises(LimitExceeded, match="the limit of 300 bytes"):
         batches(written97, AllBut(GtidSet()), event_bytes_max=300)
 
 

@@ -131,7 +131,7 @@ def test_events_of_more_than_one_packet(size: int) -> None:
 def test_no_more_memory_than_an_event_may_take() -> None:
     data = answer([rotate_to("f"), description(), body_at(10_000, size=5000)])
     windows = windows_over(data, window_bytes=100, event_bytes_max=1000)
-    with pytest.raises(LimitExceeded, match="event_bytes_max = 1,000"):
+    with pytest.raises(LimitExceeded, match="the limit of 1,000 bytes"):
         taken(windows)
 
 

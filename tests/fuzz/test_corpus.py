@@ -7,6 +7,7 @@ import pytest
 
 from tests.fuzz.properties import TARGETS
 from tests.fuzz.run import CORPUS, INPUT_BYTES_MAX, TRACE_THEMSELVES, name_of
+from tests.fuzz.servers import try_seed
 
 LONG_LOG_BYTES = 10_000
 CORPUS_BYTES_MAX = 400_000
@@ -57,3 +58,9 @@ def test_the_corpus_is_small_and_named_by_content() -> None:
     assert sum(map(len, contents)) < CORPUS_BYTES_MAX
     for file, content in zip(files, contents, strict=True):
         assert len(content) <= INPUT_BYTES_MAX[file.parent.name]
+
+
+@pytest.mark.parametrize("seed", [1, 7, 13, 26, 44, 54, 86, 94, 102, 104])
+def test_a_server_that_answers_as_none_does_ends_no_command_in_a_defect(seed: int) -> None:
+    """Seeds that once ended in exit status 70, or that run each command once."""
+    try_seed(seed)

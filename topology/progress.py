@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
 from gtid import GtidSet
-from topology.applier_facts import ApplierFacts, gather_applier_facts
+from topology.applier_facts import ApplierFacts, ApplierWait, gather_applier_facts
 from topology.graph import Edge, Graph
 from topology.policy import Policy
 from topology.snapshot import ServerSnapshot, ThreadState
@@ -90,12 +90,34 @@ def same_server_id(replica: ServerSnapshot, last: Mapping[str, ServerSnapshot]) 
     )
 
 
+def blocked_by_lock(applier: ApplierFacts, policy: Policy) -> ApplierWait | None:
+    """Return the wait for a lock that is longer than the policy allows."""
+    wait = applier.lock_wait
+    is_long = wait is not None and _is_longer(wait, applier, policy.lock_wait_seconds_max)
+    return wait if is_long else None
+
+
+def stalled(applier: ApplierFacts, policy: Policy) -> ApplierWait | None:
+    """Return what an applier has been at for longer than the policy allows, without a lock."""
+    wait = applier.longest
+    if wait is None or applier.moved or blocked_by_lock(applier, policy) is not None:
+        return None
+    return wait if _is_longer(wait, applier, policy.stall_seconds_max) else None
+
+
+def _is_longer(wait: ApplierWait, applier: ApplierFacts, limit: int) -> bool:
+    """Compare with a limit: an age that is only estimated counts only if nothing moved."""
+    if not applier.backlog or applier.is_delayed:
+        return False
+    if wait.seconds is None or wait.seconds <= limit:
+        return False
+    return wait.is_exact or not applier.moved
+
+
 def stalls_of(appliers: Appliers, policy: Policy) -> tuple[object, ...]:
-    """Return the appliers that have been at one transaction for long, to be looked at twice."""
+    """Return the appliers that stand still for too long: worth another look."""
     return tuple(
         (*key, tuple((wait.state, str(wait.gtids)) for wait in applier.waits))
         for key, applier in sorted(appliers.items(), key=lambda item: item[0])
-        if applier.longest is not None
-        and (applier.longest.seconds or 0)
-        > min(policy.lock_wait_seconds_max, policy.stall_seconds_max)
+        if blocked_by_lock(applier, policy) or stalled(applier, policy)
     )

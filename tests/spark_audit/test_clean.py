@@ -46,12 +46,15 @@ def world_of(number: int) -> World:
 def disturbed(world: World) -> bool:
     """Do what makes findings, or nothing; tell whether the world may go on while it is read."""
     dice = world.dice
-    kinds = ["nothing", "rest", "rest", "rest", "bypass", "lose", "stop", "purge"]
+    kinds = ["nothing", "rest", "rest", "rest", "bypass", "lose", "stop", "purge", "pass"]
     kind = dice.choice(kinds)
     channel = dice.choice(world.channels)
     if kind == "bypass":
         channel.auto_position = False
         world.bypass(channel, dice.randrange(1, 4))
+    if kind == "pass":
+        channel.receive()
+        world.pass_by(channel, dice.randrange(1, 4))
     if kind == "lose":
         world.lose_tail(dice.choice(list(world.servers.values())), dice.randrange(1, 4))
     if kind == "purge":

@@ -78,6 +78,16 @@ def test_a_fleet_is_read_in_order_of_name() -> None:
     assert len(read.policy.allowed_uuids) == 1
 
 
+def test_the_limits_of_an_applier_are_seconds() -> None:
+    line = "  allowed_uuids: [3e11fa47-71ca-11e1-9e33-c80aa9429562]\n"
+    policy = fleet(EXAMPLE.replace(line, "  lock_wait_seconds_max: 30\n")).policy
+    assert (policy.lock_wait_seconds_max, policy.stall_seconds_max) == (30, 60)
+    policy = fleet(EXAMPLE.replace(line, "  stall_seconds_max: 600\n")).policy
+    assert (policy.lock_wait_seconds_max, policy.stall_seconds_max) == (10, 600)
+    (found,) = problems(EXAMPLE.replace(line, "  stall_seconds_max: -1\n"))
+    assert "policy.stall_seconds_max: input should be greater than or equal to 0" in found
+
+
 def test_external_sources_are_addresses() -> None:
     line = "  allowed_uuids: [3e11fa47-71ca-11e1-9e33-c80aa9429562]\n"
     given = '  external_sources: ["db9.example:3306", "[fd00::9]:3306"]\n'

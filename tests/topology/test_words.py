@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 
 from gtid import GtidSet, MalformedGtid, MalformedGtidSet, MalformedText, Tsid
 from tests.laws import laws
-from topology.adapters.status import channel_from_row, parse_owned, workers_by_channel
+from topology.adapters.status import (
+    channel_from_row,
+    hides_workers,
+    parse_owned,
+    workers_by_channel,
+    workers_of_processlist,
+)
 from topology.dialect import SETTINGS, STATUS_COLUMNS, Dialect, dialect_of
 from topology.snapshot import ROW_LOCK_WAIT, LogPosition, ThreadState
 from topology.target import NO_PASSWORD, Secret, ServerTarget
@@ -275,6 +281,39 @@ def test_workers_carry_the_times_of_their_transactions() -> None:
     assert channel.last_queued_committed_at == noon + timedelta(microseconds=7)
     assert channel.last_applied == GtidSet.parse(f"{UUID_B}:6-7")
     assert channel.last_applied_at == noon - timedelta(seconds=0.5)
+
+
+OLD_STATUS = {
+    "Slave_SQL_Running": "Yes",
+    "Slave_SQL_Running_State": "Slave has read all relay log; waiting for the slave I/O thread to"
+    " update it",
+    "Slave_IO_State": "Waiting for master to send event",
+}
+
+
+def a_thread(number: int | None, state: str | None, seconds: int = 0) -> dict[str, Any]:
+    return {"workers": 2, "thread": number, "seconds": seconds, "state": state}
+
+
+def test_the_workers_of_5_6_are_the_threads_that_are_neither_receiver_nor_applier() -> None:
+    states = [state[:64] for name, state in OLD_STATUS.items() if name.endswith("State")]
+    rows = [a_thread(number, state) for number, state in enumerate(states, start=11)]
+    rows += [a_thread(13, "Waiting for an event from Coordinator", 7)]
+    rows += [a_thread(14, "Waiting for table level lock", 12)]
+    workers = workers_of_processlist(rows, [OLD_STATUS])[""]
+    assert [(row["worker_id"], row["applying_seconds"]) for row in workers] == [
+        (13, None),
+        (14, 12),
+    ]
+    assert not hides_workers(rows, [OLD_STATUS])
+
+
+def test_workers_that_an_account_may_not_see_are_noticed() -> None:
+    nothing = [a_thread(None, None)]
+    assert workers_of_processlist(nothing, [OLD_STATUS]) == {}
+    assert hides_workers(nothing, [OLD_STATUS])
+    assert not hides_workers(nothing, [OLD_STATUS | {"Slave_SQL_Running": "No"}])
+    assert not hides_workers([nothing[0] | {"workers": 0}], [OLD_STATUS])
 
 
 def test_a_channel_without_workers_keeps_what_its_receiver_queued() -> None:

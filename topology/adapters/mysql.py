@@ -31,14 +31,15 @@ from topology.adapters.connection import (
 )
 from topology.adapters.reading_statements import (
     IDENTITY,
-    PROCESSLIST,
     UPTIME,
     VERSION,
     group_statement,
+    processlist_statement,
     workers_statement,
 )
 from topology.adapters.status import (
     channel_from_row,
+    hides_workers,
     parse_owned,
     workers_by_channel,
     workers_of_processlist,
@@ -240,7 +241,11 @@ class _Reading:
 
     def _workers(self, dialect: Dialect, statuses: list[Row]) -> dict[str, list[Row]]:
         if not dialect.has_worker_status:
-            return workers_of_processlist(self._all(PROCESSLIST, "thread"), statuses)
+            rows = self._all(processlist_statement(dialect), "thread")
+            if hides_workers(rows, statuses):
+                detail = "5.6 shows the workers of its applier only with the privilege PROCESS"
+                self._note("workers", UnreadReason.PRIVILEGE, detail)
+            return workers_of_processlist(rows, statuses)
         return workers_by_channel(self._all(workers_statement(dialect), "worker_id"))
 
     def _group(self, dialect: Dialect) -> GroupSnapshot | None:

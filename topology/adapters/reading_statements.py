@@ -39,10 +39,6 @@ _FROM_WORKERS = (
     " ON w.CHANNEL_NAME = c.CHANNEL_NAME"
     " LEFT JOIN performance_schema.threads t ON t.THREAD_ID = w.THREAD_ID"
 )
-PROCESSLIST = (
-    "SELECT ID AS thread, TIME AS seconds, STATE AS state FROM information_schema.PROCESSLIST"
-    " WHERE USER = 'system user' AND COMMAND = 'Connect'"
-)
 _FROM_GROUP = (
     ", m.MEMBER_STATE AS member_state, c.RECEIVED_TRANSACTION_SET AS received"
     " FROM performance_schema.replication_group_members m"
@@ -62,3 +58,16 @@ def group_statement(dialect: Dialect) -> str:
     """Return the question about this member of a replication group."""
     role = "m.MEMBER_ROLE" if dialect.has_applying_transaction else "''"
     return f"SELECT {role} AS member_role{_FROM_GROUP}"
+
+
+def processlist_statement(dialect: Dialect) -> str:
+    """Return the question about the threads of replication of 5.6.
+
+    It has one row without a thread where the account may see none.
+    """
+    workers = f"@@GLOBAL.{dialect.replica_variable_prefix}parallel_workers"
+    return (
+        "SELECT s.workers AS workers, p.ID AS thread, p.TIME AS seconds, p.STATE AS state"
+        f" FROM (SELECT {workers} AS workers) s LEFT JOIN information_schema.PROCESSLIST p"
+        " ON p.USER = 'system user' AND p.COMMAND = 'Connect'"
+    )

@@ -132,9 +132,19 @@ def workers_of_processlist(rows: Sequence[Row], statuses: Sequence[Row]) -> dict
             "applying_seconds": None if IDLE_WORKER.match(str(row["state"])) else row["seconds"],
         }
         for row in rows
-        if str(row["state"] or "") not in known
+        if row["thread"] is not None and str(row["state"] or "") not in known
     ]
     return workers_by_channel(workers)
+
+
+def hides_workers(rows: Sequence[Row], statuses: Sequence[Row]) -> bool:
+    """Return whether an applier of 5.6 runs with workers that this account cannot see."""
+    is_running = any(_get(status, "applier_running") == "Yes" for status in statuses)
+    return (
+        is_running
+        and any(int(row["workers"]) > 0 for row in rows)
+        and all(row["thread"] is None for row in rows)
+    )
 
 
 def _worker(row: Row) -> WorkerSnapshot:

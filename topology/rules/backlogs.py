@@ -20,9 +20,10 @@
 from collections.abc import Iterator
 
 from gtid import GtidSet
-from topology.applier_facts import ApplierFacts, ApplierWait
+from topology.applier_facts import ApplierFacts
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade
+from topology.progress import blocked_by_lock, stalled
 from topology.rules.build import evidence, finding, many, on_edge
 from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 
@@ -35,7 +36,7 @@ def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
             gap |= edge.queued_below
         if gap:
             replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
-            clears = edge.edge.channel.applier is ThreadState.RUNNING and applier.moved
+            clears = applier.moved and not edge.queued_below
             yield on_edge(
                 facts,
                 edge,
@@ -94,6 +95,7 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
         if edge.expected and channel.receiver is not ThreadState.STOPPED:
             replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
             runs = channel.receiver is ThreadState.RUNNING
+            moved = _receiver_moved(facts.first[edge.edge.replica], channel)
             yield on_edge(
                 facts,
                 edge,
@@ -104,12 +106,13 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("missing and not retrieved", edge.expected, replica),
                     evidence("receiver", channel.receiver.value, replica),
                     evidence("receiver state", channel.receiver_state or "unknown", replica),
+                    evidence("moved between the readings", "yes" if moved else "no", replica),
                     evidence("receiver has read to", channel.received_to, replica),
                     evidence("source's log ended at", source.log_end, source),
                     evidence("auto_position", int(channel.auto_position), replica),
                 ),
                 explanation=f"{edge.edge.replica} has not received {many(edge.expected)} of"
-                f" {edge.edge.source} yet. {_arrival(channel)}",
+                f" {edge.edge.source} yet. {_arrival(channel, moved=moved)}",
             )
 
 
@@ -150,10 +153,9 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
 
 def applier_blocked(facts: ClusterFacts) -> Iterator[Finding]:
     """A5: a thread of the applier waits for a lock for longer than the policy allows."""
-    limit = facts.policy.lock_wait_seconds_max
     for source, name, applier in _appliers(facts):
-        wait = applier.lock_wait
-        if wait is None or not _is_longer(wait, applier, limit):
+        wait = blocked_by_lock(applier, facts.policy)
+        if wait is None:
             continue
         replica = facts.last[name]
         owned = wait.gtids or (replica.gtid_owned or GtidSet()) & applier.backlog
@@ -181,13 +183,10 @@ def applier_blocked(facts: ClusterFacts) -> Iterator[Finding]:
 
 def applier_stalled(facts: ClusterFacts) -> Iterator[Finding]:
     """A8: nothing was applied for longer than the policy allows, and no lock explains it."""
-    limit = facts.policy.stall_seconds_max
     for source, name, applier in _appliers(facts):
-        wait, lock = applier.longest, applier.lock_wait
-        if applier.moved or wait is None or not _is_longer(wait, applier, limit):
+        wait = stalled(applier, facts.policy)
+        if wait is None:
             continue
-        if lock is not None and _is_longer(lock, applier, facts.policy.lock_wait_seconds_max):
-            continue  # A5
         replica = facts.last[name]
         yield finding(
             facts,
@@ -232,10 +231,12 @@ def _outlook(applier: ApplierFacts) -> str:
     return "Its applier runs; it applied nothing between the readings."
 
 
-def _arrival(channel: ChannelSnapshot) -> str:
+def _arrival(channel: ChannelSnapshot, *, moved: bool) -> str:
     """Explain whether the receiver will bring what is expected."""
-    if channel.receiver is ThreadState.RUNNING:
+    if channel.receiver is ThreadState.RUNNING and moved:
         text = "Its receiver is on the way."
+    elif channel.receiver is ThreadState.RUNNING:
+        text = "Its receiver runs; it received nothing between the readings."
     elif channel.receiver_errno or channel.receiver_error:
         text = f"Its receiver waits for a connection: error {channel.receiver_errno}."
     else:
@@ -314,19 +315,21 @@ def _progress(applier: ApplierFacts, replica: ServerSnapshot) -> tuple[Evidence,
     return shown
 
 
+def _receiver_moved(before: ServerSnapshot, channel: ChannelSnapshot) -> bool:
+    """Return whether the receiver read anything between the readings."""
+    return not any(
+        (other.name, other.received_to, other.gtid_retrieved)
+        == (channel.name, channel.received_to, channel.gtid_retrieved)
+        for other in before.channels or ()
+    )
+
+
 def _applier(facts: ClusterFacts, edge: EdgeFacts) -> ApplierFacts:
     return facts.appliers[edge.edge.replica, edge.edge.channel.name]
 
 
 def _appliers(facts: ClusterFacts) -> Iterator[tuple[str | None, str, ApplierFacts]]:
-    """Yield the appliers that have something to apply and are not held back on purpose."""
+    """Yield every applier with its source, or None if the source is not part of the audit."""
     sources = {(edge.replica, edge.channel.name): edge.source for edge in facts.graph.edges}
     for key, applier in sorted(facts.appliers.items(), key=lambda item: item[0]):
-        if applier.backlog and not applier.is_delayed:
-            yield sources.get(key), key[0], applier
-
-
-def _is_longer(wait: ApplierWait, applier: ApplierFacts, limit: int) -> bool:
-    if wait.seconds is None or wait.seconds <= limit:
-        return False
-    return wait.is_exact or not applier.moved
+        yield sources.get(key), key[0], applier

@@ -278,6 +278,8 @@ def _limits(section: FleetSection) -> tuple[CollectLimits, int, Policy]:
     policy = Policy(
         allowed_uuids=frozenset(section.policy.allowed_uuids),
         external_sources=frozenset(section.policy.external_sources),
+        lock_wait_seconds_max=section.policy.lock_wait_seconds_max,
+        stall_seconds_max=section.policy.stall_seconds_max,
     )
     return limits, section.limits.connections_max, policy
 

@@ -67,7 +67,7 @@ def processlist_statement(dialect: Dialect) -> str:
     """
     workers = f"@@GLOBAL.{dialect.replica_variable_prefix}parallel_workers"
     return (
-        "SELECT s.workers AS workers, p.ID AS thread, p.TIME AS seconds, p.STATE AS state"
+        "SELECT s.workers AS workers, p.ID AS thread, p.TIME AS seconds, p.STATE AS state"  # noqa: S608 - ours
         f" FROM (SELECT {workers} AS workers) s LEFT JOIN information_schema.PROCESSLIST p"
         " ON p.USER = 'system user' AND p.COMMAND = 'Connect'"
     )

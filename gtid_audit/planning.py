@@ -48,7 +48,13 @@ class Planned:
             return exits.status_of(Verdict.UNKNOWN)
         loud = {each.id for each in self.audit.findings if each.severity is not Severity.INFO}
         left = loud & self.plan.left
-        left |= {each.finding_id for each in self.plan.afterwards}
+        # Of those that are not selected nothing is expected; what is new is the plan's own.
+        answered = {each.finding_id for each in self.plan.answered}
+        left |= {
+            each.finding_id
+            for each in self.plan.afterwards
+            if each.is_new or each.finding_id in answered
+        }
         return exits.status_of(Verdict.WARNING if left else Verdict.OK)
 
     def write(self, directory: Path) -> tuple[Path, ...]:

@@ -53,7 +53,7 @@ def read_events(
     unread: dict[str, str] = {}
     servers = {server.name: server for server in snapshot.last}
     for finding in audit.findings:
-        if finding.code not in ("A1", "H1"):
+        if finding.code not in ("A1", "H1") and not _reports_workers_only(finding):
             continue
         source = servers.get(finding.source or "")
         if source is None or source.server_uuid is None:
@@ -61,7 +61,7 @@ def read_events(
         elif source.name not in targets:
             unread[finding.id] = f"no way to {source.name} is known"
         else:
-            look = _stopping if finding.code == "A1" else _in_hole
+            look = _LOOKS.get(finding.code, _in_hole)
             try:
                 found = look(
                     finding,
@@ -104,6 +104,44 @@ def _stopping(
     )
 
 
+def _behind_workers(
+    finding: Finding,
+    source: ServerSnapshot,
+    replica: ServerSnapshot,
+    logs: ServerLogs,
+) -> FailingEvent | NoSuchEvent | None:
+    """Return the first event logged with an error from the applier's low-water mark on.
+
+    Before 5.7 a channel with workers reports 1756 only. Such an event may be what stopped them; the
+    error log has the worker's own text.
+    """
+    channel = _channel(replica, finding)
+    if channel is None or channel.applied_to is None:
+        return NoSuchEvent(f"{replica.name} does not report where its applier stands")
+    assert source.server_uuid is not None, "the caller has checked"
+    before = GtidSet()
+    for transaction in logs.transactions_from(
+        file=channel.applied_to.file,
+        position=channel.applied_to.position,
+        transactions_max=LOOKED_AT_MAX,
+    ):
+        if transaction.gtid is None:
+            return None
+        if transaction.error_code and transaction.is_complete:
+            return event_of(
+                transaction, source=source.name, source_uuid=source.server_uuid, before=before
+            )
+        before |= GtidSet.of(transaction.gtid)
+    return None
+
+
+def _reports_workers_only(finding: Finding) -> bool:
+    """Return whether an applier stopped with 1756 and without the text of any worker."""
+    return finding.code == "A3" and any(
+        (fact.fact, fact.value) == ("applier errno", "1756") for fact in finding.evidence
+    )
+
+
 def _in_hole(
     finding: Finding,
     source: ServerSnapshot,
@@ -122,6 +160,9 @@ def _in_hole(
                 before=GtidSet(),
             )
     return None
+
+
+_LOOKS = {"A1": _stopping, "A3": _behind_workers}
 
 
 def _channel(replica: ServerSnapshot, finding: Finding) -> ChannelSnapshot | None:

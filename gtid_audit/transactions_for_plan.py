@@ -178,10 +178,19 @@ class _Reading:
         ]
 
     def _holders(self) -> list[str]:
-        """Return who may have the transactions: the servers of the finding first."""
+        """Return who may have the transactions: their origin, then the servers of the finding.
+
+        Where a GTID was given by hand, its origin may have another transaction under it.
+        """
         ends = (self.finding.replica, self.finding.source)
         first = ends if self.finding.code in _EXTRA else ends[::-1]
-        named = [name for name in first if name is not None]
+        origins = [
+            name
+            for name, server in self.servers.items()
+            if server.server_uuid is not None
+            and self.finding.gtid_set.from_uuid(server.server_uuid)
+        ]
+        named = [*origins, *(name for name in first if name is not None)]
         return [name for name in dict.fromkeys([*named, *self.servers]) if name in self.targets]
 
     def _available(self, name: str) -> GtidSet:

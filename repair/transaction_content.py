@@ -194,11 +194,21 @@ def _fold(
     if known is None:
         net[place] = NetRow(table, before, after)
         return
-    if (known.after is None) != (before is None):
+    if not _continues(known.after, before):
+        # Other transactions changed the row in between, and they are not in the set.
         raise CannotFold(f"{table.name}: the log changes a row in an order that does not fit")
     if known.after is not None and after is not None:
         after = _completed(known.after, after)
     net[place] = replace(known, after=after)
+
+
+def _continues(left: Image | None, found: Image | None) -> bool:
+    """Return whether a change found a row as the one before had left it."""
+    if left is None or found is None:
+        return left is None and found is None
+    return all(
+        old is ABSENT or new is ABSENT or old == new for old, new in zip(left, found, strict=True)
+    )
 
 
 def _completed(base: Image, changed: Image) -> Image:

@@ -154,6 +154,7 @@ def test_what_an_update_did_not_log_is_as_it_was() -> None:
         ),
         (changes(((ABSENT, 1), None)), "key of every row"),
         (changes((None, (1, 1)), (None, (1, 2))), "order that does not fit"),
+        (changes(((1, 1), (1, 2)), ((1, 5), (1, 6))), "order that does not fit"),
     ],
 )
 def test_what_cannot_be_folded_has_a_reason(made: RowChanges, why: str) -> None:

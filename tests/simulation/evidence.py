@@ -59,7 +59,8 @@ def _content(
     everything = gtids(wanted)
     ends = (finding.replica, finding.source)
     first = ends if finding.code in EXTRA else ends[::-1]
-    names = [name for name in dict.fromkeys([*first, *visible]) if name in visible]
+    origins = [name for name in visible if any(each[0] == world[name].uuid for each in wanted)]
+    names = [name for name in dict.fromkeys([*origins, *first, *visible]) if name in visible]
     held = [(len(wanted & world[str(name)].logged()), str(name)) for name in names]
     best = max((count for count, _ in held), default=0)
     if not best:
@@ -101,16 +102,23 @@ def _rows_on(  # noqa: PLR0917 - what the content of a finding is made of
     if classes[ContentClass.DDL] or classes[ContentClass.UNREAD]:
         return {name: RowsOn(RowState.UNREAD, "definitions, or not read") for name in names}
     net = net_changes(found, holder)
+    if net is None:
+        return {name: RowsOn(RowState.UNREAD, "not in order") for name in names}
     return {name: RowsOn(_state(world[name], net)) for name in names}
 
 
-def net_changes(found: list[Transaction], holder: Server) -> Net:
-    """Return each row before the first and after the last of these transactions."""
+def net_changes(found: list[Transaction], holder: Server) -> Net | None:
+    """Return each row before the first and after the last of these transactions.
+
+    None where another transaction changed a row in between.
+    """
     befores = {made.work: dict(undo) for made, undo in holder.applied}
     net: Net = {}
     for made in found:
         before = befores.get(made.work, {})
         for change in made.changes:
+            if change.key in net and net[change.key][1] != before.get(change.key):
+                return None
             old = net[change.key][0] if change.key in net else before.get(change.key)
             net[change.key] = (old, change.new)
     return {key: row for key, row in net.items() if row != (None, None)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.simulation.contents import contents_of
 from tests.simulation.history import History, generate
 from tests.simulation.oracles import Truth, Violation, conclusions
 from tests.simulation.plan_oracles import plans
@@ -19,7 +20,7 @@ def check_world(world: World, history: History) -> tuple[list[Violation], Cluste
     """Read and audit a world, and return what the truth contradicts."""
     policy = Policy()
     snapshot = read(world, history.reading)
-    audit = audit_cluster(snapshot, policy)
+    audit = audit_cluster(snapshot, policy, contents_of(world, history.reading))
     truth = Truth(world, history.reading, snapshot, policy)
     return [*conclusions(truth, audit), *plans(truth, snapshot, audit)], audit
 

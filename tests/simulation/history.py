@@ -38,15 +38,19 @@ class History:
         setup, reading = self.setup, self.reading
         order = "commit-order" if setup.commit_order else "any-order"
         lines = [f"shape {setup.shape.replace(' ', '_')} {setup.version} {setup.workers} {order}"]
-        lines += [
-            " ".join(str(arg) if arg != "" else "default" for arg in line) for line in self.lines
-        ]
+        lines += [" ".join(map(_word, line)) for line in self.lines]
         moving = "moving" if reading.moving else "still"
         unread = ",".join(f"{server}.{fact}" for server, fact in reading.unread) or "-"
         lines.append(
             f"read {','.join(reading.visible)} {reading.seed} {moving} {unread} {reading.contents}"
         )
+        if reading.between:
+            lines.append("between " + " ".join(_word(arg) for arg in reading.between))
         return "\n".join(lines)
+
+
+def _word(arg: str | int) -> str:
+    return str(arg) if arg != "" else "default"
 
 
 def parse(text: str) -> History:
@@ -55,6 +59,9 @@ def parse(text: str) -> History:
     words = [line for line in lines if line]
     _, shape, version, workers, order = words[0]
     setup = Setup(shape.replace("_", " "), version, int(workers), order == "commit-order")
+    between: Line = ()
+    if words[-1][0] == "between":
+        between = _line(words.pop()[1:])
     _, visible, seed, moving, unread, contents = words[-1]
     reading = Reading(
         tuple(visible.split(",")),
@@ -66,6 +73,7 @@ def parse(text: str) -> History:
             if unread != "-"
         ),
         contents,
+        between,
     )
     return History(setup, tuple(_line(each) for each in words[1:-1]), reading)
 
@@ -120,12 +128,18 @@ def _reading(dice: random.Random, world: World) -> Reading:
     unread: tuple[tuple[str, str], ...] = ()
     if dice.random() < 0.08:
         unread = ((dice.choice(visible), dice.choice(("connection", "channels", "log_end"))),)
+    between: Line = ()
+    if dice.random() < 0.04:
+        name = dice.choice(_FAULTS)
+        args = STEPS[name].choose(world, dice)
+        between = (name, *args) if args is not None else ()
     return Reading(
         tuple(visible),
         seed=dice.randrange(10**6),
         moving=dice.random() < 0.35,
         unread=unread,
         contents=dice.choice(("none", "starts", "everywhere")),
+        between=between,
     )
 
 

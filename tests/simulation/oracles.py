@@ -15,6 +15,7 @@ from functools import cached_property
 
 from gtid import GtidSet
 from tests.simulation import replication as act
+from tests.simulation.contents import compared_gtids
 from tests.simulation.reading import Reading, gtids, members_of
 from tests.simulation.state import SECOND, Change, Gtid, Key, Server, Transaction, World, gtid_text
 from tests.simulation.steps import start_threads
@@ -258,12 +259,26 @@ def _works_on(server: Server, key: Key) -> set[Transaction]:
 
 def shown(truth: Truth, left: str, right: str) -> set[Gtid]:
     """Return the GTIDs whose contents were compared on these two servers."""
-    reading, world = truth.reading, truth.world
-    if left not in reading.visible or right not in reading.visible:
+    reading = truth.reading
+    if not {left, right} <= set(reading.visible):
         return set()
-    if reading.contents == "everywhere":
-        return world[left].logged() & world[right].logged()
-    return set()
+    return compared_gtids(truth.world, reading, left, right)
+
+
+QUIET = frozenset({"write", "write-tagged", "load", "flow", "rest", "wait", "rotate", "backup"})
+RUNS = frozenset({"start-replica", "unlock", "release-gtid"})
+
+
+def silent(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
+    """0. A healthy topology that was read in full gives nothing above info."""
+    everyone = set(truth.reading.visible) == truth.world.servers.keys()
+    if truth.reading.unread or not everyone or not {*truth.world.steps_done} <= QUIET | RUNS:
+        return
+    islands = any(one.code.startswith("J") for one in audit.findings)
+    for one in above_info(audit):
+        if not (islands and one.code in ("J1", "J2", "J3", "A7")):
+            text = f"{one.code} {one.source}->{one.replica} of a healthy topology"
+            yield Violation("silent", one.code, text)
 
 
 def errant(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
@@ -374,6 +389,7 @@ def cause(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
 
 
 CONCLUSIONS: dict[str, Oracle] = {
+    "silent": silent,
     "clears by itself": clears_by_itself,
     "arrives": arrives,
     "same rows": same_rows,

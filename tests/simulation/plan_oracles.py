@@ -132,7 +132,9 @@ def _data_under(world: World, gtid: Gtid) -> int | None:
 
 
 def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> Iterator[Violation]:
-    again = audit_cluster(read(after.copy(), replace(truth.reading, moving=False)), truth.policy)
+    again = audit_cluster(
+        read(after.copy(), replace(truth.reading, moving=False, between=())), truth.policy
+    )
     known = {one.id for one in audit.findings} | {each.finding_id for each in plan.not_planned}
     about = {(each.code, name) for each in audit.findings for name in (each.source, each.replica)}
     # A channel that was stopped, and meets a conflict when it runs again: the script shows it.
@@ -165,7 +167,7 @@ def _interrupted(truth: Truth, plan: Plan, full: Outcome, codes: str) -> Iterato
         return
     for steps in range(1, len(plan.steps)):
         part = run(truth.world, plan, steps=steps)
-        snapshot = read(part.world.copy(), replace(truth.reading, moving=False))
+        snapshot = read(part.world.copy(), replace(truth.reading, moving=False, between=()))
         audit = audit_cluster(snapshot, truth.policy)
         second = plan_of(truth, part.world, snapshot, audit)
         rest = run(part.world, second).world

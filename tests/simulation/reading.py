@@ -99,6 +99,7 @@ class Reading:
     moving: bool = False
     unread: tuple[tuple[str, str], ...] = ()  # (server, fact)
     contents: str = "none"  # none, starts, everywhere
+    between: tuple[str | int, ...] = ()  # a step that is done between the two readings
 
 
 Between = Callable[[], None]
@@ -114,6 +115,10 @@ def read(world: World, reading: Reading) -> ClusterSnapshot:
         if server in unread:
             unread[server] = (*unread[server], fact)
     first = _phase(world, 1, names, unread, dice, between)
+    if reading.between:
+        from tests.simulation.steps import perform
+
+        perform(world, reading.between)
     snapshot = ClusterSnapshot(CLUSTER, first, _phase(world, 2, names, unread, dice, between))
     if not reading.moving:
         return snapshot

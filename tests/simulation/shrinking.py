@@ -50,6 +50,10 @@ def _simpler(history: History) -> Iterator[History]:
     reading = history.reading
     if reading.moving:
         yield replace(history, reading=replace(reading, moving=False))
+    if reading.between:
+        yield replace(history, reading=replace(reading, between=()))
+        lines = (*history.lines, reading.between)
+        yield replace(history, lines=lines, reading=replace(reading, between=()))
     if reading.unread:
         yield replace(history, reading=replace(reading, unread=()))
     if reading.contents != "none":

@@ -1,0 +1,125 @@
+"""What a comparison of transactions in the binary logs finds in the true world.
+
+It stands for gtid_audit/content*.py: after a restart (`starts`) the server's own first transactions
+are compared, or all that two servers both have in their logs (`everywhere`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from gtid import Gtid as ProductGtid
+from tests.simulation.reading import Reading, gtids, moment
+from tests.simulation.state import Gtid, Server, Transaction, World
+from topology.contents import (
+    ContentDifference,
+    ContentReading,
+    Difference,
+    TransactionVersion,
+)
+
+FIRST_AFTER_START = 3
+
+
+def contents_of(world: World, reading: Reading) -> ContentReading | None:
+    """Return what the comparison of a reading finds; None if it makes none."""
+    if reading.contents == "none":
+        return None
+    pairs = list(combinations([name for name in reading.visible if _can_answer(reading, name)], 2))
+    compared = 0
+    differences: list[ContentDifference] = []
+    for left, right in pairs:
+        both = compared_gtids(world, reading, left, right)
+        compared += len(both)
+        differences += _differences(world, world[left], world[right], both)
+    return ContentReading(
+        read_at=moment(world.clock),
+        compared_count=compared,
+        starts=(),
+        differences=tuple(differences),
+        unread=(),
+        pairs=tuple(pairs),
+    )
+
+
+def _can_answer(reading: Reading, name: str) -> bool:
+    return (name, "connection") not in reading.unread
+
+
+def compared_gtids(world: World, reading: Reading, left: str, right: str) -> set[Gtid]:
+    """Return the GTIDs whose contents are compared on two servers."""
+    both = world[left].logged() & world[right].logged()
+    if reading.contents == "everywhere":
+        return both
+    if reading.contents == "starts":
+        looked_at = set(_after_start(world[left])) | set(_after_start(world[right]))
+        return both & looked_at
+    return set()
+
+
+def _after_start(server: Server) -> Iterator[Gtid]:
+    """Yield the first transactions of the server's own after its last start."""
+    if server.started_at < 0:
+        return
+    own = (
+        each.gtid
+        for log in server.files
+        if log.created_at >= server.started_at
+        for each in log.entries
+        if each.gtid[0] == server.uuid
+    )
+    for _ in range(FIRST_AFTER_START):
+        gtid = next(own, None)
+        if gtid is None:
+            return
+        yield gtid
+
+
+def _differences(
+    world: World, left: Server, right: Server, both: set[Gtid]
+) -> Iterator[ContentDifference]:
+    for gtid in sorted(both):
+        ours, theirs = left.logged_version(gtid), right.logged_version(gtid)
+        assert ours is not None, "it is in both logs"
+        assert theirs is not None, "it is in both logs"
+        if (ours.work, ours.changes) == (theirs.work, theirs.changes):
+            continue
+        source, replica, first, second = left, right, ours, theirs
+        if gtid[0] == right.uuid != left.uuid:
+            source, replica, first, second = right, left, theirs, ours
+        (tsid, start, _), *_ = gtids([gtid]).intervals()
+        yield ContentDifference(
+            gtid=ProductGtid(tsid, start),
+            difference=_kind(first, second),
+            is_proved=first.at != second.at,
+            reason="the commit times differ" if first.at != second.at else "the rows differ",
+            source=_version(source, first),
+            replica=_version(replica, second),
+            lesser=_lesser(source, replica, first, second),
+        )
+
+
+def _kind(first: Transaction, second: Transaction) -> Difference:
+    if first.work == second.work:
+        return Difference.FILTERED
+    if first.is_empty != second.is_empty:
+        return Difference.EMPTY
+    return Difference.COMMIT if first.changes == second.changes else Difference.CONTENT
+
+
+def _lesser(source: Server, replica: Server, first: Transaction, second: Transaction) -> str:
+    if first.is_empty == second.is_empty:
+        return ""
+    return source.name if first.is_empty else replica.name
+
+
+def _version(server: Server, made: Transaction) -> TransactionVersion:
+    return TransactionVersion(
+        server=server.name,
+        place="binlog",
+        committed_at=moment(made.at) if server.version >= (8, 0, 1) else None,
+        logged_at=moment(made.at),
+        content=", ".join(f"{each.kind} {each.key}" for each in made.changes) or "nothing",
+        is_empty=made.is_empty,
+    )

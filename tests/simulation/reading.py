@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from gtid import GtidSet, Tsid
+from tests.simulation import replication as act
 from tests.simulation.state import SECOND, Channel, Gtid, Place, Server, World, uuid_of
 from topology.facts import gather_facts, grave_differences
 from topology.policy import Policy
@@ -47,6 +48,7 @@ IDLE = {
 }
 WAITING = {"table": "Waiting for table metadata lock", "global": "Waiting for global read lock"}
 OWNED_ELSEWHERE = "Waiting for GTID to be committed"
+_AT_WORK = "Applying batch of row changes (update)"
 _BUSY = "Waiting for dependent transaction to commit"
 _DELAYED = "Waiting until SOURCE_DELAY seconds after source executed event"
 
@@ -342,7 +344,7 @@ def _applier_state(server: Server, channel: Channel, *, modern: bool, delayed: b
     if delayed:
         return _DELAYED
     if channel.workers == 1 or not modern:
-        if channel.working and server.lock:
+        if channel.working and act.blocked(server, channel.working[0]):
             return WAITING[server.lock]
         if _waits_for_session(server, channel):
             return OWNED_ELSEWHERE
@@ -354,10 +356,22 @@ def _applier_state(server: Server, channel: Channel, *, modern: bool, delayed: b
 def _workers(world: World, server: Server, channel: Channel) -> tuple[WorkerSnapshot, ...]:
     if server.version < (5, 7, 0):
         return ()
+    if channel.applier != "Yes" and not channel.applier_error[0]:
+        return ()
     found = []
-    for number, work in enumerate(channel.working, start=1):
-        waits = WAITING[server.lock] if server.lock and not work.logged else "Applying batch"
-        seconds = (world.clock - work.since) // SECOND
+    busy = {work.worker: work for work in channel.working}
+    for number in range(1, channel.workers + 1):
+        last = channel.done_by.get(number)
+        applied = gtids([last.gtid]) if last is not None else GtidSet()
+        work = busy.get(number)
+        if work is None:
+            idle = WorkerSnapshot(
+                number, GtidSet(), 0, "", state="Waiting for an event from Coordinator",
+                last_applied=applied,
+            )  # fmt: skip
+            found.append(idle)
+            continue
+        waits = WAITING[server.lock] if not work.logged and act.blocked(server, work) else _AT_WORK
         found.append(
             WorkerSnapshot(
                 number,
@@ -365,23 +379,25 @@ def _workers(world: World, server: Server, channel: Channel) -> tuple[WorkerSnap
                 0,
                 "",
                 state=waits,
-                applying_seconds=seconds,
+                applying_seconds=(world.clock - work.since) // SECOND,
+                last_applied=applied,
             )
         )
+    waiting: WorkerSnapshot | None = None
     if _waits_for_session(server, channel):
         assert server.session_owns is not None, "the function before has looked"
-        seconds = (world.clock - server.lock_since) // SECOND
-        found.append(
-            WorkerSnapshot(
-                len(found) + 1,
-                gtids([server.session_owns]),
-                0,
-                "",
-                state=OWNED_ELSEWHERE,
-                applying_seconds=seconds,
-            )
+        waiting = WorkerSnapshot(
+            0,
+            gtids([server.session_owns]),
+            0,
+            "",
+            state=OWNED_ELSEWHERE,
+            applying_seconds=(world.clock - server.lock_since) // SECOND,
         )
-    if channel.failed is not None and channel.applier_error[0]:
+    elif channel.failed is not None and channel.applier_error[0]:
         errno, error = channel.applier_error
-        found.append(WorkerSnapshot(len(found) + 1, gtids([channel.failed.gtid]), errno, error))
+        waiting = WorkerSnapshot(0, gtids([channel.failed.gtid]), errno, error)
+    if waiting is not None:
+        at = next((at for at in range(channel.workers) if at + 1 not in busy), 0)
+        found[at] = replace(waiting, worker_id=at + 1, last_applied=found[at].last_applied)
     return tuple(found)

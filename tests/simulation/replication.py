@@ -241,7 +241,7 @@ def disconnect(channel: Channel) -> bool:
 def note(world: World, server: Server, gtid: Gtid, step: str) -> None:
     """Record why a GTID will not come by itself."""
     if gtid not in server.executed:
-        world.absence[server.name, gtid] = step
+        world.absence.setdefault((server.name, gtid), step)
 
 
 # -- appliers -------------------------------------------------------------------------------------
@@ -283,7 +283,9 @@ def take(world: World, replica: Server, channel: Channel) -> bool:
         return True
     replica.owned.add(entry.gtid)
     replica.locked_keys |= keys
-    channel.working.append(Work(entry, channel.relay_at, world.clock))
+    busy = {each.worker for each in channel.working}
+    worker = next(each for each in range(1, channel.workers + 1) if each not in busy)
+    channel.working.append(Work(entry, channel.relay_at, world.clock, worker))
     channel.relay_at += 1
     return True
 
@@ -294,11 +296,20 @@ def _visible(channel: Channel, entry: Transaction) -> tuple[Change, ...]:
     return tuple(each for each in entry.changes if each.key not in channel.ignored_keys)
 
 
+def blocked(replica: Server, work: Work) -> bool:
+    """Return whether a session's lock keeps a worker from its transaction."""
+    changes_rows = any(each.kind != "create" for each in work.transaction.changes)
+    return replica.lock == "global" or (replica.lock == "table" and changes_rows)
+
+
 def flush(replica: Server, channel: Channel, dice: random.Random | None = None) -> bool:
     """Let a worker write its transaction to the binary log."""
-    if replica.lock in ("table", "global"):
+    if replica.lock == "global":
         return False
-    waiting = [each for each in channel.working if not each.logged]
+    waiting = [each for each in channel.working if not each.logged and not blocked(replica, each)]
+    if channel.commit_order and waiting and waiting[0] is not channel.working[0]:
+        first = next(each for each in channel.working if not each.logged)
+        waiting = waiting if first is waiting[0] else []
     if not waiting:
         return False
     work = waiting[0] if channel.commit_order or dice is None else dice.choice(waiting)
@@ -331,6 +342,7 @@ def apply(
     if not replica.log_replica_updates:
         replica.purged.add(work.transaction.gtid)
     world.absence.pop((replica.name, work.transaction.gtid), None)
+    channel.done_by[work.worker] = work.transaction
     channel.last_applied, channel.last_applied_at = work.transaction, world.clock
     return True
 

@@ -86,6 +86,7 @@ class Work:
     transaction: Transaction
     place: int  # in the relay log
     since: int
+    worker: int
     logged: bool = False
 
 
@@ -113,6 +114,7 @@ class Channel:
     applier_error: tuple[int, str] = (0, "")
     failed: Transaction | None = None
     working: list[Work] = field(default_factory=list)
+    done_by: dict[int, Transaction] = field(default_factory=dict)  # by worker, the last one
     workers: int = 1
     commit_order: bool = True
     delay: int = 0  # ticks
@@ -126,7 +128,10 @@ class Channel:
             setattr(made, each, getattr(self, each))
         made.retrieved = set(self.retrieved)
         made.relay = list(self.relay)
-        made.working = [Work(w.transaction, w.place, w.since, w.logged) for w in self.working]
+        made.working = [
+            Work(w.transaction, w.place, w.since, w.worker, w.logged) for w in self.working
+        ]
+        made.done_by = dict(self.done_by)
         return made
 
     @property

@@ -318,6 +318,7 @@ def start_threads(world: World, server: Server, channel: Channel, *, which: str 
     channel.is_reset = False
     if which in ("both", "applier") and channel.applier == "No":
         channel.applier, channel.applier_error, channel.failed = "Yes", (0, ""), None
+        channel.done_by.clear()
     if which in ("both", "receiver") and channel.receiver == "No":
         channel.receiver, channel.receiver_error = "Connecting", (0, "")
         act.connect(world, server, channel)
@@ -476,8 +477,8 @@ def configure_only(world: World, name: str, channel: str, source: str) -> bool:
     path.source, path.source_uuid, path.auto_position = source, None, True
     path.is_reset = False
     path.read_to = None
-    if server.version < act.MODERN:  # seen: 5.6.24 forgets the applier's error, 9.7.4 does not
-        path.applier_error, path.failed = (0, ""), None
+    # Seen on 5.6.24 and 9.7.4: the applier's error is forgotten, the receiver's is not.
+    path.applier_error, path.failed = (0, ""), None
     path.clear_relay()
     return True
 

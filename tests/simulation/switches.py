@@ -1,0 +1,123 @@
+"""Conditions of the product that can be switched off, one at a time, for a test.
+
+A switch names a function and a piece of its source. Inside `off` the function runs with that piece
+replaced. Where the piece is not found any more the switch fails: it has to follow the product.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from repair import declaring, model, strategies
+from topology import facts, findings, graph, lost, unseen
+from topology.rules import backlogs, content, differences, joining, partial, settings, threads
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """One condition: where it is, and what is there instead when it is off."""
+
+    function: Callable[..., Any]
+    condition: str
+    instead: str
+
+
+SWITCHES: dict[str, Switch] = {
+    "read-past-is-bypassed": Switch(facts._bypassed, "if has_read_past:", "if False:"),
+    "what-is-upstream-arrives": Switch(
+        facts._errant,
+        "errant = extra - at_source - _held_by(graph.upstream_of(edge.source), last)",
+        "errant = extra - at_source",
+    ),
+    "owned-by-the-origin-is-a-lead": Switch(
+        facts._lost_facts, "leading = beyond & _set(origin.gtid_owned)", "leading = GtidSet()"
+    ),
+    "other-sources-explain-extra": Switch(
+        facts._extra, "extra -= channel.gtid_retrieved", "continue"
+    ),
+    "unread-means-unknown": Switch(
+        findings.verdict_of, "if any(True for _ in unknown):", "if False:"
+    ),
+    "unseen-sources-make-it-likely": Switch(
+        unseen.unseen_sources, "return tuple(sorted(found))", "return ()"
+    ),
+    "a-failed-applier-is-reported": Switch(
+        threads.applier_error,
+        "if not (channel.applier_errno or channel.applier_error):",
+        "if True:",
+    ),
+    "a-failed-receiver-is-reported": Switch(
+        threads.receiver_error,
+        "if channel.receiver_errno or channel.receiver_error:",
+        "if False:",
+    ),
+    "a-stopped-thread-is-reported": Switch(
+        threads.replication_not_running, "        if stopped:", "        if False:"
+    ),
+    "servers-without-a-link": Switch(
+        joining.cannot_join_diverged, "if joining.extra:", "if False:"
+    ),
+    "an-errant-write-is-reported": Switch(
+        differences.errant_available,
+        "if available and not _is_reported_elsewhere(facts, edge):",
+        "if False:",
+    ),
+    "a-lock-is-reported": Switch(
+        backlogs.applier_blocked,
+        "if wait is None or not _is_longer(wait, applier, limit):",
+        "if True:",
+    ),
+    "equal-server-ids-are-reported": Switch(settings.duplicate_server_id, "if flows:", "if False:"),
+    "an-outside-source-is-reported": Switch(
+        partial.source_outside,
+        "for name, channel in _undeclared(facts):",
+        "for name, channel in ():",
+    ),
+    "a-restart-separates-crash-and-reset": Switch(
+        lost._restart, "if started_before >= committed[1]:", "if started_before < committed[1]:"
+    ),
+    "different-content-is-reported": Switch(
+        content.same_gtid_different_content,
+        "ordered = sorted(contents.differences, key=_servers)",
+        "ordered = []",
+    ),
+    "stopped-channels-carry-nothing": Switch(
+        graph.Graph.upstream_of, "(edge.is_open or stopped_too)", "True"
+    ),
+    "an-idle-applier-has-passed-it": Switch(
+        backlogs.passed_by_applier, "for edge in facts.edges:", "for edge in ():"
+    ),
+    "content-needs-a-decision": Switch(
+        declaring._needs_decision, "if not content.needing_decision(wanted):", "if True:"
+    ),
+    "content-is-read-first": Switch(declaring._undecided, "if case.is_chosen:", "if True:"),
+    "rows-must-fit-a-refetch": Switch(
+        strategies._conflict, "if state.state is RowState.AS_BEFORE:", "if True:"
+    ),
+    "a-refused-channel-is-not-started": Switch(
+        model.refused, "if not channel.auto_position:", "if True:"
+    ),
+}
+
+
+@contextmanager
+def off(name: str) -> Iterator[None]:
+    """Run with one condition switched off."""
+    switch = SWITCHES[name]
+    function = inspect.unwrap(switch.function)
+    source = textwrap.dedent(inspect.getsource(function))
+    assert source.count(switch.condition) == 1, f"{name}: not found once: {switch.condition}"
+    changed = source.replace(switch.condition, switch.instead)
+    namespace: dict[str, Any] = {}
+    exec(compile(changed, f"<{name}>", "exec"), function.__globals__, namespace)  # noqa: S102
+    before = function.__code__
+    function.__code__ = namespace[function.__name__].__code__
+    try:
+        yield
+    finally:
+        function.__code__ = before

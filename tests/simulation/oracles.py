@@ -234,7 +234,8 @@ def _differing(world: World, source: Server, replica: Server) -> list[Key]:
         key
         for key in different
         if not any(
-            made.origin in elsewhere for made in _works_on(source, key) ^ _works_on(replica, key)
+            made.origin in elsewhere or made.gtid[0] in uuids
+            for made in _works_on(source, key) ^ _works_on(replica, key)
         )
     ]
 

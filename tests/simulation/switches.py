@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from repair import declaring, model, strategies
-from topology import facts, findings, graph, lost, unseen
-from topology.rules import backlogs, content, differences, joining, partial, settings, threads
+from repair import declaring, strategies
+from topology import facts, findings, graph, unseen
+from topology.rules import backlogs, differences, joining, threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +72,6 @@ SWITCHES: dict[str, Switch] = {
         "if wait is None or not _is_longer(wait, applier, limit):",
         "if True:",
     ),
-    "equal-server-ids-are-reported": Switch(settings.duplicate_server_id, "if flows:", "if False:"),
-    "an-outside-source-is-reported": Switch(
-        partial.source_outside,
-        "for name, channel in _undeclared(facts):",
-        "for name, channel in ():",
-    ),
-    "a-restart-separates-crash-and-reset": Switch(
-        lost._restart, "if started_before >= committed[1]:", "if started_before < committed[1]:"
-    ),
-    "different-content-is-reported": Switch(
-        content.same_gtid_different_content,
-        "ordered = sorted(contents.differences, key=_servers)",
-        "ordered = []",
-    ),
     "stopped-channels-carry-nothing": Switch(
         graph.Graph.upstream_of, "(edge.is_open or stopped_too)", "True"
     ),
@@ -99,9 +85,6 @@ SWITCHES: dict[str, Switch] = {
     "rows-must-fit-a-refetch": Switch(
         strategies._conflict, "if state.state is RowState.AS_BEFORE:", "if True:"
     ),
-    "a-refused-channel-is-not-started": Switch(
-        model.refused, "if not channel.auto_position:", "if True:"
-    ),
 }
 
 
@@ -114,7 +97,7 @@ def off(name: str) -> Iterator[None]:
     assert source.count(switch.condition) == 1, f"{name}: not found once: {switch.condition}"
     changed = source.replace(switch.condition, switch.instead)
     namespace: dict[str, Any] = {}
-    exec(compile(changed, f"<{name}>", "exec"), function.__globals__, namespace)  # noqa: S102
+    exec(compile(changed, f"<{name}>", "exec"), function.__globals__, namespace)
     before = function.__code__
     function.__code__ = namespace[function.__name__].__code__
     try:

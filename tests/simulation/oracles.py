@@ -4,6 +4,7 @@
    rules or the planner: it lets the world run, and looks.
 2. A violation is one of two errors: OK, or "clears by itself", about a fault that stays; or a
    certainty that the world contradicts.
+   What happens between the two readings is seen by the next audit, not by this one.
 3. What no reading can show is exempt, and each exemption is written down here with its reason.
 """
 
@@ -156,7 +157,7 @@ def clears_by_itself(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
 
 def arrives(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
     """2a. After OK, a new commit on a primary reaches every visible server below it."""
-    if audit.verdict is not Verdict.OK:
+    if audit.verdict is not Verdict.OK or truth.reading.between:
         return
     world, keys = truth.probed
     for name in truth.reading.visible:
@@ -190,7 +191,7 @@ def _same_gtid_hidden(truth: Truth, world: World, primary: str, name: str) -> bo
 
 def same_rows(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
     """2. After OK, at rest, visible servers have the rows of the servers they receive from."""
-    if audit.verdict is not Verdict.OK:
+    if audit.verdict is not Verdict.OK or truth.reading.between:
         return
     world = truth.rested
     for name in truth.reading.visible:
@@ -206,7 +207,7 @@ def same_rows(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
 
 def linked(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
     """2b. OK is not said of visible servers that no channel links."""
-    if audit.verdict is not Verdict.OK:
+    if audit.verdict is not Verdict.OK or truth.reading.between:
         return
     world, names = truth.world, truth.reading.visible
     for name in names:

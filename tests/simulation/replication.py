@@ -274,7 +274,8 @@ def take(world: World, replica: Server, channel: Channel) -> bool:
     keys = {each.key for each in visible}
     if keys & replica.locked_keys:
         return False
-    number = conflict(replica, visible)
+    waits = replica.lock == "table" and bool(visible)
+    number = 0 if waits else conflict(replica, visible)
     if number:
         if channel.working:  # the workers before it finish first
             return False
@@ -285,7 +286,7 @@ def take(world: World, replica: Server, channel: Channel) -> bool:
     replica.locked_keys |= keys
     busy = {each.worker for each in channel.working}
     worker = next(each for each in range(1, channel.workers + 1) if each not in busy)
-    channel.working.append(Work(entry, channel.relay_at, world.clock, worker))
+    channel.working.append(Work(entry, channel.relay_at, world.clock, worker, is_checked=not waits))
     channel.relay_at += 1
     return True
 
@@ -313,6 +314,14 @@ def flush(replica: Server, channel: Channel, dice: random.Random | None = None) 
     if not waiting:
         return False
     work = waiting[0] if channel.commit_order or dice is None else dice.choice(waiting)
+    if not work.is_checked:
+        work.is_checked = True
+        number = conflict(replica, _visible(channel, work.transaction))
+        if number:
+            channel.applier, channel.failed = "No", work.transaction
+            channel.applier_error = (number, f"error executing row event: {number}")
+            roll_back_workers(replica, channel)
+            return True
     work.logged = True
     if replica.log_replica_updates:
         changes = _visible(channel, work.transaction)

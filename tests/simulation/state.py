@@ -88,6 +88,7 @@ class Work:
     since: int
     worker: int
     logged: bool = False
+    is_checked: bool = True  # its rows were looked at; not while it waits for a lock
 
 
 @dataclass(slots=True)
@@ -129,7 +130,8 @@ class Channel:
         made.retrieved = set(self.retrieved)
         made.relay = list(self.relay)
         made.working = [
-            Work(w.transaction, w.place, w.since, w.worker, w.logged) for w in self.working
+            Work(w.transaction, w.place, w.since, w.worker, w.logged, w.is_checked)
+            for w in self.working
         ]
         made.done_by = dict(self.done_by)
         return made

@@ -67,11 +67,7 @@ SWITCHES: dict[str, Switch] = {
         "if available and not _is_reported_elsewhere(facts, edge):",
         "if False:",
     ),
-    "a-lock-is-reported": Switch(
-        backlogs.applier_blocked,
-        "if wait is None or not _is_longer(wait, applier, limit):",
-        "if True:",
-    ),
+    "a-lock-is-reported": Switch(backlogs.applier_blocked, "if wait is None:", "if True:"),
     "stopped-channels-carry-nothing": Switch(
         graph.Graph.upstream_of, "(edge.is_open or stopped_too)", "True"
     ),

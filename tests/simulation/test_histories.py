@@ -12,6 +12,7 @@ from tests.simulation.oracles import Violation
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.txt"))
 BATCHES = range(0, 2000, 250)
+MORE_BATCHES = range(2000, 22_000, 1000)
 
 # Kinds of violations that are known and open; each has a scenario that says so.
 KNOWN: frozenset[tuple[str, str]] = frozenset(
@@ -30,12 +31,22 @@ def is_known(violation: Violation) -> bool:
     return bool({violation.kind, (violation.oracle, "")} & KNOWN)
 
 
-@pytest.mark.parametrize("first", BATCHES)
-def test_no_history_contradicts_the_product(first: int) -> None:
-    for seed in range(first, first + 250):
+def assert_none_is_new(seeds: range) -> None:
+    for seed in seeds:
         history, violations = check_seed(seed)
         new = [each for each in violations if not is_known(each)]
         assert new == [], f"seed {seed}\n{history.text()}"
+
+
+@pytest.mark.parametrize("first", BATCHES)
+def test_no_history_contradicts_the_product(first: int) -> None:
+    assert_none_is_new(range(first, first + 250))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", MORE_BATCHES)
+def test_none_of_many_histories_contradicts_the_product(first: int) -> None:
+    assert_none_is_new(range(first, first + 1000))
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)

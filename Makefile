@@ -54,8 +54,9 @@ fuzz: .venv/.complete ## look for inputs that break the readers of text and byte
 simulate: .venv/.complete ## histories of simulated topologies against the truth, SECONDS long (SEED=, KEEP=folder)
 	@$(PY) -m tests.simulation.run SECONDS=$(SECONDS) $(if $(SEED),SEED=$(SEED)) $(if $(KEEP),KEEP=$(KEEP))
 
-mutate: .venv/.complete ## change decisions at random, SECONDS long; report what no test notices (SEED=, ONLY=path)
-	@$(PY) -m tests.mutate.run SECONDS=$(SECONDS) $(if $(SEED),SEED=$(SEED)) $(if $(ONLY),ONLY=$(ONLY))
+mutate: .venv/.complete ## change decisions at random, SECONDS long; report what no test notices (SEED=, ONLY=path, QUICK=1)
+	@$(PY) -m tests.mutate.run SECONDS=$(SECONDS) $(if $(SEED),SEED=$(SEED)) \
+	    $(if $(ONLY),ONLY=$(ONLY)) $(if $(QUICK),QUICK=1)
 
 bench: .venv/.complete ## measure, beside the peers, into benchmarks/results.md
 	@$(PY) -m benchmarks.run

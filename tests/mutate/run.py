@@ -1,11 +1,12 @@
 """Changes decisions at random, and reports what no test notices.
 
-    python -m tests.mutate.run SECONDS=600 [SEED=1] [ONLY=repair/script.py] [PROCESSES=2]
+    python -m tests.mutate.run SECONDS=600 [SEED=1] [ONLY=repair/script.py] [PROCESSES=2] [QUICK=1]
 
 1. Each mutant (mutants.py) of the code that decides (targets.py) is given to tests that need no
    server, in a fork that has not imported any module of the product: the mutant takes the place of
    one module there. Nothing is written to any source.
-2. A mutant is noticed if a test fails, or takes far longer than it takes without a mutant. The
+2. The quick tests come first; what they do not notice is given to the slow ones, unless QUICK=1. A
+   mutant is noticed if a test fails, or takes far longer than it takes without a mutant. The
    tests are run without a mutant first: they have to pass.
 3. What was looked at and found to be no change of meaning is in equivalent.txt, and not reported.
 4. The seed is printed; the same seed takes the same mutants in the same order. Exit status 1: less
@@ -89,11 +90,13 @@ def choices(seed: int, only: str) -> list[Chosen]:
     return found
 
 
-def is_noticed(target: Target, mutation: tuple[str, Module] | None, seconds_max: float) -> bool:
-    """Run the tests of a target in a fork; return whether they fail or do not end."""
+def is_noticed(
+    tests: Sequence[str], mutation: tuple[str, Module] | None, seconds_max: float
+) -> bool:
+    """Run tests in a fork; return whether they fail or do not end."""
     child = os.fork()
     if child == 0:
-        os._exit(_run_tests(target, mutation))
+        os._exit(_run_tests(tests, mutation))
     deadline = time.monotonic() + seconds_max
     while time.monotonic() < deadline:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -105,7 +108,7 @@ def is_noticed(target: Target, mutation: tuple[str, Module] | None, seconds_max:
     return True
 
 
-def _run_tests(target: Target, mutation: tuple[str, Module] | None) -> int:
+def _run_tests(tests: Sequence[str], mutation: tuple[str, Module] | None) -> int:
     os.setpgid(0, 0)
     for name in [each for each in sys.modules if each.partition(".")[0] in _OURS]:
         del sys.modules[name]
@@ -127,29 +130,30 @@ def _run_tests(target: Target, mutation: tuple[str, Module] | None) -> int:
         "-m",
         "not mysql and not slow",
     ]
-    left_out = ["-k", f"not {target.without}"] if target.without else []
     try:
-        return int(pytest.main([*options, *left_out, *dict.fromkeys(target.tests)]))
+        return int(pytest.main([*options, *tests]))
     except BaseException:  # noqa: BLE001 - a mutant may break anything, and then it is noticed
         return 1
 
 
-def _examine(work: tuple[Chosen, float, float]) -> tuple[Mutant, bool] | None:
+def _examine(work: tuple[Chosen, float, float, bool]) -> tuple[Mutant, bool] | None:
     """Look at one mutant; None once the time is used up."""
-    chosen, seconds_max, deadline = work
+    chosen, seconds_max, deadline, is_quick = work
     if time.monotonic() > deadline:
         return None
     source = (ROOT / chosen.path).read_text()
     mutant, tree = mutant_of(chosen.path, source, chosen.number)
-    return mutant, is_noticed(chosen.target, (chosen.path, tree), seconds_max)
+    stages = [chosen.target.tests, *([] if is_quick else [chosen.target.slow])]
+    mutation = (chosen.path, tree)
+    return mutant, any(is_noticed(tests, mutation, seconds_max) for tests in stages if tests)
 
 
-def _allowed_seconds(chosen: Sequence[Chosen]) -> Iterator[tuple[Target, float]]:
+def _allowed_seconds(chosen: Sequence[Chosen], *, is_quick: bool) -> Iterator[tuple[Target, float]]:
     """Give the time for each target, after a run without a mutant, which has to pass."""
     for target in TARGETS:
         if any(each.target is target for each in chosen):
             begun = time.monotonic()
-            if is_noticed(target, None, 3600.0):
+            if is_noticed([*target.tests, *(() if is_quick else target.slow)], None, 3600.0):
                 sys.exit(f"the tests of {target.files[0]} … fail without any mutant")
             yield target, max(SECONDS_FLOOR, SECONDS_FACTOR * (time.monotonic() - begun))
 
@@ -163,11 +167,12 @@ def main(arguments: Sequence[str]) -> int:
     say(f"SEED={seed}: {len(chosen):,} mutants to choose from")
     for name in _LOADED_BEFORE:
         importlib.import_module(name)
-    allowed = dict(_allowed_seconds(chosen))
+    is_quick = bool(given.get("QUICK"))
+    allowed = dict(_allowed_seconds(chosen, is_quick=is_quick))
     equivalent = set(EQUIVALENT.read_text().splitlines())
     noticed = looked = same = 0
     with multiprocessing.Pool(int(given.get("PROCESSES") or os.cpu_count() or 1)) as pool:
-        work = ((each, allowed[each.target], deadline) for each in chosen)
+        work = ((each, allowed[each.target], deadline, is_quick) for each in chosen)
         for examined in pool.imap_unordered(_examine, work):
             if examined is None:
                 continue

@@ -69,13 +69,13 @@ def test_there_is_an_end() -> None:
 def test_the_targets_are_there(target: Target) -> None:
     for path in files_of(target):
         assert count_of((ROOT / path).read_text()) or path.endswith("__init__.py")
-    for name in target.tests:
+    for name in (*target.tests, *target.slow):
         assert (ROOT / name).exists()
 
 
 def test_a_mutant_takes_the_place_of_its_module() -> None:
     """A changed GUARD_CHARACTERS_MAX is seen by the test of a cut message; itself, it is not."""
-    target = Target(("repair/guard.py",), ("tests/repair/test_live_guards.py",))
+    tests = ("tests/repair/test_live_guards.py",)
     source = (ROOT / "repair/guard.py").read_text()
     number, *_ = [
         at
@@ -83,8 +83,8 @@ def test_a_mutant_takes_the_place_of_its_module() -> None:
         if mutant_of("repair/guard.py", source, at)[0].after == "if False:"
     ]
     _, tree = mutant_of("repair/guard.py", source, number)
-    assert not is_noticed(target, None, 60.0)
-    assert is_noticed(target, ("repair/guard.py", tree), 60.0)
+    assert not is_noticed(tests, None, 60.0)
+    assert is_noticed(tests, ("repair/guard.py", tree), 60.0)
 
 
 def test_what_is_equivalent_is_still_there() -> None:

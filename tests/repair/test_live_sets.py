@@ -2,7 +2,7 @@
 
 import pytest
 
-from compose import faults
+from compose import faults, faults_after_plan
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology
@@ -177,9 +177,8 @@ def test_a_script_on_the_wrong_server_changes_nothing(pair97: Pair) -> None:
     faults.position_bypass(pair97)
     for strategy in ("refetch", "inject_empty", "gtid_purged_append"):
         plan = examine(pair97).plan({"H1": strategy})
-        for name, text in render_files(plan).items():
-            if not name.endswith(".sql"):
-                continue
+        files = render_files(plan)
+        for text in (files[step.file_name] for step in plan.steps):
             for options in ((), ("--force",)):
                 before = (executed(pair97.a), pair97.a.replica_status(), _binary_log(pair97.a))
                 refused = pair97.a.client(text, *options)
@@ -192,7 +191,7 @@ def test_a_script_on_the_wrong_server_changes_nothing(pair97: Pair) -> None:
 
 
 def test_tagged_gtids_are_injected(pair97: Pair) -> None:
-    pair97.a.execute(pair97.a.dialect.stop_replica)
+    faults_after_plan.remove_channel(pair97.a)
     pair97.b.execute(
         "SET SESSION gtid_next = 'AUTOMATIC:dba'",
         "CREATE DATABASE tagged",

@@ -24,6 +24,12 @@ def show_plan(plan: Plan, audit: ClusterAudit, *, files: Sequence[Path]) -> None
 
 
 def _parts(plan: Plan, audit: ClusterAudit, files: Sequence[Path]) -> Iterator[RenderableType]:
+    for unknown in audit.unknown:
+        what = f"Not read: {unknown.server}, {unknown.fact}: {unknown.reason}"
+        yield Text(printable(what), style="yellow")
+    if not audit.findings and audit.unknown:
+        yield Text(f"Nothing is planned for {printable(plan.cluster)}: not all of it was read.")
+        return
     if not audit.findings:
         yield Text(f"Nothing was found in {printable(plan.cluster)}: nothing to repair.")
         return

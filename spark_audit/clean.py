@@ -21,7 +21,7 @@ from gtid.arrow_text import UuidWords, flat_text, text_buffers, uuid_words
 from gtid.columns import GtidSetColumn
 from gtid.kernels.words import Flags, Numbers
 from spark_audit import kernels
-from spark_audit.clean_identity import harmless_settings, keep_distinct_ids
+from spark_audit.clean_identity import keep_distinct_ids
 from spark_audit.flags import filled, is_there, is_true, numbers, one
 from topology.adapters.columns import SNAPSHOT_SCHEMA
 from topology.findings import Finding
@@ -61,9 +61,8 @@ COLUMNS: Final = (
     "channels",
     "unread",
     "group",
-    "settings",
+    "notable_settings",
     "server_clock",
-    "binary_logs",
     "history_evidence",
 )
 
@@ -101,7 +100,11 @@ CLEAN_WHEN_SILENT: Final = (
 )
 
 # What the evidence of a finding quotes that is not in COLUMNS.
-QUOTED: Final = {"U4": ("version_text",)}
+QUOTED: Final = {
+    "U4": ("version_text",),
+    "C1": ("settings",),
+    **dict.fromkeys(("E3", "E6", "H7"), ("binary_logs",)),
+}
 _OTHERS: Final = tuple(name for name in SNAPSHOT_SCHEMA.names if name not in COLUMNS)
 
 _ALWAYS_THERE: Final = (
@@ -296,7 +299,7 @@ def _whole_rows(table: pa.Table) -> Flags:
     for name in ("group", "history_evidence"):  # members of a group, and losses: left to the rules
         ok &= ~is_there(one(table[name]))
     ok &= is_true(pc.not_equal(one(table["vendor"]).fill_null(""), Vendor.GALERA.value))
-    return ok & harmless_settings(one(table["settings"]))
+    return ok & is_true(pc.equal(one(table["notable_settings"]), ""))
 
 
 def _channels(table: pa.Table, row_ok: Flags) -> Channels:

@@ -186,6 +186,7 @@ _SERVER = Shape(
         "binary_logs": optional(many(_BINARY_LOG)),
         "settings": optional(many(_SETTING)),
         "group": optional(_GROUP),
+        "notable_settings": optional(TEXT),
         "history_evidence": optional(_HISTORY_EVIDENCE),
         "unread": many(_UNREAD),
     },

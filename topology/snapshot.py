@@ -18,6 +18,7 @@ from uuid import UUID
 
 from gtid import GtidSet
 from topology.history_evidence import HistoryEvidence
+from topology.notable_settings import notable_settings_of
 from topology.version import ServerVersion, Vendor
 
 
@@ -167,7 +168,7 @@ ALWAYS_READ: Final = (
     "gtid_purged",
     "gtid_owned",
     "channels",
-    "settings",
+    "notable_settings",
 )
 
 
@@ -213,6 +214,8 @@ class ServerSnapshot:
     group: GroupSnapshot | None = (
         None  # None: no Group Replication plugin, or the member is OFFLINE
     )
+    # Those of `settings` that change what may be concluded; made of them unless it is given.
+    notable_settings: str | None = None
     # Read on demand, in the last reading only: what the binary logs show where a loss was seen.
     history_evidence: HistoryEvidence | None = None
     unread: tuple[UnreadFact, ...] = ()
@@ -222,6 +225,9 @@ class ServerSnapshot:
             raise ValueError(f"{self.name}: a reading cannot end before it began")
         if self.phase not in (1, 2):
             raise ValueError(f"{self.name}: phase {self.phase} is neither 1 nor 2")
+        if self.settings is not None:
+            notable = notable_settings_of(self.settings)
+            object.__setattr__(self, "notable_settings", notable)
 
     @property
     def unexplained(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from uuid import UUID
 
 from topology.graph import Graph
+from topology.notable_settings import notable_values
 from topology.policy import Policy
 from topology.snapshot import ChannelSnapshot, ServerSnapshot
 from topology.version import Vendor
@@ -83,10 +84,10 @@ def group_peers(servers: Iterable[ServerSnapshot]) -> tuple[tuple[str, ...], ...
 
 def is_galera(server: ServerSnapshot) -> bool:
     """Return whether a server is a Galera node: it replicates write sets, whatever it is named."""
-    wsrep = server.setting("wsrep_on")
-    if wsrep is not None:
-        return wsrep.upper() == "ON"
-    return server.vendor is Vendor.GALERA
+    if "wsrep_on" in notable_values(server.notable_settings):
+        return True
+    # Percona XtraDB Cluster with wsrep_on = OFF replicates like any other server.
+    return server.vendor is Vendor.GALERA and server.setting("wsrep_on") != "OFF"
 
 
 def unevaluated_kind(server: ServerSnapshot) -> str | None:

@@ -111,6 +111,7 @@ def table_of(numbers: Numbers) -> pa.Table:
         "settings": settings_column(
             hosts=names.hosts, server=s, read_only=_read_only(numbers, rows)
         ),
+        "notable_settings": taken([""], np.zeros(len(rows), dtype=np.int64)),
         **{
             name: pa.nulls(len(rows), SNAPSHOT_SCHEMA.field(name).type)
             for name in ("group", "history_evidence")

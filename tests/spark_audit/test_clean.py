@@ -164,7 +164,8 @@ def test_an_unknown_rule_settles_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 # -- one field wrong ------------------------------------------------------------------------------
 
 # By any rule, unless something is amiss.
-NOT_LOOKED_AT = {"binary_logs", "filters"}
+# `notable_settings` is made of `settings`: one without the other is no reading.
+NOT_LOOKED_AT = {"settings", "notable_settings", "binary_logs", "filters"}
 ODD: tuple[Any, ...] = (None, "", "x", "Connecting", "No", 0, 1, 7, 10**9, False, [], "binlog.x")
 
 
@@ -286,9 +287,10 @@ def test_settings_that_a_rule_reports_are_not_settled(
 ) -> None:
     world = World(SHAPES["pair"], random.Random(3))
     world.settle()
-    rows: list[Record] = [
-        dict(each, settings=[{"name": name, "value": value}])
-        for each in records_of(world.snapshot(restless=False), "set")
+    snapshot = world.snapshot(restless=False)
+    rows = [
+        snapshot_to_record(replace(server, cluster="set", settings=((name, value),)))
+        for server in (*snapshot.first, *snapshot.last)
     ]
     assert in_columns(rows) == judged({"set": rows})
     assert (code is None) == (in_columns(rows)[0]["verdict"] == "OK")

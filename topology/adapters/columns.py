@@ -125,6 +125,7 @@ SNAPSHOT_SCHEMA: Final = pa.schema(
         "binary_logs": list_of(_BINARY_LOG),
         "settings": list_of(_SETTING),
         "group": _GROUP,
+        "notable_settings": pa.string(),
         "history_evidence": _HISTORY_EVIDENCE,
         "unread": list_of(_UNREAD),
     }

@@ -15,10 +15,10 @@ from typing import Final
 from gtid import GtidSet
 from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade, Severity
+from topology.notable_settings import notable_values
 from topology.rules.build import evidence, finding, many
-from topology.snapshot import ServerSnapshot
 
-# Setting, and what it does unless its value is harmless: see `_is_harmful`.
+# Setting, and what it does unless its value is harmless: see notable_settings.py.
 _SKIPS: Final = {
     "replica_skip_errors": "the applier ignores these errors and does not apply the change",
     "replica_exec_mode": "the applier ignores duplicate keys and missing rows",
@@ -63,19 +63,18 @@ def silent_errors(facts: ClusterFacts) -> Iterator[Finding]:
     """C15: a replica that skips errors or converts values without an error."""
     for name in sorted(facts.last):
         server = facts.last[name]
-        harmful = [setting for setting in _SKIPS if _is_harmful(setting, server)]
+        values = notable_values(server.notable_settings)
+        harmful = [setting for setting in _SKIPS if setting in values]
         if server.channels and harmful:
             effects = "; ".join(
-                f"{setting} is {server.setting(setting)}: {_SKIPS[setting]}" for setting in harmful
+                f"{setting} is {values[setting]}: {_SKIPS[setting]}" for setting in harmful
             )
             yield finding(
                 facts,
                 "C15",
                 replica=name,
                 grade=Grade.PROVED,
-                proof=tuple(
-                    evidence(setting, server.setting(setting), server) for setting in harmful
-                ),
+                proof=tuple(evidence(setting, values[setting], server) for setting in harmful),
                 explanation=f"{name} can lose changes without an error. {effects[0].upper()}"
                 f"{effects[1:]}. The GTIDs agree afterwards and the rows do not.",
             )
@@ -117,14 +116,3 @@ def _dropped(facts: ClusterFacts, origin: str, replica: str) -> GtidSet:
     )
     held = facts.last[replica]
     return offered - (held.gtid_executed or GtidSet()) - (held.gtid_owned or GtidSet())
-
-
-def _is_harmful(setting: str, server: ServerSnapshot) -> bool:
-    value = (server.setting(setting) or "").upper()
-    match setting:
-        case "replica_skip_errors":
-            return value not in ("", "OFF")
-        case "replica_exec_mode":
-            return value == "IDEMPOTENT"
-        case _:
-            return "ALL_LOSSY" in value

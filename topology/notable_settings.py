@@ -1,0 +1,32 @@
+"""The few settings that change what an audit may conclude, where they are not harmless: one text.
+
+Stored runs hold all settings of a server. Reading them for every cluster of a fleet takes longer
+than the rest of the audit, so these few are kept beside them: "" for nearly every server, else for
+example `replica_exec_mode=IDEMPOTENT;replica_skip_errors=1062`.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+# Values with which the setting changes nothing, in upper case.
+_HARMLESS: Final[Mapping[str, frozenset[str]]] = {
+    "replica_exec_mode": frozenset({"STRICT"}),
+    "replica_skip_errors": frozenset({"", "OFF"}),
+    "replica_type_conversions": frozenset({"", "ALL_NON_LOSSY", "ALL_SIGNED", "ALL_UNSIGNED"}),
+    "wsrep_on": frozenset({"OFF"}),
+}
+
+
+def notable_settings_of(settings: Iterable[tuple[str, str]]) -> str:
+    """Return the settings that are not harmless, in order of name."""
+    return ";".join(
+        f"{name}={value}"
+        for name, value in sorted(settings)
+        if name in _HARMLESS and value.upper() not in _HARMLESS[name]
+    )
+
+
+def notable_values(text: str | None) -> dict[str, str]:
+    """Return the values of `notable_settings_of`, by name."""
+    parts = (part.partition("=") for part in (text or "").split(";"))
+    return {name: value for name, equals, value in parts if equals}

@@ -56,15 +56,18 @@ def behind_appliers(
     none with a running receiver has a source that has it and has not sent it yet.
     """
     mine = appliers[edge.replica, edge.channel.name]
-    passed, is_proved = mine.passed, mine.passed_is_proved
+    # A channel from a server that was not read may still bring it.
+    is_seen = all(replica != edge.replica for replica, _ in graph.outside)
+    passed, is_proved = mine.passed, mine.passed_is_proved and is_seen
     for other in graph.edges:
         if other.replica != edge.replica or other.channel.name == edge.channel.name:
             continue
         applier = appliers[other.replica, other.channel.name]
         passed -= applier.backlog
         if other.channel.receiver is not ThreadState.STOPPED:
-            to_come = (first[other.source].gtid_executed or GtidSet()) - applier.passed
-            passed -= to_come
+            to_come = first[other.source].gtid_executed
+            is_proved = is_proved and to_come is not None
+            passed -= (to_come or GtidSet()) - applier.passed
         is_proved = is_proved and (applier.passed_is_proved or not passed & applier.passed)
     return passed, is_proved
 

@@ -107,3 +107,32 @@ def test_statements_that_5_6_words_anew_are_not_called_different(
     reasons = " ".join(each["reason"] for each in found["unknown"])
     assert "a statement is worded differently" in reasons
     assert "one was logged as statements and the other as rows" in reasons
+
+
+def test_other_row_images_on_the_replica_are_no_alarm(
+    pair97: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute(
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (id INT PRIMARY KEY, note VARCHAR(20) DEFAULT 'none', doc JSON)",
+        "CREATE TABLE d.plain (n INT DEFAULT 7, m INT DEFAULT 8)",
+    )
+    pair97.settle()
+    apply_with(b, "SET GLOBAL binlog_row_image = 'MINIMAL'")
+    apply_with(b, "SET GLOBAL binlog_row_value_options = 'PARTIAL_JSON'")
+    a.execute(
+        "INSERT INTO d.t (id, doc) VALUES (1, '{\"a\": 1}'), (2, NULL)",
+        "INSERT INTO d.plain () VALUES (), ()",
+        "UPDATE d.t SET doc = JSON_SET(doc, '$.a', 2) WHERE id = 1",
+        "UPDATE d.plain SET m = 9",
+        "DELETE FROM d.t WHERE id = 2",
+        "DELETE FROM d.plain LIMIT 1",
+    )
+    pair97.settle()
+    found = compared(capsys, pair97)
+    assert found["findings"] == []
+    assert all("different forms" in each["reason"] for each in found["unknown"])
+    assert run(["pair", a.dsn, b.dsn, "--content", "--json"]) == 0
+    audit = json.loads(capsys.readouterr().out)
+    assert (audit["findings"], audit["unknown"]) == ([], [])

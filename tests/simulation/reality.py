@@ -437,8 +437,8 @@ def _compared_channel(
     if bool(int(status["Auto_Position"])) != channel.auto_position:
         yield f"{name}: Auto_Position {status['Auto_Position']}, simulated {channel.auto_position}"
     retrieved = both.simulated(str(status["Retrieved_Gtid_Set"]))
-    # 5.6 asks for the last transaction that it received once more, and forgets it until it is
-    # sent: a source that refuses the connection does not send it (seen on 5.6.24).
+    # 5.6 forgets the last transaction that it received when its receiver starts, until a source
+    # sends it again: one that refuses the connection does not (seen on 5.6.24).
     if both.world[name].version < (5, 7, 0) and channel.receiver_error[0]:
         return
     if retrieved != gtids(channel.retrieved):

@@ -189,6 +189,10 @@ def connect(world: World, replica: Server, channel: Channel) -> bool:
         return True
     channel.receiver, channel.receiver_error = "Yes", (0, "")
     if channel.auto_position:
+        last = channel.last_queued
+        if replica.version < (5, 7, 0) and last is not None and last.gtid not in source.logged():
+            # 5.6 asks for the last transaction once more; until it comes it is not retrieved.
+            channel.retrieved.discard(last.gtid)
         sent = frozenset(replica.executed | channel.retrieved)
         channel.excluded = sent
         # Newest to oldest: the first file whose Previous_gtids the replica has all of.

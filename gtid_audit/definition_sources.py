@@ -76,8 +76,11 @@ def definitions_of_file(path: Path) -> dict[tuple[str, str], TableDefinition]:
 def text_within(path: Path, *, bytes_max: int) -> str:
     """Read a text that has no more bytes than that; a pipe does not show how many it has.
 
-    Raises UsageProblem, OSError, UnicodeDecodeError.
+    The pipe that a shell makes of <(…) is read. A named one is refused: opening it waits for ever
+    if no process writes to it. Raises UsageProblem, OSError, UnicodeDecodeError.
     """
+    if path.is_fifo() and not path.is_relative_to("/dev/fd"):
+        raise UsageProblem(f"{path}: a named pipe; copy its content into a file first")
     with path.open("rb") as file:
         content = file.read(bytes_max + 1)
     if len(content) > bytes_max:

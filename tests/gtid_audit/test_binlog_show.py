@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -180,6 +181,8 @@ def test_wrong_usage(shown: Shown, tmp_path: Path, capsys: pytest.CaptureFixture
     assert run((*base, "--redo", "--undo")) == 64
     assert run((*base, "--undo", "--keep-gtids")) == 64
     assert run((*base, "--schema-from", shown.files[0])) == 64
+    os.mkfifo(tmp_path / "pipe")
+    assert run((*base, "--definitions", str(tmp_path / "pipe"))) == 64
     empty = tmp_path / "empty.sql"
     assert run((*base, "--definitions", str(empty))) == 64
     empty.write_text("SELECT 1;")

@@ -203,3 +203,19 @@ def test_an_old_delayed_replica_is_a_backlog(pair56: Pair) -> None:
     time.sleep(LONGER_SECONDS)
     audit = audited(pair56, SOON)
     assert (audit.verdict, above_info(audit)) == (Verdict.OK, {})
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_account_that_cannot_see_the_workers_of_5_6_knows_nothing_of_them(
+    pair56: Pair, workers: int
+) -> None:
+    b = pair56["b"]
+    with_workers(b, workers)
+    b.execute("GRANT REPLICATION CLIENT, REPLICATION SLAVE ON *.* TO looks_on@'%'")
+    targets = [
+        ServerTarget(name=name, host=server.host, port=server.port, user=user)
+        for (name, server), user in zip(pair56.servers.items(), ("root", "looks_on"), strict=True)
+    ]
+    audit = audit_cluster(collect_cluster("live", targets))
+    hidden = {(each.server, each.fact) for each in audit.unknown}
+    assert hidden == ({("b", "workers")} if workers else set())

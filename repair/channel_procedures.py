@@ -13,6 +13,7 @@ from repair.guard import Guard
 from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
 from repair.row_procedures import row_is
+from repair.row_sql import table_name
 from repair.script import (
     RUN_TODO,
     arrived,
@@ -124,7 +125,11 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
     return Procedure(
         title=f"switch {name} to auto-position"
         + (f" and fetch {transactions(arriving.gtid_count)}" if arriving else ""),
-        preconditions=(*_unchanged(action.channel, setting, asks), *filled),
+        preconditions=(
+            *_unchanged(action.channel, setting, asks),
+            *filled,
+            *_readable(action),
+        ),
         statements=(
             (
                 f"SET @done = IFNULL({asks.auto_position} = 1, FALSE)"
@@ -155,8 +160,17 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
         risk="old transactions are applied after newer ones; rows they touch may have changed since"
         if arriving
         else "what the source gets until then is fetched as well; no transaction is missing now",
-        needs=(*_NEEDS, StatementKind.WRITE_ROWS) if action.rows else _NEEDS,
+        needs=(*_NEEDS, StatementKind.READ_ROWS) if action.rows else _NEEDS,
     )
+
+
+def _readable(action: AutoPositionOn) -> Iterator[Guard]:
+    """Look into each table of the rows before anything is changed: an account may not see it."""
+    for name in sorted({table_name(row.table) for row in action.rows}):
+        yield Guard(
+            f"(SELECT COUNT(*) FROM (SELECT 1 FROM {name} LIMIT 1) AS one) >= 0",  # noqa: S608 - quoted
+            f"{action.server}: {name} cannot be read; nothing was changed",
+        )
 
 
 def _rows_still_fit(

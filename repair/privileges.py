@@ -39,6 +39,7 @@ class StatementKind(Enum):
     SET_SQL_LOG_BIN = "set sql_log_bin"
     READ_CHANNELS = "read the state of channels"
     WRITE_ROWS = "read and write rows"
+    READ_ROWS = "read rows"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -90,10 +91,13 @@ def _read_channels(version: ServerVersion) -> tuple[Requirement, ...]:
     return (Requirement(("SELECT",), tables_of_channels(version)),)
 
 
+_TABLES_OF_ROWS = "the tables of the rows"
+
+
 def _write_rows(_version: ServerVersion) -> tuple[Requirement, ...]:
     """Return what the rows need; the statements' own guard looks whether triggers are visible."""
     names = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRIGGER")
-    return tuple(Requirement((name,), "the tables of the rows") for name in names)
+    return tuple(Requirement((name,), _TABLES_OF_ROWS) for name in names)
 
 
 PRIVILEGES: Mapping[StatementKind, Callable[[ServerVersion], tuple[Requirement, ...]]] = {
@@ -106,6 +110,7 @@ PRIVILEGES: Mapping[StatementKind, Callable[[ServerVersion], tuple[Requirement, 
     StatementKind.SET_SQL_LOG_BIN: _session_variable,
     StatementKind.READ_CHANNELS: _read_channels,
     StatementKind.WRITE_ROWS: _write_rows,
+    StatementKind.READ_ROWS: lambda _version: (Requirement(("SELECT",), _TABLES_OF_ROWS),),
 }
 assert set(PRIVILEGES) == set(StatementKind), "each kind has its row"
 

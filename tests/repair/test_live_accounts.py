@@ -22,6 +22,7 @@ def account(server: Server, privileges: list[str]) -> Iterator[None]:
     try:
         for text in privileges:
             names, _, place = text.partition(" on ")
+            place = place.replace("the tables of the rows", "bypassed.*")
             grant = f"GRANT {names.split(' or ')[0]} ON {place or '*.*'} TO {ACCOUNT}"
             server.execute("SET SESSION sql_log_bin = 0", grant)
         yield
@@ -108,12 +109,14 @@ def test_a_role_is_as_good_and_its_gaps_are_found_by_trying(pair97: Pair) -> Non
 def test_any_channel_name_any_sql_mode_any_client(pair97: Pair, name: str) -> None:
     """A backslash was a syntax error in FOR CHANNEL, and latin1 clients named other channels."""
     a, b = pair97.a, pair97.b
+    b.execute("CREATE DATABASE history")  # an empty one may be a reset that stopped
+    pair97.settle()
     faults_after_plan.remove_channel(b)
     a.execute("CREATE DATABASE named", "CREATE TABLE named.t (id INT PRIMARY KEY)")
     literal = "'" + name.replace("\\", "\\\\").replace("'", "''") + "'"
     change = b.dialect.change_source_to(host=a.host, port=a.port, user="replication")
     b.execute("SET NAMES utf8mb4", f"{change} FOR CHANNEL {literal}")
-    plan = examine(pair97).plan()
+    plan = examine(pair97).plan({"C3": "auto_position_on"})
     assert [step.action for step in plan.steps] == ["AutoPositionOn"]
     odd = "PAD_CHAR_TO_FULL_LENGTH,ANSI_QUOTES,NO_BACKSLASH_ESCAPES,HIGH_NOT_PRECEDENCE"
     b.execute(f"SET GLOBAL sql_mode = '{odd}'")

@@ -5,6 +5,7 @@ A guard is known by what it asks, not by its words: a fragment of its condition.
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -21,9 +22,11 @@ from repair.actions import (
     StopChannel,
     UndoRows,
 )
+from repair.other_servers import checks_before
+from repair.procedure import Setting
 from repair.steps import Step
-from tests.repair.build import NEW, OLD, gtids
-from tests.repair.script_cases import steps
+from tests.repair.build import NEW, OLD, UUIDS, gtids, snapshot_of
+from tests.repair.script_cases import pair, steps
 
 STEPS = steps()
 
@@ -146,6 +149,26 @@ def test_what_another_server_holds_alone_is_looked_at_there() -> None:
     assert re.search(SERVER, server)
     allowed = gtids("a:1-9223372036854775806 b:1")
     assert more == f"GTID_SUBSET(@@GLOBAL.gtid_executed, '{allowed}')"
+
+
+def test_whatever_declares_looks_at_the_holder_and_lets_it_receive() -> None:
+    """A source outside the snapshot goes on sending to the holder: that means nothing."""
+    outside = UUIDS["f"]
+    servers = pair(NEW)
+    seen = {each.name: each for each in snapshot_of(servers).last}
+    channels = tuple(replace(each, source_uuid=outside) for each in seen["b"].channels or ())
+    seen["b"] = replace(seen["b"], channels=channels)
+    setting = Setting(servers["a"], before=servers, after=servers, seen=seen)
+    wanted, executed = gtids("b:1"), servers["a"].executed
+    for action in (
+        InjectEmpty("a", wanted),
+        AppendPurged("a", wanted),
+        ResetAndPurge("a", wanted, executed, restart=()),
+    ):
+        [check] = checks_before(action, setting)
+        assert check.server == "b"
+        assert f"{outside}:1-9223372036854775806" in check.guards[1].condition
+    assert checks_before(StartChannel("b", ""), setting) == ()
 
 
 def test_versions_are_both_there() -> None:

@@ -198,7 +198,8 @@ def _start_way_back(case: Case) -> Outcome:
         return Refusal("no channel is named, or its server could not be read: configure it by hand")
     wanted, reasons = case.finding.gtid_set, []
     for starting, channel in _stopped(case.model):
-        if not channel.auto_position and not case.is_chosen:
+        # With an empty history an invariant refuses it, and says which script to run again.
+        if not channel.auto_position and not case.is_chosen and starting.executed:
             reasons.append(
                 f"the channel of {starting.name} runs by file position, and its rows were not"
                 " compared: see C3"

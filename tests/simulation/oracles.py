@@ -369,7 +369,7 @@ def _commits_until(world: World, name: str, members: set[Gtid]) -> tuple[int | N
 
 # Why a replica may lack what each code says it lacks: the step that made it so.
 ABSENT: dict[str, tuple[str, ...]] = {
-    "H1": ("change-by-position", "repoint by position"),
+    "H1": ("change-by-position", "relay-log-position"),
     "H8": ("relay-log-position", "skip_counter", "reset", "crash", "restore"),
 }
 

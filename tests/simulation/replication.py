@@ -174,6 +174,10 @@ def connect(world: World, replica: Server, channel: Channel) -> bool:
     elif source.server_id == replica.server_id:
         text, number = SAME_ID, _SAME_SOURCE[replica.version >= MODERN]
     elif channel.auto_position:
+        last = channel.last_queued
+        if replica.version < (5, 7, 0) and last is not None and last.gtid not in source.logged():
+            # 5.6 asks for the last transaction once more; until it comes it is not retrieved.
+            channel.retrieved.discard(last.gtid)
         text = refusal(source, replica, channel)
     else:
         place = channel.read_to or Place(source.files[0].number, 0)
@@ -189,10 +193,6 @@ def connect(world: World, replica: Server, channel: Channel) -> bool:
         return True
     channel.receiver, channel.receiver_error = "Yes", (0, "")
     if channel.auto_position:
-        last = channel.last_queued
-        if replica.version < (5, 7, 0) and last is not None and last.gtid not in source.logged():
-            # 5.6 asks for the last transaction once more; until it comes it is not retrieved.
-            channel.retrieved.discard(last.gtid)
         sent = frozenset(replica.executed | channel.retrieved)
         channel.excluded = sent
         # Newest to oldest: the first file whose Previous_gtids the replica has all of.

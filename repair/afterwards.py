@@ -106,7 +106,7 @@ def _channel(
     return replace(
         channel,
         auto_position=known.auto_position,
-        gtid_retrieved=known.retrieved & now.executed,
+        gtid_retrieved=known.retrieved & (now.executed | known.passed),
         receiver=ThreadState.RUNNING,
         receiver_errno=0,
         receiver_error="",

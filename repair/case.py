@@ -64,6 +64,8 @@ class Case:
     snapshot_executed: Mapping[str, GtidSet]
     rows: RowsRead | None = None  # the rows behind the finding, where they were read
     content: TransactionContent | None = None  # what its transactions did; None: not read
+    # What earlier steps of the plan declare executed without content: no row is changed by it.
+    declared: GtidSet = field(default_factory=GtidSet)
 
     @property
     def replica(self) -> ModelServer | None:

@@ -19,6 +19,7 @@ from repair.script import (
     arrived,
     has_history,
     if_go,
+    keeps_history,
     literal,
     same_error,
     same_source,
@@ -178,12 +179,15 @@ def _rows_still_fit(
 ) -> Iterator[str]:
     """Look at the rows once more, while the applier stands; if they do not fit, go on as before.
 
+    Rows that look as before may have been changed and changed back since the plan was made, so no
+    other transaction may have been applied either.
+
     An earlier run of this script may have been stopped while transactions were arriving. Then rows
     are between before and after, and nothing is left to protect: the channel is on auto-position
     already, or, where it was from the beginning, some of what it had passed is executed.
     """
     channel, dialect = setting.server.channel(action.channel), setting.dialect
-    if not action.rows or channel is None:
+    if action.compared_at is None or channel is None:
         return
     passed = literal(channel.passed)
     begun = (
@@ -191,7 +195,8 @@ def _rows_still_fit(
         if channel.auto_position
         else f"IFNULL({asks.auto_position} = 1, FALSE)"
     )
-    yield f"SET @fit = TRUE, @begun = {begun};"
+    nothing_applied = f"GTID_SUBSET(@@GLOBAL.gtid_executed, {literal(action.compared_at)})"
+    yield f"SET @fit = {nothing_applied}, @begun = {begun};"
     for row in action.rows:
         is_before = row_is(row.table, key_condition(row.table, row.key_image), row.before)
         yield f"SET @fit = @fit AND {is_before};"
@@ -202,8 +207,9 @@ def _rows_still_fit(
         yield from RUN_TODO
     yield from Guard(
         "@fit",
-        f"{action.server}: rows that would be fetched have changed since the plan was made; nothing"
-        " is fetched, the channel goes on as before; audit and plan again",
+        f"{action.server}: transactions were applied, or rows that would be fetched changed, since"
+        " the plan was made; nothing is fetched, the channel goes on as before; stop the channel,"
+        " then audit and plan again",
     ).statements()
 
 
@@ -280,5 +286,9 @@ def _unchanged(
         *((same_source(name, asks, str(source_uuid)),) if source_uuid is not None else ()),
         same_error(name, asks, errors),
         *((still_by_sets(name, asks),) if by_sets else ()),
-        *((has_history(name),) if reading.gtid_executed else ()),
+        *(
+            (has_history(name), keeps_history(name, reading.gtid_executed))
+            if reading.gtid_executed
+            else ()
+        ),
     )

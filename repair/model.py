@@ -157,7 +157,9 @@ def delivery(model: Model, server: ModelServer, channel: ModelChannel) -> GtidSe
     source = model.servers.get(channel.source) if channel.source is not None else None
     if source is None or refused(source, server, channel):
         return GtidSet()
-    coming = source.available - server.executed - channel.passed
+    # What another channel's applier has passed and this one holds as well, it has passed too.
+    passed = GtidSet.union_of(each.passed for each in server.channels) & channel.retrieved
+    coming = source.available - server.executed - channel.passed - passed
     for uuid in _dropped_by(model, server):
         coming = coming.without_uuid(uuid)
     return coming if channel.auto_position else coming - channel.bypassed

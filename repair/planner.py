@@ -14,12 +14,21 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from gtid import GtidSet
-from repair.actions import Action, AutoPositionOn, InjectEmpty, RedoTransactions, StartChannel
+from repair.actions import (
+    Action,
+    AppendPurged,
+    AutoPositionOn,
+    InjectEmpty,
+    MovePast,
+    ResetAndPurge,
+    StartChannel,
+)
 from repair.afterwards import audit_after, made_worse
 from repair.case import Case, LogEvidence, Outcome, Proposal, Refusal, SavedContent
 from repair.choices import check_choices
 from repair.invariants import broken_invariants
-from repair.model import Model, delivery, simulate
+from repair.model import Model, simulate
+from repair.needed import needed
 from repair.plan import (
     Afterwards,
     Answered,
@@ -49,6 +58,12 @@ _ORDER = (
 )
 # The families of findings about what is missing on a replica.
 _LACKING = frozenset("HPT")
+
+# The model shows nothing of these: nothing is missing (E4, H7), or it assumes that every applier
+# that runs applies all (A5, A6, A8). Steps for other findings never answer them.
+_ONLY_BY_ITSELF = frozenset({"E4", "H7", "A5", "A6", "A8"})
+# Only a step that starts their channel answers these, even if the set has arrived otherwise.
+_OF_A_CHANNEL = frozenset({"A1", "A2", "A3", "A4", "A7"})
 
 # Stands for a strategy where no step was needed for the finding itself.
 BY_OTHER_STEPS = "by the other steps"
@@ -154,16 +169,35 @@ class _Work:
         return True
 
     def _is_delivered(self, finding: Finding) -> bool:
-        lacking = finding.source if finding.code[0] in "EJ" else finding.replica
-        if finding.code in ("E4", "H7"):  # nothing is missing, and still it is not right
+        if not self.steps or finding.code in _ONLY_BY_ITSELF:
             return False
-        if self.steps and finding.id in self.expected - {each.id for each in self.outlook.findings}:
+        if finding.code in _OF_A_CHANNEL and not self._starts(finding):
+            return False
+        if finding.code != "H8" and finding.id in self.expected - {
+            each.id for each in self.outlook.findings
+        }:
             return True  # the rules find it no more
+        lacking = finding.source if finding.code[0] in "EJ" else finding.replica
         return (
-            bool(self.steps)
-            and bool(finding.gtid_set)
+            bool(finding.gtid_set)
             and lacking in self.model.servers
             and finding.gtid_set <= self.model[lacking or ""].executed
+        )
+
+    def _starts(self, finding: Finding) -> bool:
+        """Return whether a step starts the finding's channel, and its applier goes on then."""
+        if finding.replica not in self.model.servers or finding.channel is None:
+            return False
+        channel = self.model[finding.replica or ""].channel(finding.channel)
+        return (
+            channel is not None
+            and channel.running
+            and not channel.is_stuck
+            and any(
+                isinstance(step.effect, MovePast | AutoPositionOn | StartChannel)
+                and (step.effect.server, step.effect.channel) == (finding.replica, finding.channel)
+                for step in self.steps
+            )
         )
 
     def plan(self, *, left: list[Finding]) -> Plan:
@@ -245,6 +279,11 @@ class _Work:
                 },
                 rows=self.evidence.rows.get(finding.id),
                 content=self.evidence.contents.get(finding.id),
+                declared=GtidSet.union_of(
+                    step.effect.gtids
+                    for step in self.steps
+                    if isinstance(step.effect, InjectEmpty | AppendPurged | ResetAndPurge)
+                ),
             )
         )
         return outcome if isinstance(outcome, Refusal) else self._simulated(outcome)
@@ -254,7 +293,7 @@ class _Work:
         settings: list[tuple[Action, Setting]] = []
         model = self.model
         for proposed in proposal.actions:
-            action = _needed(model, proposed)
+            action = needed(model, proposed)
             if action is None:
                 continue
             after = simulate(model, action)
@@ -329,34 +368,6 @@ class _Simulated:
     model: Model
     outlook: ClusterAudit
     proposal: Proposal
-
-
-def _needed(model: Model, action: Action) -> Action | None:
-    """Return what of an action is left to do; None if nothing is."""
-    server = model[action.server]
-    match action:
-        case InjectEmpty(may_be_executed=False):
-            lacking = action.gtids - server.executed
-            return replace(action, gtids=lacking) if lacking else None
-        case RedoTransactions():
-            left = tuple(
-                each
-                for each in action.transactions
-                if each.gtid is not None and each.gtid not in server.executed
-            )
-            return replace(action, transactions=left) if left else None
-        case AutoPositionOn():
-            channel = server.channel(action.channel)
-            assert channel is not None, "strategies name channels that exist"
-            is_home = channel.auto_position and channel.running and not channel.is_stuck
-            is_home = is_home and not channel.passed
-            return None if is_home and not delivery(model, server, channel) else action
-        case StartChannel():
-            channel = server.channel(action.channel)
-            assert channel is not None, "strategies name channels that exist"
-            return None if channel.running and not channel.is_stuck else action
-        case _:
-            return action
 
 
 def _phase(finding: Finding) -> int:

@@ -181,6 +181,19 @@ def has_history(name: str) -> Guard:
     )
 
 
+def keeps_history(name: str, gtids: GtidSet) -> Guard:
+    """Require that all is executed that the plan saw executed.
+
+    A server that was reset since, or restored, would be sent again what its data contains.
+    """
+    return Guard(
+        f"GTID_SUBSET({literal(gtids)}, @@GLOBAL.gtid_executed)",
+        f"{name}: gtid_executed lost transactions since the plan was made, as RESET BINARY LOGS AND"
+        " GTIDS does; the channel would fetch them again; nothing was changed; audit and plan"
+        " again",
+    )
+
+
 def literal(gtids: GtidSet) -> str:
     """Return a set as an SQL string."""
     return quote_string(str(gtids))

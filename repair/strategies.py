@@ -30,6 +30,7 @@ from repair.model import Model, ModelChannel, ModelServer, delivery, refused, si
 from repair.replaying import redo_on_source, undo_on_replica
 from repair.transaction_content import NetRow, RowState, TransactionContent
 from topology.catalogue import CATALOGUE, answers
+from topology.findings import Grade
 
 __all__ = ["ANSWERS", "DECLARING", "INJECTED_PER_SCRIPT_MAX", "PLANNERS", "Planner"]
 
@@ -84,8 +85,9 @@ def refetch(case: Case) -> Outcome:
     arriving = case.finding.gtid_set - replica.executed if case.is_hole else _coming(case)
     warnings: tuple[str, ...] = ()
     rows: tuple[NetRow, ...] = ()
+    compared_at: GtidSet | None = None
     if arriving:
-        conflict = _conflict(case, arriving)
+        conflict = _conflict(case, arriving) or _dropped(case, arriving)
         if conflict is not None and not case.is_chosen:
             return Refusal(
                 f"{conflict}. Compare the rows, then choose with --strategy"
@@ -93,10 +95,13 @@ def refetch(case: Case) -> Outcome:
             )
         if conflict is not None:
             warnings = (f"{conflict}: fetched again, they may stop the applier or overwrite rows",)
-        elif case.content is not None:
+        elif case.content is not None and case.content.needing_decision(arriving):
             rows = case.content.rows or ()
+            compared_at = case.snapshot_executed[replica.name] | case.declared
     if case.event is None:
-        action = AutoPositionOn(replica.name, channel.name, filled=GtidSet(), rows=rows)
+        action = AutoPositionOn(
+            replica.name, channel.name, filled=GtidSet(), rows=rows, compared_at=compared_at
+        )
         return Proposal((action,), warnings)
     # Fetched again, this one would stop the applier; the others of the hole are wanted.
     event, doomed = case.event, GtidSet.of(case.event.gtid)
@@ -142,6 +147,12 @@ def _conflict(case: Case, arriving: GtidSet) -> str | None:
         return f"what {arriving.shortened()} did has not been read"
     if not content.needing_decision(arriving):
         return None
+    moving = replica.executed - case.snapshot_executed[replica.name] - case.declared
+    if moving:
+        return (
+            f"{moving.shortened()} will be applied on {replica.name} first and may change rows of"
+            f" {arriving.shortened()}: stop the channels of {replica.name}, audit and plan again"
+        )
     state = content.state_on(replica.name)
     if state.state is RowState.AS_BEFORE:
         # Rows may be as before because a later transaction brought them back there: then the source
@@ -150,6 +161,25 @@ def _conflict(case: Case, arriving: GtidSet) -> str | None:
     if state.state is RowState.AS_AFTER:
         return f"the rows of {arriving.shortened()} are on {replica.name} already"
     return f"{arriving.shortened()} may conflict with rows of {replica.name}: {state.why}"
+
+
+def _dropped(case: Case, arriving: GtidSet) -> str | None:
+    """Return why a receiver may drop transactions again; None if nothing indicates it (H8).
+
+    It drops what carries its own server_id. A rebuilt server has a new server_uuid and often the
+    old server_id: what it committed before then has the UUID of no server.
+    """
+    assert case.replica is not None, "the caller has looked"
+    if case.finding.code != "H8" or case.finding.grade is Grade.PROVED:
+        return None
+    for server in case.model.servers.values():
+        arriving = arriving.without_uuid(server.server_uuid)
+    if not arriving:
+        return None
+    return (
+        f"{arriving.shortened()} has the UUID of no server that was read: if {case.replica.name}"
+        " committed it before it was rebuilt, its receiver drops it"
+    )
 
 
 def _changed_since(case: Case, content: TransactionContent, arriving: GtidSet) -> str | None:

@@ -133,6 +133,9 @@ def cases() -> Iterator[tuple[str, Model, Action]]:
         )
     filled = model(server("a", "a:1-9"), server("b", "a:1-9", channel("a", auto=False)))
     yield "auto-position, filled", filled, AutoPositionOn("b", "", filled=gtids("a:4"))
+    seen = pair(NEW, auto=False)
+    compared = AutoPositionOn("b", "", filled=GtidSet(), compared_at=seen["b"].executed)
+    yield "auto-position, rows compared", seen, compared
     yield "start, nothing to fetch", _stopped("a:1-9"), StartChannel("b", "")
     yield "start, much to fetch", _stopped("a:1-3"), StartChannel("b", "")
     yield "start an empty server", _stopped(""), StartChannel("b", "")

@@ -39,6 +39,8 @@ ERROR = r"LAST_ERROR_NUMBER.* IN \(0|IFNULL\(NULL, 0\) IN"
 BY_SETS = r"AUTO_POSITION = '1'\).*, 1\) = 1|Enabled_auto_position.*, 1\) = 1"
 HISTORY = r"^@@GLOBAL\.gtid_executed <> ''"
 FILLED = r"^GTID_SUBSET\('[^']*', @@GLOBAL\.gtid_executed\)$"
+KEEPS = FILLED  # all that the plan saw executed is still executed
+FILLED_FIRST = r"^GTID_SUBSET\('[^']*:4', @@GLOBAL\.gtid_executed\)$"
 SOUND = r"^GTID_SUBSET\(@@GLOBAL\.gtid_purged, @@GLOBAL\.gtid_executed\)$"
 QUIET = r"^@@GLOBAL\.gtid_owned = '' OR"
 EXACT = r"OR @@GLOBAL\.gtid_executed = '' OR \(GTID_SUBSET"
@@ -58,10 +60,10 @@ MUST_CARRY: Mapping[type[Action], tuple[str, ...]] = {
     InjectEmpty: SETS,
     AppendPurged: SETS,
     ResetAndPurge: (*EVERY, CHANNELS, SOUND, QUIET, EXACT),
-    MovePast: (*CHANNEL, HISTORY),
-    AutoPositionOn: (*CHANNEL, HISTORY),
+    MovePast: (*CHANNEL, HISTORY, KEEPS),
+    AutoPositionOn: (*CHANNEL, HISTORY, KEEPS),
     StartChannel: CHANNEL,
-    StopChannel: (*CHANNEL, BY_SETS, HISTORY),
+    StopChannel: (*CHANNEL, BY_SETS, HISTORY, KEEPS),
     MakeRowsAlike: ROWS,
     UndoRows: ROWS,
     RedoTransactions: (*EVERY, CHANNELS, NOT_OWNED, LOGGED, SEES_TRIGGERS, NO_TRIGGERS),
@@ -80,13 +82,13 @@ GOALS: Mapping[type[Action], tuple[str, ...]] = {
 }
 # Guards that depend on what the plan saw: the case, and what it must carry besides.
 SPECIAL: Mapping[str, tuple[str, ...]] = {
-    "auto-position, filled": (FILLED,),
-    "start, nothing to fetch": (BY_SETS, HISTORY),
-    "start, much to fetch": (BY_SETS, HISTORY),
-    "start an odd channel": (BY_SETS, HISTORY),
+    "auto-position, filled": (FILLED_FIRST,),
+    "start, nothing to fetch": (BY_SETS, HISTORY, KEEPS),
+    "start, much to fetch": (BY_SETS, HISTORY, KEEPS),
+    "start an odd channel": (BY_SETS, HISTORY, KEEPS),
 }
 WITHOUT: Mapping[str, tuple[str, ...]] = {
-    "start an empty server": (HISTORY,),  # it was empty when it was planned
+    "start an empty server": (HISTORY, KEEPS),  # it was empty when it was planned
     "start a channel from outside": (SOURCE,),
     "past an event, 9.7.4": (BY_SETS,),  # interrupted, the script itself has switched it off
     "auto-position with a hole to fetch, 9.7.4": (BY_SETS,),  # it was off

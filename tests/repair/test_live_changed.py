@@ -136,6 +136,8 @@ def test_a_history_that_was_reset_since(pair97: Pair) -> None:
     plan = _stopped(pair97)
     pair97.b.execute(pair97.b.dialect.words.reset_binary_logs_and_gtids)
     refused(pair97, plan, because="gtid_executed is empty now")
+    pair97.b.execute("CREATE DATABASE since_then")
+    refused(pair97, plan, because="gtid_executed lost transactions")
 
 
 def test_a_hole_must_be_filled_before_auto_position(pair97: Pair) -> None:

@@ -79,6 +79,15 @@ def check_assumed(world: World, plan: Any) -> None:
             raise Refused(f"{assumed.server}: another server_uuid")
 
 
+def check_history(world: World, plan: Any, action: Action) -> None:
+    """Refuse, as scripts that steer a channel do, where gtid_executed lost what the plan saw."""
+    if not isinstance(action, AutoPositionOn | StartChannel | StopChannel | MovePast):
+        return
+    [assumed] = [each for each in plan.assumed if each.server == action.server]
+    if not GtidSet.parse(assumed.gtid_executed) <= gtids(world[action.server].executed):
+        raise Refused(f"{action.server}: gtid_executed lost transactions")
+
+
 def _channel(server: Server, name: str) -> Channel:
     channel = server.channel(name)
     if channel is None:
@@ -125,6 +134,9 @@ def _auto_position(world: World, server: Server, action: AutoPositionOn) -> None
         raise Refused("fill the hole first")
     if not stop_threads(world, server, channel):
         raise Refused("the applier waits for a lock")
+    if action.compared_at is not None and not gtids(server.executed) <= action.compared_at:
+        start_threads(world, server, channel)
+        raise Refused("transactions were applied since the rows were compared")
     if not channel.auto_position or channel.is_reset:
         channel.auto_position = True
     channel.clear_relay()

@@ -20,7 +20,13 @@ from repair.planner import plan_repair
 from tests.simulation import replication as act
 from tests.simulation.evidence import log_evidence
 from tests.simulation.oracles import Truth, Violation, above_info
-from tests.simulation.plan_actions import NotSimulated, Refused, check_assumed, run_action
+from tests.simulation.plan_actions import (
+    NotSimulated,
+    Refused,
+    check_assumed,
+    check_history,
+    run_action,
+)
 from tests.simulation.reading import gtids, read
 from tests.simulation.state import Gtid, World, gtid_text
 from tests.simulation.steps import STEPS, Line, perform
@@ -53,6 +59,7 @@ def run(world: World, plan: Plan, *, steps: int | None = None) -> Outcome:
             return Outcome(made, count)
         try:
             check_assumed(made, plan)
+            check_history(made, plan, step.effect)
             run_action(made, step.effect)
         except Refused as refusal:
             return Outcome(made, count, str(refusal))

@@ -1,0 +1,34 @@
+"""What of an action is left to do, when earlier steps of a plan have done some of it."""
+
+from dataclasses import replace
+
+from repair.actions import Action, AutoPositionOn, InjectEmpty, RedoTransactions, StartChannel
+from repair.model import Model, delivery
+
+
+def needed(model: Model, action: Action) -> Action | None:
+    """Return what of an action is left to do; None if nothing is."""
+    server = model[action.server]
+    match action:
+        case InjectEmpty(may_be_executed=False):
+            lacking = action.gtids - server.executed
+            return replace(action, gtids=lacking) if lacking else None
+        case RedoTransactions():
+            left = tuple(
+                each
+                for each in action.transactions
+                if each.gtid is not None and each.gtid not in server.executed
+            )
+            return replace(action, transactions=left) if left else None
+        case AutoPositionOn():
+            channel = server.channel(action.channel)
+            assert channel is not None, "strategies name channels that exist"
+            is_home = channel.auto_position and channel.running and not channel.is_stuck
+            is_home = is_home and not channel.passed
+            return None if is_home and not delivery(model, server, channel) else action
+        case StartChannel():
+            channel = server.channel(action.channel)
+            assert channel is not None, "strategies name channels that exist"
+            return None if channel.running and not channel.is_stuck else action
+        case _:
+            return action

@@ -1,0 +1,141 @@
+"""What the steps for one finding must not be taken for: an answer to another one.
+
+The findings are written down by hand: what the rules need to find them is not the matter here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gtid import GtidSet
+from repair import Plan, plan_repair
+from repair.actions import AutoPositionOn
+from repair.model import Model, settle
+from repair.planner import BY_OTHER_STEPS
+from repair.transaction_content import ContentClass, RowsOn, RowState
+from tests.repair.build import channel, evidence_of, gtids, model, server, snapshot_of
+from tests.repair.script_cases import finding
+from topology.audit import audit_cluster
+from topology.catalogue import CATALOGUE
+from topology.findings import Finding, Grade
+
+FITS = {"a": RowsOn(RowState.AS_AFTER), "b": RowsOn(RowState.AS_BEFORE)}
+HELD = gtids("a:1-2")
+
+
+def found(code: str, source: str, replica: str, of: str, **more: object) -> Finding:
+    strategies = CATALOGUE[code].strategies
+    made = replace(finding(), code=code, source=source, replica=replica, strategies=strategies)
+    return replace(made, gtid_set=gtids(of), **more)  # type: ignore[arg-type]
+
+
+def planned(
+    servers: Model,
+    *findings: Finding,
+    keep: str = "",
+    kind: ContentClass = ContentClass.DATA,
+    rows_on: dict[str, RowsOn] | None = None,
+) -> Plan:
+    """Plan for these findings, and for those of the rules that have a code of `keep`."""
+    snapshot = snapshot_of(servers)
+    audit = audit_cluster(snapshot)
+    kept = [each for each in audit.findings if each.code in keep.split()]
+    audit = replace(audit, findings=(*kept, *findings))
+    return plan_repair(snapshot, audit, evidence=evidence_of(audit, kind, rows_on=rows_on or {}))
+
+
+def actions(plan: Plan) -> list[str]:
+    return [f"{step.server} {step.action}" for step in plan.steps]
+
+
+def by_others(plan: Plan) -> list[str]:
+    return [each.code for each in plan.answered if each.strategy == BY_OTHER_STEPS]
+
+
+def twice_passed() -> Model:
+    """d was reset: both its channels hold a:1-2, behind their appliers; one of them is stopped."""
+    from_b = replace(channel("b", name="from_b"), retrieved=HELD, passed=HELD)
+    from_c = replace(channel("c", name="from_c", runs=False), retrieved=HELD, passed=HELD)
+    return model(
+        server("a", "a:1-3"),
+        server("b", "a:1-3", channel("a")),
+        server("c", "a:1-3", channel("a")),
+        server("d", "a:3", from_b, from_c),
+    )
+
+
+def test_a_channel_that_is_started_does_not_bring_what_was_passed() -> None:
+    plan = planned(
+        twice_passed(),
+        found("H8", "b", "d", "a:1-2", channel="from_b"),
+        found("H8", "c", "d", "a:1-2", channel="from_c"),
+        keep="A7",
+    )
+    assert actions(plan) == ["d StartChannel"]
+    assert by_others(plan) == []
+    assert [each.code for each in plan.not_planned] == ["H8", "H8"]
+
+
+def test_what_one_channel_passed_does_not_arrive_by_another_that_holds_it() -> None:
+    servers = twice_passed()
+    only_b = servers["d"].with_channel("from_c", running=True, passed=GtidSet())
+    assert settle(servers.replace(only_b))["d"].executed == gtids("a:3")
+    not_held = only_b.with_channel("from_c", retrieved=GtidSet())
+    assert settle(servers.replace(not_held))["d"].executed == gtids("a:1-3")
+
+
+@pytest.mark.parametrize("code", ["A5", "A8", "A2", "A3"])
+def test_an_applier_that_stands_is_not_helped_by_steps_elsewhere(code: str) -> None:
+    servers = model(
+        server("a", "a:1-5"),
+        server("b", "a:1-5", channel("a", auto=False)),
+        server("c", "a:1-3", channel("a")),
+    )
+    plan = planned(servers, found(code, "a", "c", "a:4"), keep="C3", kind=ContentClass.EMPTY)
+    assert actions(plan) == ["b AutoPositionOn"]
+    assert by_others(plan) == []
+    assert [each.code for each in plan.not_planned] == [code]
+
+
+BYPASSED = model(
+    server("a", "a:1-9", channel("b")),
+    server("b", "a:1-3 a:7-9", channel("a", auto=False, bypassed="a:4-6")),
+)
+
+
+def test_rows_are_fetched_only_if_nothing_was_applied_since_they_were_compared() -> None:
+    plan = planned(BYPASSED, keep="H1", rows_on=FITS)
+    [step] = plan.steps
+    assert isinstance(step.effect, AutoPositionOn)
+    assert step.effect.compared_at == gtids("a:1-3 a:7-9")
+    text = "\n".join(step.statements)
+    assert f"SET @fit = GTID_SUBSET(@@GLOBAL.gtid_executed, '{step.effect.compared_at}')" in text
+
+
+def test_what_holds_no_rows_is_fetched_at_any_time() -> None:
+    plan = planned(BYPASSED, keep="H1", kind=ContentClass.EMPTY)
+    assert actions(plan) == ["b AutoPositionOn"]
+    assert "@fit" not in "\n".join(plan.steps[0].statements)
+
+
+def test_rows_are_not_fetched_while_transactions_arrive() -> None:
+    busy = BYPASSED.replace(replace(BYPASSED["a"], executed=gtids("a:1-10")))
+    plan = planned(busy, found("H1", "a", "b", "a:4-6"), rows_on=FITS)
+    assert not plan.steps
+    [left] = plan.not_planned
+    assert "will be applied on b first" in left.why
+    assert "stop the channels of b" in left.why
+    stopped = busy.replace(busy["b"].with_channel("", running=False))
+    plan = planned(stopped, found("H1", "a", "b", "a:4-6"), rows_on=FITS)
+    assert actions(plan) == ["b AutoPositionOn"]
+
+
+@pytest.mark.parametrize(("grade", "steps"), [(Grade.LIKELY, 0), (Grade.PROVED, 1)])
+def test_what_the_receiver_may_drop_again_is_not_fetched(grade: Grade, steps: int) -> None:
+    """f is no server: b may have committed f:1-2 before it was rebuilt, with its server_id."""
+    servers = model(server("a", "a:1-5 f:1-2"), server("b", "a:1-5", channel("a")))
+    plan = planned(servers, found("H8", "a", "b", "f:1-2", grade=grade), rows_on=FITS)
+    assert len(plan.steps) == steps
+    assert steps or "the UUID of no server that was read" in plan.not_planned[0].why

@@ -143,6 +143,7 @@ class Channels(NamedTuple):
 
     starts: Numbers  # where those of each row begin
     source: UuidWords
+    source_id: Numbers  # server_id, 0 where it is unknown
     retrieved: GtidSetColumn
 
 
@@ -204,7 +205,9 @@ def clean_clusters(batch: Batch) -> tuple[Flags, Sets]:
         row_ok,
         clean,
     )
-    kernels.linked(batch.starts, uuid.high, uuid.low, channels.starts, *channels.source[:2], clean)
+    ids = filled(one(table["server_id"]), 0)
+    sources = (*channels.source[:2], ids, channels.source_id)
+    kernels.linked(batch.starts, uuid.high, uuid.low, channels.starts, *sources, clean)
     keep_distinct_ids(batch.starts, one(table["server_id"]), clean)
     uptime = numbers(table["uptime_seconds"])
     _keep_uninterrupted(batch.starts, uptime, executed=executed, clean=clean)
@@ -332,7 +335,7 @@ def _channels(table: pa.Table, row_ok: Flags) -> Channels:
     retrieved = GtidSetColumn.parse(part["gtid_retrieved"])
     ok &= source.exact & retrieved.is_exact()
     row_ok[np.repeat(np.arange(len(lengths)), lengths)[~ok]] = False
-    return Channels(starts, source, retrieved)
+    return Channels(starts, source, filled(part["source_server_id"], 0), retrieved)
 
 
 def _quiet(workers: pa.Array) -> Flags:

@@ -99,12 +99,14 @@ def linked(
     channel_starts: Numbers,
     source_high: Words,
     source_low: Words,
+    ids: Numbers,
+    source_ids: Numbers,
     clean: Flags,
 ) -> None:
     """Keep the clusters in which every server has one UUID of its own, and channels link them all.
 
     Channels are those of the last readings. A cluster with a channel whose source is not another of
-    its servers is not kept: a rule reports the source (J4).
+    its servers, by UUID and server_id (0: unknown), is not kept: a rule reports the source (J4).
     """
     for cluster in range(len(clean)):
         if not clean[cluster]:
@@ -121,7 +123,8 @@ def linked(
                 is_here = False
                 for other in range(first + half, end):
                     if source_high[channel] == high[other] and source_low[channel] == low[other]:
-                        is_here = other != row
+                        source_id = source_ids[channel]
+                        is_here = other != row and source_id in (0, ids[other])
                         ours, theirs = group[row - first - half], group[other - first - half]
                         for server in range(half):
                             if group[server] == theirs:

@@ -2,7 +2,11 @@
 
 1. An edge is a channel whose source is a server of the same snapshot. It is found by the source's
    server_uuid, and only where the channel does not know it yet, by host and port.
-2. This file knows sets of servers, not sets of GTIDs.
+2. A server has several names and addresses, so another address alone does not make it another
+   server. Two servers with one server_uuid (a copied auto.cnf) are separated by the server_id that
+   the channel reports of its source. What is not separated: a copy that has the same server_id too,
+   and a channel whose server_id of the source was not read.
+3. This file knows sets of servers, not sets of GTIDs.
 """
 
 from dataclasses import dataclass
@@ -106,4 +110,18 @@ def _source_of(
     if at_address is not None and at_address.server_uuid in (channel.source_uuid, None):
         return at_address
     found = by_uuid.get(channel.source_uuid)
-    return None if found is replica else found
+    if found is None or found is replica or is_another(channel, found):
+        return None
+    return found
+
+
+def is_another(channel: ChannelSnapshot, server: ServerSnapshot) -> bool:
+    """Return whether the channel's source is not this server although the UUIDs are the same.
+
+    The address decides if it is the same; then the server_id may have been changed since the
+    receiver connected. At another address a different server_id is another server.
+    """
+    if (channel.source_host, channel.source_port) == (server.host, server.port):
+        return False
+    ids = (channel.source_server_id, server.server_id)
+    return None not in ids and ids[0] != ids[1]

@@ -306,7 +306,15 @@ def test_equal_server_ids_and_sources_outside_are_not_settled() -> None:
         with_at(each, ("channels", 0, "source_uuid"), str(UUID(int=9))) if row % 2 else each
         for row, each in enumerate(clean)
     ]
-    for rows, code in ((same, "C2"), (outside, "J4")):
+    copied = [
+        with_at(
+            with_at(each, ("channels", 0, "source_host"), "elsewhere"),
+            ("channels", 0, "source_server_id"),
+            9,
+        )
+        for each in clean
+    ]
+    for rows, code in ((same, "C2"), (outside, "J4"), (copied, "J4")):
         assert in_columns(rows) == judged({"odd": rows})
         assert f"'code': '{code}'" in str(in_columns(rows))
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade, Unknown
+from topology.graph import is_another
 from topology.rules.build import evidence, finding
-from topology.snapshot import ChannelSnapshot
+from topology.snapshot import ChannelSnapshot, ServerSnapshot
 from topology.unseen import address_of, undeclared_channels, unevaluated_kind
 
 
@@ -17,6 +18,7 @@ def source_outside(facts: ClusterFacts) -> Iterator[Finding]:
     """J4: a channel from a server that is not part of this audit."""
     for name, channel in _undeclared(facts):
         replica, address = facts.last[name], address_of(channel)
+        copies = _same_uuid(facts, name, channel)
         yield finding(
             facts,
             "J4",
@@ -26,10 +28,13 @@ def source_outside(facts: ClusterFacts) -> Iterator[Finding]:
             proof=(
                 evidence("source", address, replica),
                 evidence("source's server_uuid", channel.source_uuid or "unknown", replica),
+                evidence("source's server_id", channel.source_server_id or "unknown", replica),
+                *(evidence("server_uuid", copy.server_uuid, copy) for copy in copies),
+                *(evidence("server_id", copy.server_id, copy) for copy in copies),
             ),
             explanation=f"{name} replicates from {address}, which is not a server of this audit."
             " gtid-audit compared the two with nothing. Add that server to the audit, or list it"
-            " under `policy.external_sources` in the fleet file.",
+            " under `policy.external_sources` in the fleet file." + _copied(channel, copies),
         )
 
 
@@ -67,6 +72,32 @@ def not_compared(facts: ClusterFacts) -> Iterator[Unknown]:
         kind = unevaluated_kind(facts.last[name])
         if kind is not None:
             yield Unknown(cluster, name, "replication within its group", f"{name} is {kind}")
+
+
+def _same_uuid(
+    facts: ClusterFacts, replica: str, channel: ChannelSnapshot
+) -> tuple[ServerSnapshot, ...]:
+    """Return the servers that have the source's server_uuid and are another server."""
+    return tuple(
+        server
+        for name, server in sorted(facts.last.items())
+        if name != replica
+        and server.server_uuid is not None
+        and server.server_uuid == channel.source_uuid
+        and is_another(channel, server)
+    )
+
+
+def _copied(channel: ChannelSnapshot, copies: tuple[ServerSnapshot, ...]) -> str:
+    if not copies:
+        return ""
+    copy = copies[0]
+    return (
+        f" {copy.name} has the server_uuid of that source and another server_id ({copy.server_id};"
+        f" the source has {channel.source_server_id}): one of the two probably has a copy of the"
+        " other's auto.cnf. If the server_id was changed while the replica was connected, restart"
+        " the receiver and audit again."
+    )
 
 
 def _undeclared(facts: ClusterFacts) -> Iterator[tuple[str, ChannelSnapshot]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from gtid import GtidSet
+from topology.former_logs import sign_of_former_log
 from topology.graph import Edge, Graph, build_graph
 from topology.one_server import same_servers
 from topology.policy import Policy
@@ -39,6 +40,7 @@ class EdgeFacts:
     purged: GtidSet  # not received, and the source has purged it
     bypassed: GtidSet  # not received, and the receiver has gone past it
     bypass_is_proved: bool
+    other_log: str  # what shows that the receiver's place may be in a former log; "" if nothing
     expected: GtidSet  # not received, still to come
     dropped_same_server_id: GtidSet  # of another server with the replica's server_id: never applied
     errant: GtidSet  # had beyond the source, without an explanation
@@ -183,6 +185,7 @@ def _edge_facts(
     queued = (missing & retrieved) - applying - passed
     absent = missing - retrieved - applying
     purged = absent & _set(source.gtid_purged)
+    other_log = sign_of_former_log(edge, before=first[edge.replica], source=last[edge.source])
     bypassed, proved = _bypassed(absent - purged, edge=edge, source=source)
     extra, allowed = _extra(edge, first=first, last=last, policy=policy)
     errant, way_back_is_stopped = _errant(extra, edge=edge, graph=graph, last=last)
@@ -197,7 +200,8 @@ def _edge_facts(
         passed_is_proved=passed_is_proved,
         purged=purged,
         bypassed=bypassed,
-        bypass_is_proved=proved,
+        bypass_is_proved=proved and not other_log,
+        other_log=other_log,
         expected=absent - purged - bypassed,
         dropped_same_server_id=dropped,
         errant=errant,

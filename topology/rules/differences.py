@@ -62,7 +62,7 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
     Proved when the receiver's position in the source's log is beyond the place where the source's
     log ended after the transactions were in it, the replica still does not have them, and no RESET
     of the replica explains it: it would have removed earlier transactions as well. With
-    auto-position on it is H8.
+    auto-position on it is H8. A place in a former log of a source that was reset proves nothing.
     """
     for edge in facts.edges:
         channel = edge.edge.channel
@@ -79,12 +79,11 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("still in the source's binary logs", edge.bypassed, source),
                     evidence("source's log ended at", source.log_end, source),
                     evidence("receiver has read to", channel.received_to, replica),
+                    evidence("place in a former log", edge.other_log or "not seen", replica),
                     evidence("auto_position", int(channel.auto_position), replica),
                     evidence("neither executed, owned nor retrieved", edge.bypassed, replica),
                 ),
-                explanation=f"{edge.edge.replica} does not have {many(edge.bypassed)} of"
-                f" {edge.edge.source} and has read past them: they will not come by themselves."
-                " The channel runs by file position, so no check noticed."
+                explanation=_bypass_text(edge)
                 + (
                     ""
                     if no_reset
@@ -92,6 +91,23 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
                     " the rows are there."
                 ),
             )
+
+
+def _bypass_text(edge: EdgeFacts) -> str:
+    """Explain what the receiver's place says of the transactions, and what it does not."""
+    source, replica, place = edge.edge.source, edge.edge.replica, edge.edge.channel.received_to
+    text = f"{replica} does not have {many(edge.bypassed)} of {source}"
+    if not edge.other_log:
+        return (
+            f"{text} and has read past them: they will not come by themselves. The channel runs by"
+            " file position, so no check noticed."
+        )
+    return (
+        f"{text}. The channel runs by file position, and its position {place} may belong to a"
+        f" former log of {source}: {edge.other_log}. Possible causes: RESET BINARY LOGS AND GTIDS"
+        f" on {source}, which restarts the log numbers (then no position was passed, and the rows"
+        f" may be there); a wrong file position (then they were skipped)."
+    )
 
 
 def errant_available(facts: ClusterFacts) -> Iterator[Finding]:

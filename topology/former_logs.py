@@ -1,0 +1,37 @@
+"""Whether a receiver's file position belongs to the present binary logs of its source.
+
+RESET BINARY LOGS AND GTIDS restarts the log numbers: positions before and after it do not compare.
+A running receiver has read in the present log, and only up to the end of that log. A stopped one
+may have stopped before the reset: a receiver that the source refused, and one whose source no
+longer has all of its own transactions, prove nothing by their position. What is not separated: a
+receiver that was stopped by hand, and whose source was reset and has used the same numbers again.
+"""
+
+from gtid import GtidSet
+from topology.graph import Edge
+from topology.snapshot import ServerSnapshot, ThreadState
+
+
+def sign_of_former_log(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> str:
+    """Return what shows that a file position may lie in a former log of the source; "" if nothing.
+
+    `source` is its last reading, `before` the replica's first: a place beyond the source's end was
+    then not merely read later.
+    """
+    channel = edge.channel
+    if channel.auto_position or channel.received_to is None:
+        return ""
+    for other in before.channels or ():
+        place, end = other.received_to, source.log_end
+        is_same = (other.name, other.source_uuid) == (channel.name, channel.source_uuid)
+        if is_same and place is not None and end is not None and place > end:
+            return f"the source's log ends at {end}"
+    if channel.receiver is ThreadState.RUNNING:
+        return ""
+    if channel.receiver is ThreadState.STOPPED and channel.receiver_errno:
+        return f"the receiver stopped with error {channel.receiver_errno}"
+    assert source.server_uuid is not None, "only judgeable servers have edge facts"
+    held = (before.gtid_executed or GtidSet()) | channel.gtid_retrieved
+    gone = held.from_uuid(source.server_uuid) - (source.gtid_executed or GtidSet())
+    gone -= source.gtid_owned or GtidSet()
+    return "the source does not have all of its own transactions" if gone else ""

@@ -34,6 +34,12 @@ a higher number of the same run was handed out, and every worker is either witho
 done with) a higher number. Runs are those of the source's gtid_executed, so that an isolated number
 counts for nothing. The workers are not seen at one instant: both readings have to show it, and a
 difference of this kind is looked at again (facts.grave_differences).
+
+The proof by order of commit. An applier with one worker, or with replica_preserve_commit_order,
+commits in the order of its relay log and never leaves a gap. So what it committed between the
+readings shows its place: everything received before that transaction is behind the applier, and so
+are the lower numbers of the same run. `likely` only: the setting counts from the start of the
+applier, it does not hold for tables without transactions, and a session may commit a received GTID.
 """
 
 import re
@@ -87,6 +93,7 @@ class ApplierFacts:
     passed: GtidSet  # received before the first reading ended, and behind the applier
     passed_is_proved: bool
     backlog: GtidSet  # received, not executed, not passed
+    overtaken: GtidSet  # of the backlog, received before something that was committed meanwhile
     moved: bool  # something was applied, or a thread came further, between the readings
     is_delayed: bool  # SOURCE_DELAY holds the next transaction back
     waits: tuple[ApplierWait, ...]  # the longest first
@@ -113,15 +120,20 @@ def gather_applier_facts(
     before = _same_channel(first, channel)
     executed = last.gtid_executed or GtidSet()
     moved = before is None or _moved(before, channel, first=first, last=last)
-    passed, proved = GtidSet(), False
+    passed, proved, overtaken = GtidSet(), False, GtidSet()
     if before is not None and _runs(before) and _runs(channel):
         passed, proved = _passed(before, channel, first=first, moved=moved, run=run)
-        passed -= _owned(first) | _owned(last)
+        left = _behind_commits(before, channel, first=first, last=last, run=run) - passed
+        proved = proved and not left
+        passed = (passed | left) - _owned(first) - _owned(last)
+        if _committed(channel, first=first, last=last) - before.gtid_retrieved:
+            overtaken = before.gtid_retrieved - executed - passed - _owned(last)
     return ApplierFacts(
         channel=channel,
         passed=passed,
         passed_is_proved=proved,
         backlog=channel.gtid_retrieved - executed - passed,
+        overtaken=overtaken,
         moved=moved,
         is_delayed=bool(_DELAYED.match(channel.applier_state)),
         waits=tuple(_waits(channel, before, last)),
@@ -184,6 +196,54 @@ def _passed(
     if not is_without_work(after):
         behind &= _behind_workers(after, run)
     return before.gtid_retrieved & behind, False
+
+
+def _behind_commits(
+    before: ChannelSnapshot,
+    after: ChannelSnapshot,
+    *,
+    first: ServerSnapshot,
+    last: ServerSnapshot,
+    run: GtidSet,
+) -> GtidSet:
+    """Return what an applier left behind that commits in the order of its relay log.
+
+    `last.gtid_executed` was read before the channel, so what is in it was committed before.
+    """
+    in_order = all(
+        _commits_in_order(channel, server) for channel, server in ((before, first), (after, last))
+    )
+    if not in_order:
+        return GtidSet()
+    committed = _committed(after, first=first, last=last)
+    if committed - before.gtid_retrieved:
+        return before.gtid_retrieved
+    lower: list[tuple[Tsid, int, int]] = []
+    for tsid, start, end in run.intervals():
+        highest = (committed & GtidSet.from_intervals([(tsid, start, end)])).highest(tsid)
+        if highest is not None and highest > start:
+            lower.append((tsid, start, highest))
+    return before.gtid_retrieved & GtidSet.from_intervals(lower)
+
+
+def _committed(channel: ChannelSnapshot, *, first: ServerSnapshot, last: ServerSnapshot) -> GtidSet:
+    """Return what this channel alone can have committed between the readings."""
+    if last.group is not None or last.server_uuid is None:
+        return GtidSet()
+    committed = (last.gtid_executed or GtidSet()) - (first.gtid_executed or GtidSet())
+    committed = (committed & channel.gtid_retrieved).without_uuid(last.server_uuid)
+    for other in last.channels or ():
+        if other.name != channel.name:
+            committed -= other.gtid_retrieved
+    return committed
+
+
+def _commits_in_order(channel: ChannelSnapshot, server: ServerSnapshot) -> bool:
+    if channel.workers:
+        is_single = len(channel.workers) == 1
+    else:
+        is_single = server.setting("replica_parallel_workers") in ("0", "1")
+    return is_single or server.setting("replica_preserve_commit_order") in ("ON", "1")
 
 
 def _has_applied_all(channel: ChannelSnapshot) -> bool:

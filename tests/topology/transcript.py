@@ -355,6 +355,7 @@ def _channel(key: str, words: dict[str, str], letters: dict[str, str]) -> Channe
         applier_state=_STATES.get(state, state),
         relay_applied_to=_place(words.pop("relay", "none")),
         delay_seconds=int(delay),
+        source_server_id=int(words.pop("source-id", "0")) or None,
         delay_remaining_seconds=int(remaining) if remaining else None,
     )
     if words:

@@ -154,6 +154,10 @@ class Server:
     def uuid(self) -> UUID:
         return UUID(int=ord(self.name))
 
+    @property
+    def commit_order(self) -> str:
+        return "ON" if all(channel.commit_order for channel in self.channels) else "OFF"
+
     def write(self, dice: random.Random) -> bool:
         """Flush stage: a number is drawn, owned, and the transaction is in the log."""
         tag = dice.choice(self.tags)
@@ -363,7 +367,7 @@ class World:
             log_end=log_end,
             channels=tuple(sorted(channels, key=lambda channel: channel.name)),
             binary_logs=(),
-            settings=(),
+            settings=(("replica_preserve_commit_order", server.commit_order),),
         )
 
     def _status(self, channel: Channel) -> ChannelSnapshot:

@@ -66,8 +66,10 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
         if queue:
             replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
             lag = channel.lag_seconds
-            known = channel.applier is not ThreadState.RUNNING or applier.is_delayed
-            known = known or applier.moved or bool(edge.applying_above or channel.gtid_applying)
+            overtaken = queue & applier.overtaken
+            moves = applier.moved or bool(edge.applying_above or channel.gtid_applying)
+            known = channel.applier is not ThreadState.RUNNING
+            known = known or ((applier.is_delayed or moves) and not overtaken)
             yield on_edge(
                 facts,
                 edge,
@@ -80,15 +82,18 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                     *_progress(applier, replica),
                 ),
                 explanation=f"{edge.edge.replica} has received {many(queue)} that it has not"
-                f" applied yet. {_outlook(applier)}",
+                f" applied yet. {_outlook(applier)}"
+                + (_OVERTAKEN.format(what=many(overtaken)) if overtaken else ""),
             )
 
 
 def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
     """T3: not received yet, by a receiver that runs.
 
-    With auto-position the source sends what is missing, so that a running receiver is proof. A file
-    position may lie behind the transactions: until the receiver has read there, that is not known.
+    With auto-position the source sends what is missing, so that a running receiver that moves is
+    proof. One that does not move although there is something to read may never move again: its
+    connection may be dead. A file position may lie behind the transactions: until the receiver has
+    read there, that is not known.
     """
     for edge in facts.edges:
         channel = edge.edge.channel
@@ -101,7 +106,7 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                 edge,
                 "T3",
                 edge.expected,
-                grade=Grade.PROVED if runs and channel.auto_position else Grade.LIKELY,
+                grade=Grade.PROVED if runs and moved and channel.auto_position else Grade.LIKELY,
                 proof=(
                     evidence("missing and not retrieved", edge.expected, replica),
                     evidence("receiver", channel.receiver.value, replica),
@@ -211,6 +216,11 @@ def applier_stalled(facts: ClusterFacts) -> Iterator[Finding]:
 
 # -- words ----------------------------------------------------------------------------------------
 
+_OVERTAKEN = (
+    " It has already applied transactions that it received after {what} of these. Possible causes:"
+    " a worker still has them; the applier has passed them. Audit again when it has less to do."
+)
+
 
 def _outlook(applier: ApplierFacts) -> str:
     """Explain whether the backlog shrinks: what is known, and no promise beyond it."""
@@ -236,7 +246,12 @@ def _arrival(channel: ChannelSnapshot, *, moved: bool) -> str:
     if channel.receiver is ThreadState.RUNNING and moved:
         text = "Its receiver is on the way."
     elif channel.receiver is ThreadState.RUNNING:
-        text = "Its receiver runs; it received nothing between the readings."
+        text = (
+            "Its receiver runs, and received nothing between the readings although its source has"
+            " more. Possible causes: the transactions were committed just before they were read;"
+            " the connection is dead and replica_net_timeout has not passed yet; the receiver or"
+            " the source waits (see the receiver state); the source has no event for them."
+        )
     elif channel.receiver_errno or channel.receiver_error:
         text = f"Its receiver waits for a connection: error {channel.receiver_errno}."
     else:

@@ -1,0 +1,25 @@
+"""Where the evidence does not separate two causes, the text names both and promises nothing."""
+
+import pytest
+
+from tests.topology.test_scenarios import SCENARIOS
+from topology.audit import audit_cluster
+
+
+@pytest.mark.parametrize(
+    ("title", "code", "said"),
+    [
+        ("H1, likely: a was reset", "H1", ("former log of a", "stopped with error 13114", "RESET")),
+        ("H1, likely: the receiver is still", "H1", ("log ends at binlog.000001:400", "RESET")),
+        ("J4: a has a copy", "J4", ("elsewhere.example:3306", "a has the server_uuid", "auto.cnf")),
+        ("T2, likely: without that", "T2", ("after 5 transactions of these", "has passed them")),
+        ("T3, likely only: the receiver", "T3", ("replica_net_timeout", "no event for them")),
+    ],
+)
+def test_the_causes_that_remain_are_named(title: str, code: str, said: tuple[str, ...]) -> None:
+    (scenario,) = [each for each in SCENARIOS if each.title.startswith(title)]
+    audit = audit_cluster(scenario.snapshot, scenario.policy)
+    (finding,) = [each for each in audit.findings if each.code == code]
+    assert [each for each in said if each not in finding.explanation] == []
+    for promise in ("by itself", "on the way.", "has read past"):
+        assert promise not in finding.explanation

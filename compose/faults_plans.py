@@ -178,3 +178,27 @@ def reset_on_running_replica(
     there.execute("RESET BINARY LOGS AND GTIDS")
     wait_for(there, commit(here, "INSERT INTO reset_here.t VALUES (2, 'after')"))
     return PassedByApplier(source=here, replica=there, passed=passed)
+
+
+def bypassed_and_inserted_again(topology: Topology) -> PassedByApplier:
+    """Let b bypass the insert and delete of a row, whose key is inserted again behind them.
+
+    Their net change to that row is nothing, and still b cannot apply them: it has the later row.
+    """
+    here, there = topology["a"], topology["b"]
+    table_on(here, there, "again")
+    there.execute(there.dialect.stop_replica)
+    passed = commit(
+        here,
+        "INSERT INTO again.t VALUES (1, 'missing')",
+        "INSERT INTO again.t VALUES (7, 'first')",
+        "DELETE FROM again.t WHERE id = 7",
+    )
+    log_file, log_pos = here.binary_log_position()
+    later = commit(here, "INSERT INTO again.t VALUES (7, 'later')")
+    there.execute(
+        there.dialect.change_source_to(auto_position=0, log_file=log_file, log_pos=log_pos),
+        there.dialect.start_replica,
+    )
+    wait_for(there, later)
+    return PassedByApplier(source=here, replica=there, passed=passed)

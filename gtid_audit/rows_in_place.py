@@ -126,12 +126,13 @@ class RowReader:
     def _unique_keys(self, row: NetRow) -> Iterator[tuple[str, str]]:
         """Yield the conditions that another row with the same unique key would answer to."""
         definition: TableDefinition | None = self._definition_of(row.table.schema, row.table.table)
-        if row.after is None or definition is None:
+        inserted = row.after if row.after is not None else row.between
+        if inserted is None or definition is None:
             return
         places = {(column.name or "").casefold(): at for at, column in enumerate(row.table.columns)}
         for key in definition.unique_keys:
             columns = [places.get(name.casefold()) for name in key.columns]
-            values = [None if at is None else row.after[at] for at in columns]
+            values = [None if at is None else inserted[at] for at in columns]
             if None in columns or any(value is None or value is ABSENT for value in values):
                 continue
             yield (
@@ -140,7 +141,7 @@ class RowReader:
                     condition(
                         row.table.columns[at],
                         quote_identifier(row.table.columns[at].name or ""),
-                        row.after[at],
+                        inserted[at],
                         is_key=True,
                     )
                     for at in columns

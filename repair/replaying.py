@@ -126,6 +126,8 @@ def undo_on_replica(case: Case) -> Outcome:
 
 def _undone(net: NetRow) -> RowVersions | None:
     """Return what sets a row back; None if nothing is to do. Raises CannotRender."""
+    if net.before is None and net.after is None:
+        return None
     if net.before is None or net.after is None:
         incomplete = net.before is not None and ABSENT in net.before
     else:

@@ -22,7 +22,8 @@ of the transactions. Two questions about today's rows of one server follow:
     neither                   applying them would stop the applier or overwrite newer rows
 
 Folding row by row is necessary: a transaction that inserts a row and a later one that deletes it
-leave nothing, although neither of the two, looked at alone, fits the rows of today. Where rows
+leave nothing, although neither of the two, looked at alone, fits the rows of today. Such a row is
+kept: it must be absent, for the insert fails on a server that has a row with its key. Where rows
 cannot be folded (a table without a key, statements, partial JSON, images that hold no key) the
 answer is UNREAD with the reason; it is never guessed.
 
@@ -131,13 +132,15 @@ class NetRow:
     table: RowTable
     before: Image | None
     after: Image | None
+    # What they deleted of a row that they inserted themselves. Its net change is nothing, and still
+    # the insert fails on a server that has such a row.
+    between: Image | None = None
 
     @property
     def key_image(self) -> Image:
-        """Return the image by whose key the row is found: both have the same key."""
-        image = self.before if self.before is not None else self.after
-        assert image is not None, "a row that was nowhere and is nowhere is no change"
-        return image
+        """Return the image by whose key the row is found: all of them have the same key."""
+        images = (self.before, self.after, self.between)
+        return next(image for image in images if image is not None)
 
 
 def key_condition(table: RowTable, image: Image) -> str:
@@ -178,7 +181,7 @@ def net_rows(changes: Iterable[RowChanges]) -> tuple[NetRow, ...]:
                 _fold(net, table, row.before, None)
             if after is not None:
                 _fold(net, table, None, after)
-    return tuple(row for row in net.values() if row.before is not None or row.after is not None)
+    return tuple(net.values())
 
 
 def _fold(
@@ -199,7 +202,8 @@ def _fold(
         raise CannotFold(f"{table.name}: the log changes a row in an order that does not fit")
     if known.after is not None and after is not None:
         after = _completed(known.after, after)
-    net[place] = replace(known, after=after)
+    is_gone = known.before is None and after is None
+    net[place] = replace(known, after=after, between=known.after if is_gone else None)
 
 
 def _continues(left: Image | None, found: Image | None) -> bool:

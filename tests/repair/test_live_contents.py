@@ -9,7 +9,7 @@ from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
 from repair import Plan
 from repair.render import render_files
-from tests.repair.live import await_clean, examine, executed, rows, run_plan, run_step
+from tests.repair.live import await_clean, examine, executed, rows, run_plan, run_step, wait_until
 
 _SHOP = [(1, "one"), (2, "two"), (3, "three")]
 _SHOP_CHANGED = [(1, "changed"), (3, "three"), (10, "new")]
@@ -270,3 +270,30 @@ def test_rows_that_change_before_the_script_runs_are_not_overwritten(pair97: Pai
     status = pair97.b.replica_status()
     assert (status["Replica_SQL_Running"], status["Auto_Position"]) == ("Yes", 0)
     assert (missing[0], "meanwhile") in rows(pair97.b, "bypassed.t")
+
+
+def test_transactions_that_are_applied_before_the_script_runs_stop_it(pair97: Pair) -> None:
+    """They may have changed the rows and changed them back; with the channel stopped none can."""
+    fault = faults.position_bypass(pair97)
+    plan = examine(pair97).plan()
+    assert _actions(plan) == ["b AutoPositionOn"]
+    pair97.a.execute("INSERT INTO bypassed.t () VALUES ()")
+    wait_until(lambda: rows(pair97.a, "bypassed.t")[-1] in rows(pair97.b, "bypassed.t"))
+    done = run_step(pair97, plan, plan.steps[0])
+    assert done.returncode != 0
+    assert "transactions were applied" in done.stderr
+    status = pair97.b.replica_status()
+    assert (status["Replica_SQL_Running"], status["Auto_Position"]) == ("Yes", 0)
+    pair97.b.execute(pair97.b.dialect.stop_replica)
+    run_plan(pair97, examine(pair97).plan())
+    wait_for(pair97.b, fault.skipped)
+    assert rows(pair97.b, "bypassed.t") == rows(pair97.a, "bypassed.t")
+    await_clean(pair97)
+
+
+def test_a_row_that_came_and_went_is_compared_as_well(pair97: Pair) -> None:
+    faults_plans.bypassed_and_inserted_again(pair97)
+    plan = examine(pair97).plan()
+    assert not plan.steps
+    assert "again.t" in _left(plan, "H1")
+    assert "may conflict with rows of b" in _left(plan, "H1")

@@ -123,7 +123,10 @@ def changes(*rows: tuple[Image | None, Image | None], table: RowTable = TABLE) -
 
 
 def test_a_row_that_came_and_went_is_no_change() -> None:
-    assert net_rows([changes((None, (1, 1))), changes(((1, 1), None))]) == ()
+    [row] = net_rows([changes((None, (1, 1))), changes(((1, 1), None))])
+    assert (row.before, row.after, row.key_image) == (None, None, (1, 1))
+    [row] = net_rows([changes((None, (1, 1))), changes(((1, 1), None), (None, (1, 2)))])
+    assert (row.before, row.after, row.between) == (None, (1, 2), None)
 
 
 def test_a_changed_key_is_a_row_gone_and_a_row_come() -> None:

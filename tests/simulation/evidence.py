@@ -121,7 +121,7 @@ def net_changes(found: list[Transaction], holder: Server) -> Net | None:
                 return None
             old = net[change.key][0] if change.key in net else before.get(change.key)
             net[change.key] = (old, change.new)
-    return {key: row for key, row in net.items() if row != (None, None)}
+    return net
 
 
 def _state(server: Server, net: Net) -> RowState:

@@ -325,7 +325,11 @@ class Attempts:
         self._has_connected = False
 
     def is_over(self, error: BinlogError, *, progress: bool) -> bool:
-        """Tell whether an end is the end: two dumps in a row ended so and brought nothing."""
+        """Tell whether an end is the end: two dumps in a row ended so and brought nothing.
+
+        It is asked after every dump, so the attempts know here whether the server ever answered.
+        """
+        self._has_connected |= progress or not isinstance(error, NotConnected)
         is_empty_end = isinstance(error, EndedEarly) and not progress
         self._empty_ends = self._empty_ends + 1 if is_empty_end else 0
         return self._empty_ends == _EMPTY_ENDS_MAX
@@ -333,7 +337,6 @@ class Attempts:
     def wait_after(self, error: BinlogError, *, progress: bool) -> None:
         """Wait before the next attempt; raise the error if it is no cut, or was the last one."""
         self._made = 0 if progress else self._made
-        self._has_connected |= progress or not isinstance(error, NotConnected)
         if not self._has_connected:  # a wrong address; a server that restarts was there before
             raise error
         if not _is_cut(error) or self._made >= self._reconnects_max:

@@ -14,7 +14,7 @@ import pytest
 from binlog.adapters.stream import ServerLogs
 from binlog.adapters.stream_ledger import LedgerBatch, ledger_of_server
 from binlog.adapters.stream_session import SERVER_ID_BASE, AllBut, FromPlace, Wish
-from binlog.errors import DumpRefused, DumpTimedOut
+from binlog.errors import DumpBroken, DumpRefused, DumpTimedOut
 from compose.native import shapes
 from compose.native.command import Settings
 from compose.native.installation import Installation
@@ -184,18 +184,53 @@ def test_a_server_that_starts_again_is_followed_on(server: Server) -> None:
 
 
 def test_it_stops_while_it_waits_for_a_server_that_is_gone(server: Server) -> None:
-    arguments = connect_arguments(server) | {"port": 1}
+    """It was there: its first connection is killed, and then nothing answers."""
+    opened: list[float] = []
     asked: list[float] = []
+
+    def connect() -> Any:
+        opened.append(time.monotonic())
+        if len(opened) > 1:
+            raise ConnectionRefusedError("gone")
+        connection = pymysql.connect(**connect_arguments(server))
+        number = connection.thread_id()  # type: ignore[no-untyped-call]
+        server.execute(f"KILL {number}")
+        return connection
 
     def stopped() -> bool:
         asked.append(time.monotonic())
-        return len(asked) > 3
+        return len(opened) > 2
 
     given = ledger_of_server(
-        arguments, AllBut(GtidSet()), timeout_seconds_max=10, follow=True, stopped=stopped
+        connect, AllBut(GtidSet()), timeout_seconds_max=10, follow=True, stopped=stopped
     )
     assert list(given) == []
+    assert len(opened) == 3
     assert asked[-1] - asked[0] < 5
+
+
+def test_a_server_that_never_answered_is_not_waited_for(server: Server) -> None:
+    arguments = connect_arguments(server) | {"port": 1}
+    begun = time.monotonic()
+    with pytest.raises(DumpBroken, match="no connection to the server"):
+        list(ledger_of_server(arguments, AllBut(GtidSet()), timeout_seconds_max=10, follow=True))
+    assert time.monotonic() - begun < 5
+
+
+def test_a_server_that_goes_between_two_dumps_is_waited_for(server: Server) -> None:
+    """By place the end is asked for once more; a restart in between is no wrong address."""
+    opened: list[bool] = []
+
+    def connect() -> Any:
+        opened.append(True)
+        if len(opened) == 2:
+            raise ConnectionRefusedError("restarts")
+        return pymysql.connect(**connect_arguments(server))
+
+    [(file, *_)] = server.query("SHOW BINARY LOGS")[:1]
+    given = list(ledger_of_server(connect, FromPlace(str(file), 4), timeout_seconds_max=10))
+    assert GtidSet.union_of(batch.gtids for batch in given) == executed(server)
+    assert len(opened) > 2
 
 
 def test_nobody_takes_a_follower_for_a_replica(server: Server) -> None:

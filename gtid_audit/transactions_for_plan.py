@@ -30,6 +30,7 @@ from binlog.transactions import TableChange, Transaction
 from gtid import GtidSet, GtidSetTooLarge, MalformedText
 from gtid_audit.affected_rows import AffectedRows, Definitions
 from gtid_audit.log_operands import server_words
+from gtid_audit.moments import moment
 from gtid_audit.rows_in_place import RowReader
 from repair.replay import Replayed, redo
 from repair.row_versions import RowsRead
@@ -338,8 +339,9 @@ def _is_parallel(server: ServerSnapshot) -> bool:
 
 
 def _committed_at(transaction: Transaction) -> datetime:
-    if transaction.original_commit_timestamp:
-        return datetime.fromtimestamp(transaction.original_commit_timestamp / 1_000_000, UTC)
+    committed = moment(transaction.original_commit_timestamp or 0)
+    if committed is not None and transaction.original_commit_timestamp:
+        return committed
     return datetime.fromtimestamp(transaction.timestamp_seconds, UTC)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from binlog.adapters.files import read_transactions
 from gtid_audit.cli import run
+from gtid_audit.transactions_for_plan import _Collected
 from tests.binlog.builders import UUID_A
 from tests.binlog.ledger_shapes import SHAPES, of_8_0
 
@@ -77,6 +80,18 @@ def test_a_moment_without_a_date_is_shown_as_a_number(
     assert "9,223,372,036,854,775,807 µs after 1970 (no date)" in capsys.readouterr().out
     assert run(["binlog", "show", f"{UUID_A}:dba:2", str(log)]) == 0
     assert "253,402,300,800,000,000 µs after 1970 (no date)" in capsys.readouterr().out
+
+
+def test_a_plan_takes_the_time_of_the_log_where_a_moment_has_no_date(tmp_path: Path) -> None:
+    log = tmp_path / "binlog.000001"
+    log.write_bytes(SHAPES["times without a date"]())
+    collected = _Collected()
+    read = list(read_transactions(log))
+    for transaction in read:
+        collected.add(transaction)
+    logged = [datetime.fromtimestamp(each.timestamp_seconds, UTC) for each in read]
+    assert collected.moments[1].year == 3111
+    assert collected.moments[2:] == logged[2:]
 
 
 def test_a_first_run_that_was_refused_leaves_nothing_behind(

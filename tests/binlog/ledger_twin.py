@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from binlog.adapters.compression import find_decompressor
 from binlog.decode import NEED_MORE_DATA, EventDecoder
@@ -35,3 +38,12 @@ def ledger_of_bytes(data: bytes, *, file: str, details: bool = False) -> FileLed
 
 def twin_of(path: Path, *, details: bool = False) -> FileLedger:
     return ledger_of_bytes(path.read_bytes(), file=path.name, details=details)
+
+
+def rows_said(rows: pa.Table) -> list[dict[str, Any]]:
+    """Give rows as Python has them, moments as numbers: not every one of them has a date."""
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            rows = rows.set_column(place, field.name, rows.column(place).cast(pa.int64()))
+    said: list[dict[str, Any]] = rows.to_pylist()
+    return said

@@ -75,6 +75,15 @@ def everything() -> Log:
 
 # ---- the file as a whole
 
+COMPRESSED = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\xfd7zX": "xz",
+    b"BZh": "bzip2",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"PK\x03\x04": "zip",
+}
+
 
 def test_an_empty_file_is_truncated() -> None:
     error = failure(b"")
@@ -83,7 +92,10 @@ def test_an_empty_file_is_truncated() -> None:
 
 
 def test_foreign_files() -> None:
-    assert failure(b"PK\x03\x04").what.startswith("expected the magic number")
+    assert failure(b"PK\x05\x06").what.startswith("expected the magic number")
+    for start, name in COMPRESSED.items():
+        with pytest.raises(UnsupportedBinlog, match=f"compressed with {name}: decompress it"):
+            decode(start + bytes(40))
     assert failure(b"\xfe").position == 0
     with pytest.raises(UnsupportedBinlog, match="encrypted"):
         decode(b"\xfdbin\x01")

@@ -22,6 +22,7 @@ from binlog.ledger.parts import joined, starts_of_parts
 from binlog.ledger.window import ledger_of_window
 from binlog.scan import read_head
 from tests.binlog.ledger_shapes import SHAPES
+from tests.binlog.ledger_twin import rows_said
 from tests.binlog.material import Written
 
 HEADER_BYTES = 19
@@ -29,7 +30,7 @@ HEADER_BYTES = 19
 
 def said(ledger: FileLedger) -> tuple[object, ...]:
     error = ledger.error
-    return ledger.rows.to_pylist(), ledger.head, ledger.end, type(error), str(error)
+    return rows_said(ledger.rows), ledger.head, ledger.end, type(error), str(error)
 
 
 @pytest.fixture

@@ -217,8 +217,9 @@ def applier_stalled(facts: ClusterFacts) -> Iterator[Finding]:
 # -- words ----------------------------------------------------------------------------------------
 
 _OVERTAKEN = (
-    " It has already applied transactions that it received after {what} of these. Possible causes:"
-    " a worker still has them; the applier has passed them. Audit again when it has less to do."
+    " It may have passed {what} of these: it has applied transactions that it received later, or it"
+    " no longer has one that it had applied. A worker may still have them. Audit again when the"
+    " applier has less to do."
 )
 
 

@@ -59,7 +59,7 @@ STATEMENT_CHARACTERS_MAX: Final = 120
 
 # What is extra on the replica; what is missing on it; where the applier stands.
 _EXTRA: Final = ("E1", "E2", "E3", "E6", "J3")
-_MISSING: Final = ("H1", "H3", "H4", "H5", "H8", "P1", "C3")
+_MISSING: Final = ("H1", "H3", "H4", "H5", "H8", "P1", "C3", "A7")
 _STOPPED: Final = ("A2", "A3")
 # sql/rpl_rli_pdb.cc: "Worker 1 failed executing transaction '…' at source log …".
 _WORKER_GTID: Final = re.compile(r"failed executing transaction '(?P<gtid>[^']+)'")
@@ -114,6 +114,8 @@ class _Reading:
             return self._failing()
         if code == "C3":  # auto-position brings all that is missing
             return self._missing()
+        if code == "A7" and not self._is_written_to():
+            return GtidSet()  # in the order of its source's log, whatever waits fits
         return self.finding.gtid_set
 
     def content(self, wanted: GtidSet) -> TransactionContent:
@@ -139,12 +141,12 @@ class _Reading:
             },
             unread="; ".join(reasons),
         )
-        return self._with_rows(read, wanted)
+        return self._with_rows(read)
 
-    def _with_rows(self, read: TransactionContent, wanted: GtidSet) -> TransactionContent:
+    def _with_rows(self, read: TransactionContent) -> TransactionContent:
         """Add how the rows stand on the servers that the finding concerns."""
         ddl = read.of_class(ContentClass.DDL, ContentClass.UNREAD)
-        names = [name for name in self._concerned(wanted) if name in self.targets]
+        names = [name for name in self._concerned() if name in self.targets]
         if read.rows is None or ddl:
             definitions = f"{ddl.shortened()} changes definitions, or was not read"
             why = definitions if ddl else read.rows_unread
@@ -170,13 +172,19 @@ class _Reading:
     def _connect(self, name: str | None) -> Connection[Any]:
         return connect(self.targets[name or ""], timeout_seconds_max=self.seconds_max)
 
-    def _concerned(self, wanted: GtidSet) -> list[str]:
+    def _is_written_to(self) -> bool:
+        """Return whether the replica has transactions that another way than its channel brought."""
+        server = self.servers.get(self.finding.replica or "")
+        if server is None or server.server_uuid is None:
+            return True
+        own = _set(server.gtid_executed).from_uuid(server.server_uuid)
+        return bool(own) or len(server.channels or ()) > 1
+
+    def _concerned(self) -> list[str]:
         if self.finding.code not in _EXTRA:
             ends = (self.finding.replica, self.finding.source)
             return [name for name in ends if name is not None]
-        return [
-            name for name, server in self.servers.items() if wanted & _set(server.gtid_executed)
-        ]
+        return list(self.servers)
 
     def _holders(self) -> list[str]:
         """Return who may have the transactions: their origin, then the servers of the finding.

@@ -207,7 +207,42 @@ def start_channel(case: Case) -> Outcome:
     why = _would_not_connect(case.model, replica, channel)
     if why is not None:
         return Refusal(why)
-    return Proposal((StartChannel(replica.name, channel.name),))
+    return _unless_older(case, StartChannel(replica.name, channel.name))
+
+
+def _unless_older(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
+    """Start a channel unless the rows show that what it delivers is older than what is there.
+
+    Where several servers are written to, the waiting transactions may be older than rows that the
+    started server has: applied now, they would put an old version over a newer one, or stop the
+    applier. Their rows must be as before where they are missing, and as after where they are.
+    """
+    content, wanted = case.content, case.finding.gtid_set
+    if content is None or not content.needing_decision(wanted):
+        return Proposal((action,))
+    unread = [] if content.rows_on else [content.unread or "its rows were not read"]
+    for name, state in sorted(content.rows_on.items(), key=lambda item: item[0]):
+        fits = (
+            RowState.AS_AFTER
+            if wanted <= case.snapshot_executed.get(name, GtidSet())
+            else RowState.AS_BEFORE
+        )
+        if state.state is RowState.UNREAD:
+            unread.append(f"{name}: {state.why}")
+        elif state.state is not fits and not case.is_chosen:
+            return Refusal(
+                f"rows of {wanted.shortened()} were changed since on {name}: applied now,"
+                " the transactions would put an older version over a newer one. Compare the rows,"
+                f" then choose with --strategy {case.finding.code}=NAME:"
+                f" {', '.join(answers(case.finding.code))}"
+            )
+        elif state.state is not fits:
+            unread.append(f"{name}: its rows were changed since")
+    warning = (
+        f"the rows of {wanted.shortened()} were not compared, and may be older than those that are"
+        f" there ({'; '.join(unread)})"
+    )
+    return Proposal((action,), (warning,) if unread else ())
 
 
 def _would_not_connect(model: Model, replica: ModelServer, channel: ModelChannel) -> str | None:
@@ -245,7 +280,7 @@ def _start_way_back(case: Case) -> Outcome:
             else AutoPositionOn(starting.name, channel.name, filled=GtidSet())
         )
         if wanted <= simulate(case.model, action)[case.source.name].executed:
-            return Proposal((action,))
+            return _unless_older(case, action)
     return Refusal(
         "; ".join(reasons) or f"no stopped channel would bring them to {case.source.name}"
     )

@@ -124,6 +124,27 @@ def test_thousands_of_errant_rows_are_never_appended_unasked(pair97: Pair) -> No
     assert "errant.t (1,050 inserted)" in _left(plan, "E1")
 
 
+def test_a_way_back_that_brings_older_rows_is_not_started_unasked(pair97: Pair) -> None:
+    pair97.a.execute(
+        "CREATE DATABASE older",
+        "CREATE TABLE older.t (id INT PRIMARY KEY, note VARCHAR(9))",
+        "INSERT INTO older.t VALUES (1, 'first')",
+    )
+    pair97.settle()
+    pair97.a.execute(pair97.a.dialect.stop_replica)
+    pair97.b.execute("UPDATE older.t SET note = 'b old' WHERE id = 1")
+    pair97.a.execute("UPDATE older.t SET note = 'a new' WHERE id = 1")
+    wait_for(pair97.b, executed(pair97.a))
+    found = examine(pair97)
+    assert found.codes == ["E1"]
+    plan = found.plan()
+    assert not plan.steps
+    assert "an older version over a newer one" in _left(plan, "E1")
+    chosen = found.plan({"E1": "start_channel"})
+    assert _actions(chosen) == ["a StartChannel"]
+    assert any("rows were changed since" in warning for warning in chosen.warnings)
+
+
 def test_errant_rows_on_5_6(pair56: Pair) -> None:
     pair56.a.execute(pair56.a.dialect.stop_replica, pair56.a.dialect.reset_replica)
     faults_plans.errant_rows(pair56, source="a", on="b")

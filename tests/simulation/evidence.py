@@ -94,9 +94,8 @@ def _rows_on(  # noqa: PLR0917 - what the content of a finding is made of
     visible: tuple[str, ...],
     classes: dict[ContentClass, set[Gtid]],
 ) -> dict[str, RowsOn]:
-    wanted = {each.gtid for each in found}
     if finding.code in EXTRA:
-        names = [name for name in visible if wanted & world[name].executed]
+        names = list(visible)
     else:
         names = [name for name in (finding.replica, finding.source) if name in visible]
     if classes[ContentClass.DDL] or classes[ContentClass.UNREAD]:

@@ -27,6 +27,9 @@ decided. Exceptions, each of which needs more:
   middle of a transaction.
 * Where nothing shows the workers, both readings must be so, with nothing applied between them.
 
+A stopped applier left behind whatever was received if its place in the source's log is the
+receiver's, in both readings. That is `likely` only: an operator may have moved either place.
+
 The proof by order, for an applier that is never idle. A source logs its own transactions in the
 order of their numbers (one TSID, no number given by hand between them), the coordinator hands them
 out in this order, and each worker finishes them in this order. So a number is behind the applier if
@@ -131,6 +134,8 @@ def gather_applier_facts(
         committed = _committed(channel, first=first, last=last)
         if forgotten or committed - before.gtid_retrieved:
             overtaken = before.gtid_retrieved - executed - passed - _owned(last)
+    elif before is not None and _is_stopped_at_end(before) and _is_stopped_at_end(channel):
+        passed = before.gtid_retrieved - _owned(first) - _owned(last)
     return ApplierFacts(
         channel=channel,
         passed=passed,
@@ -263,6 +268,15 @@ def _has_applied_all(channel: ChannelSnapshot) -> bool:
     """Return whether the applier's place in the source's log is the receiver's."""
     applied, received = channel.applied_to, channel.received_to
     return applied is not None and received is not None and applied >= received
+
+
+def _is_stopped_at_end(channel: ChannelSnapshot) -> bool:
+    """Return whether an applier stopped behind all that was received.
+
+    Its place in the source's log is then that of the lowest transaction it has not finished
+    (sql/rpl_rli_pdb.cc, mts_checkpoint_routine): at the receiver's place there is none.
+    """
+    return channel.applier is ThreadState.STOPPED and _has_applied_all(channel)
 
 
 def _is_at_end(before: ChannelSnapshot, after: ChannelSnapshot) -> bool:

@@ -273,7 +273,7 @@ def _passed_text(edge: EdgeFacts, *, unsent: GtidSet, replica: ServerSnapshot) -
     )
     skipped = "RELAY_LOG_POS, sql_replica_skip_counter or a purged relay log (the rows are missing)"
     ghost = f"no event for them in the binary logs of {edge.edge.source} (the rows may be missing)"
-    causes = [] if has_earlier(replica.gtid_executed, gone) else [reset]
+    causes = [] if has_earlier(logged(replica), gone) else [reset]
     if edge.passed:
         causes.append(skipped)
     if unsent:
@@ -287,6 +287,15 @@ def _passed_text(edge: EdgeFacts, *, unsent: GtidSet, replica: ServerSnapshot) -
         f"{text} Possible causes: {'; '.join(causes)}. Compare the rows before any repair: a second"
         " execution fails or doubles data where the rows are there."
     )
+
+
+def logged(server: ServerSnapshot) -> GtidSet:
+    """Return what a server has in its binary logs.
+
+    What it has purged proves no history without a RESET: SET GLOBAL gtid_purged may have put it
+    back afterwards.
+    """
+    return (server.gtid_executed or GtidSet()) - (server.gtid_purged or GtidSet())
 
 
 def has_earlier(executed: GtidSet | None, hole: GtidSet) -> bool:

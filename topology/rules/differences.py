@@ -10,7 +10,7 @@ from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.lost import Cause, losses_of
-from topology.rules.backlogs import has_earlier
+from topology.rules.backlogs import has_earlier, logged
 from topology.rules.build import evidence, finding, many, on_edge
 from topology.snapshot import ServerSnapshot
 from topology.unseen import unseen_sources
@@ -68,7 +68,7 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
         channel = edge.edge.channel
         if edge.bypassed and not channel.auto_position:
             replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
-            no_reset = has_earlier(replica.gtid_executed, edge.bypassed)
+            no_reset = has_earlier(logged(replica), edge.bypassed)
             yield on_edge(
                 facts,
                 edge,

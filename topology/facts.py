@@ -226,7 +226,15 @@ def _bypassed(absent: GtidSet, *, edge: Edge, source: ServerSnapshot) -> tuple[G
     """
     channel = edge.channel
     if channel.receiver is not ThreadState.RUNNING and channel.auto_position:
-        return GtidSet(), False  # the next connection asks for exactly these
+        # The next connection asks for exactly these. But an applier whose place is at the end of
+        # the source's log has been behind them before: executed and forgotten (RESET BINARY LOGS
+        # AND GTIDS), or skipped.
+        was_behind = (
+            channel.applied_to is not None
+            and source.log_end is not None
+            and channel.applied_to >= source.log_end
+        )
+        return (absent if was_behind else GtidSet()), False
     has_read_past = (
         channel.received_to is not None
         and source.log_end is not None

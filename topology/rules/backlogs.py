@@ -268,21 +268,28 @@ def _arrival(channel: ChannelSnapshot, *, moved: bool) -> str:
 def _passed_text(edge: EdgeFacts, *, unsent: GtidSet, replica: ServerSnapshot) -> str:
     """Name the causes that the evidence leaves, and what each means for the rows."""
     name, gone = replica.name, edge.passed | unsent
-    reset = (
-        f"RESET BINARY LOGS AND GTIDS on {name} while the channel was running (the rows are there)"
-    )
+    reset = f"RESET BINARY LOGS AND GTIDS on {name} behind them (the rows are there)"
     skipped = "RELAY_LOG_POS, sql_replica_skip_counter or a purged relay log (the rows are missing)"
     ghost = f"no event for them in the binary logs of {edge.edge.source} (the rows may be missing)"
     causes = [] if has_earlier(logged(replica), gone) else [reset]
-    if edge.passed:
+    returns = bool(unsent) and edge.edge.channel.receiver is not ThreadState.RUNNING
+    if edge.passed or returns:
         causes.append(skipped)
-    if unsent:
+    if unsent and not returns:
         causes.append(ghost)
-    text = f"{name} does not have {many(gone)} of {edge.edge.source} and will not get them: "
-    if edge.passed:
-        text += "it received them, and its applier has passed them without executing them."
+    text = f"{name} does not have {many(gone)} of {edge.edge.source}"
+    if returns:
+        text += (
+            ", and its applier has been behind them before. Its channel is stopped; once it is"
+            " started, it fetches them again."
+        )
+    elif edge.passed:
+        text += (
+            " and will not get them: it received them, and its applier has passed them without"
+            " executing them."
+        )
     else:
-        text += "its receiver has read past them with auto-position on."
+        text += " and will not get them: its receiver has read past them with auto-position on."
     return (
         f"{text} Possible causes: {'; '.join(causes)}. Compare the rows before any repair: a second"
         " execution fails or doubles data where the rows are there."

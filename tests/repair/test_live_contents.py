@@ -145,6 +145,26 @@ def test_a_way_back_that_brings_older_rows_is_not_started_unasked(pair97: Pair) 
     assert any("rows were changed since" in warning for warning in chosen.warnings)
 
 
+def test_rows_that_a_reset_forgot_are_not_fetched_again_unasked(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
+    a.execute("CREATE DATABASE twice", "CREATE TABLE twice.t (v INT)")
+    pair97.settle()
+    kept = executed(a)
+    a.execute("INSERT INTO twice.t VALUES (1)", "INSERT INTO twice.t VALUES (2)")
+    wait_for(b, executed(a))
+    b.execute(b.dialect.stop_replica, b.dialect.words.reset_binary_logs_and_gtids)
+    b.execute(f"SET GLOBAL gtid_purged = '{kept}'")  # a set that was copied too early
+    found = examine(pair97)
+    assert "H8" in found.codes
+    assert "T2" not in [each.code for each in found.audit.findings]
+    plan = found.plan()
+    assert not plan.steps
+    [h8] = [each for each in found.audit.findings if each.code == "H8"]
+    assert "the rows are there" in h8.explanation
+    assert rows(b, "twice.t") == [(1,), (2,)]
+
+
 def test_errant_rows_on_5_6(pair56: Pair) -> None:
     pair56.a.execute(pair56.a.dialect.stop_replica, pair56.a.dialect.reset_replica)
     faults_plans.errant_rows(pair56, source="a", on="b")

@@ -276,7 +276,9 @@ def _is_stopped_at_end(channel: ChannelSnapshot) -> bool:
     Its place in the source's log is then that of the lowest transaction it has not finished
     (sql/rpl_rli_pdb.cc, mts_checkpoint_routine): at the receiver's place there is none.
     """
-    return channel.applier is ThreadState.STOPPED and _has_applied_all(channel)
+    is_stopped = channel.applier is ThreadState.STOPPED
+    failed = channel.applier_errno or channel.applier_error
+    return is_stopped and not failed and _has_applied_all(channel)
 
 
 def _is_at_end(before: ChannelSnapshot, after: ChannelSnapshot) -> bool:

@@ -230,7 +230,8 @@ def _bypassed(absent: GtidSet, *, edge: Edge, source: ServerSnapshot) -> tuple[G
         # the source's log has been behind them before: executed and forgotten (RESET BINARY LOGS
         # AND GTIDS), or skipped.
         was_behind = (
-            channel.applied_to is not None
+            not (channel.applier_errno or channel.applier_error)
+            and channel.applied_to is not None
             and source.log_end is not None
             and channel.applied_to >= source.log_end
         )

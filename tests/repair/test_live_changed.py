@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+import repair.script
 from compose import faults, faults_after_plan
 from compose.native.server import Server
 from compose.native.shapes import Pair
@@ -119,8 +120,9 @@ def test_an_applier_that_stopped_with_an_error_since(pair97: Pair) -> None:
     ],
 )
 def test_an_applier_that_stops_in_the_script_is_not_a_matter_of_time(
-    shape: str, message: str, request: pytest.FixtureRequest
+    shape: str, message: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(repair.script, "APPLY_TURN_SECONDS", 2)  # a turn is waited out on 9.7
     pair: Pair = request.getfixturevalue(shape)
     plan = _stopped(pair)
     faults_after_plan.occupy_row(pair.b, "late.t", 2)

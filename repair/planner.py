@@ -178,11 +178,13 @@ class _Work:
         }:
             return True  # the rules find it no more
         lacking = finding.source if finding.code[0] in "EJ" else finding.replica
-        return (
-            bool(finding.gtid_set)
-            and lacking in self.model.servers
-            and finding.gtid_set <= self.model[lacking or ""].executed
-        )
+        if not finding.gtid_set or lacking not in self.model.servers:
+            return False
+        if finding.code[0] == "T" and finding.gtid_set <= self.started[lacking or ""].executed:
+            # It arrives without a step, unless a file position is behind it: no set shows that.
+            channel = self.started[lacking or ""].channel(finding.channel or "")
+            return channel is not None and channel.auto_position
+        return finding.gtid_set <= self.model[lacking or ""].executed
 
     def _starts(self, finding: Finding) -> bool:
         """Return whether a step starts the finding's channel, and its applier goes on then."""

@@ -99,6 +99,19 @@ def test_an_applier_that_stands_is_not_helped_by_steps_elsewhere(code: str) -> N
     assert [each.code for each in plan.not_planned] == [code]
 
 
+def test_what_arrives_without_any_step_is_no_answer_of_a_step() -> None:
+    """The channel of c uses a file position, which may be behind a:2-5: the sets do not show it."""
+    servers = model(
+        server("a", "a:1-5"),
+        server("b", "a:1-4", channel("a", runs=False)),
+        server("c", "a:1", channel("a", auto=False)),
+    )
+    waiting = found("T3", "a", "c", "a:2-5")
+    plan = planned(servers, waiting, keep="A7", kind=ContentClass.EMPTY)
+    assert actions(plan) == ["b StartChannel"]
+    assert by_others(plan) == []
+
+
 BYPASSED = model(
     server("a", "a:1-9", channel("b")),
     server("b", "a:1-3 a:7-9", channel("a", auto=False, bypassed="a:4-6")),

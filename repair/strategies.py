@@ -278,7 +278,7 @@ def _start_way_back(case: Case) -> Outcome:
             )
             continue
         why = _would_not_connect(case.model, starting, replace(channel, auto_position=True))
-        if why is None and channel.passed and not case.is_chosen:
+        if why is None and channel.passed and starting.executed and not case.is_chosen:
             why = f"{starting.name} may fetch {channel.passed.shortened()} again: answer H8 first"
         if why is not None:
             reasons.append(why)

@@ -25,7 +25,9 @@ gap                  GTIDs between the origin's highest and the lost one that no
 received             the holder's channel from the origin has it: it came from there.
 restart              the origin's start (its clock minus its uptime, up to a second late)
                      against the commit of the lost transactions.
-first log            a reset begins log number 1, with empty previous GTIDs, after them.
+first log            a reset begins log number 1, with empty previous GTIDs, after them. A log
+                     begun before them excludes a reset. Its number alone does not, and neither
+                     does gtid_purged: FLUSH and PURGE, or SET GLOBAL gtid_purged, change both.
 neighbour            the oldest own transaction that both logs hold. If its first commit is
                      the same moment in both, the origin's history goes back beyond it: no
                      reset. If it differs, the origin began again with this number.
@@ -276,13 +278,13 @@ def _reset(
     if log is not None and committed is not None:
         if log.begun_at + _SECOND <= committed[0]:
             return False, f"{log.file} was begun before the lost transactions were committed"
-        if log.begun_at > committed[1] and not (log.previous_gtids or origin.gtid_purged):
+        is_first = log.file.rpartition(".")[2].lstrip("0") == "1"
+        is_new = log.begun_at > committed[1] and not log.previous_gtids
+        # Purged GTIDs without a log: SET GLOBAL gtid_purged after a reset, if it is number 1.
+        if is_new and (is_first or not origin.gtid_purged):
             return True, f"{log.file} was begun after them, without previous GTIDs"
-    names = [each.name.rpartition(".")[2] for each in origin.binary_logs or ()]
-    if names and names[0].isdigit() and int(names[0]) > 1:
-        return False, f"the first binary log has the number {int(names[0])}"
-    if _own(origin) & (origin.gtid_purged or GtidSet()):
-        return False, "gtid_purged holds older transactions of its own"
+    # A first log beyond number 1, or own GTIDs in gtid_purged, exclude nothing: FLUSH and PURGE, or
+    # SET GLOBAL gtid_purged, make both after a reset (seen on 9.7.4).
     return None, "unknown"
 
 

@@ -90,7 +90,7 @@ EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("A5", "A8"), ("T1", "T2"), _same_edge),
     (("P1",), ("A4", "A7", "C3", "T3"), _if_proved(_same_edge)),
     (("H1", "H8", "P1"), ("E1", "E2"), _if_proved(_same_transactions_back)),
-    (("E3", "E6", "H7"), ("A4", "A7", "C3", "T3"), _same_servers),
+    (("E3", "E6"), ("A4", "A7", "C3", "T3"), _same_servers),
     (("E1", "E2"), ("A7",), _stopped_way_back),
     (("H1",), ("C3", "A7"), _if_proved(_same_edge)),
     (("U1",), ("A4",), _from_silent_server),

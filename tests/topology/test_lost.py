@@ -77,12 +77,13 @@ ELSEWHERE = {"source_host": "other.example", "source_server_id": 9}
         # A restart since, and the history goes back beyond it.
         (SAME, ("E3", Grade.PROVED)),
         ({"first_log": BEFORE}, ("E3", Grade.PROVED)),
-        ({"origin": {"gtid_purged": GtidSet.parse(f"{A}:1-9")}}, ("E3", Grade.PROVED)),
+        # A restart since, and nothing about a reset: SET GLOBAL gtid_purged, or FLUSH and PURGE,
+        # make these after one.
+        ({"origin": {"gtid_purged": GtidSet.parse(f"{A}:1-9")}}, ("E3", Grade.LIKELY)),
         (
             {"origin": {"binary_logs": (BinaryLog("binlog.000007", 1),)}},
-            ("E3", Grade.PROVED),
+            ("E3", Grade.LIKELY),
         ),
-        # A restart since, and nothing about a reset.
         ({}, ("E3", Grade.LIKELY)),
         ({"first_log": LogStart("binlog.000001", ago(55), GtidSet())}, ("E3", Grade.LIKELY)),
         # Whether it restarted since is not known, or it did between the commits.
@@ -92,6 +93,10 @@ ELSEWHERE = {"source_host": "other.example", "source_server_id": 9}
         # A restart since, and a reset.
         (OTHER, ("E6", Grade.LIKELY)),
         ({"first_log": AFTER}, ("E6", Grade.LIKELY)),
+        (
+            {"first_log": AFTER, "origin": {"gtid_purged": GtidSet.parse(f"{A}:1-9")}},
+            ("E6", Grade.LIKELY),
+        ),
         # No restart since.
         ({"up": 900}, ("E6", Grade.PROVED)),
         (OTHER | {"up": 900}, ("E6", Grade.PROVED)),

@@ -30,7 +30,7 @@ _SETTINGS = {
     "log_bin": "ON",
     "log_replica_updates": "ON",
     "replica_parallel_workers": str(WORKERS),
-    "replica_preserve_commit_order": "ON",
+    "replica_preserve_commit_order": "OFF",
     "relay_log_recovery": "ON",
     "sync_binlog": "1",
     "innodb_flush_log_at_trx_commit": "1",

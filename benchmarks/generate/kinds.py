@@ -147,6 +147,9 @@ def _fall_behind(numbers: Numbers, clusters: Int64s, size: Int64s) -> None:
 def _receive_no_more(numbers: Numbers, clusters: Int64s) -> None:
     for phase in (FIRST, LAST):
         numbers.received[clusters, B, phase] = numbers.executed[clusters, B, phase, A]
+    missing = numbers.top[clusters, A] - numbers.executed[clusters, B, LAST, A]
+    grown = numbers.log_end[clusters, A, LAST] - numbers.log_end[clusters, A, FIRST]
+    numbers.unread_to[clusters, B] = grown + missing * EVENT_BYTES
 
 
 def _fail(numbers: Numbers, clusters: Int64s, *, error: int, threads: tuple[int, int]) -> None:

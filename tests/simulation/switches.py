@@ -28,7 +28,6 @@ class Switch:
 
 
 SWITCHES: dict[str, Switch] = {
-    "read-past-is-bypassed": Switch(facts._bypassed, "if has_read_past:", "if False:"),
     "what-is-upstream-arrives": Switch(
         facts._errant,
         "errant = extra - at_source - _held_by(graph.upstream_of(edge.source), last)",

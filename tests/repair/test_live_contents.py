@@ -145,6 +145,23 @@ def test_a_way_back_that_brings_older_rows_is_not_started_unasked(pair97: Pair) 
     assert any("rows were changed since" in warning for warning in chosen.warnings)
 
 
+def test_a_split_brain_is_not_joined_unasked(pair97: Pair) -> None:
+    pair97.a.execute(
+        "CREATE DATABASE split",
+        "CREATE TABLE split.t (id INT PRIMARY KEY, note VARCHAR(9))",
+        "INSERT INTO split.t VALUES (1, 'first')",
+    )
+    pair97.settle()
+    for server in (pair97.a, pair97.b):
+        server.execute(server.dialect.stop_replica)
+    pair97.a.execute("UPDATE split.t SET note = 'of a' WHERE id = 1")
+    pair97.b.execute("UPDATE split.t SET note = 'of b' WHERE id = 1")
+    plan = examine(pair97).plan()
+    assert not plan.steps
+    whys = [each.why for each in plan.not_planned]
+    assert any("an older version over a newer one" in why for why in whys), whys
+
+
 def test_rows_that_a_reset_forgot_are_not_fetched_again_unasked(pair97: Pair) -> None:
     a, b = pair97.a, pair97.b
     a.execute(a.dialect.stop_replica, a.dialect.reset_replica)

@@ -6,8 +6,8 @@
    now and in what is stored; the others are judged all the same.
 4. What is kept of selected clusters goes to a directory of its own below `--out`, with its own
    history and its own memory of contents: it must not pass for the state of the fleet.
-5. Contents are compared by whoever reads the servers, which is this process, and kept beside the
-   snapshots: so both engines judge the same, now and when the servers are gone.
+5. Contents are compared by the process that reads the servers, which is this one, and kept
+   beside the snapshots: so both engines judge the same, now and when the servers are gone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -3,7 +3,7 @@
 1. `contents` is what was compared of the transactions of some clusters. None of a cluster: nobody
    looked, or there was nothing to see.
 2. `gaps` are servers that the fleet file names and the run has no reading of, or has a reading of
-   another address of. An audit must not be OK about a server that nobody looked at.
+   another address of. An audit must not be OK about a server that was not read.
 3. A cluster that is named here goes to the rules, however clean its columns are.
 """
 
@@ -29,7 +29,7 @@ class Beside:
     def telling(cls, contents: Contents | None, gaps: Gaps | None = None) -> "Beside":
         """Keep what an evaluation depends on: contents that differ or could not be read, and gaps.
 
-        None as `contents`: nobody looked.
+        None as `contents`: nothing was compared.
         """
         differing = {
             cluster: reading

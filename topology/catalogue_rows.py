@@ -102,7 +102,7 @@ ROWS: tuple[Row, ...] = (
         "H8", "passed by the applier", "critical", True, ("refetch", "inject_empty"),
         "The replica received these transactions, or read past them with auto-position on, and will"
         " not execute them. The rows may be there (RESET) or missing (skipped).",
-        "RESET BINARY LOGS AND GTIDS on the replica while the channel was running; RELAY_LOG_POS;"
+        "RESET BINARY LOGS AND GTIDS on the replica, which has applied them; RELAY_LOG_POS;"
         " sql_replica_skip_counter; a purged relay log; a source without an event for the GTID.",
         "They were received before the first reading ended, and are not executed in the last. The"
         " applier has read all of its relay log, and no worker or session has them in hand.",

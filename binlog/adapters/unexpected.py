@@ -2,7 +2,7 @@
 
 A proxy may answer with other columns, with OK instead of rows, or with NULL where no NULL can be.
 Reading such an answer fails as a defect of ours would (KeyError, IndexError, None has no …): so
-whoever reads an answer does it within `read_answer`, and nothing else is done there.
+every reader of an answer does it within `read_answer`, and nothing else is done there.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """A replication group of real servers, on loopback: Group Replication in single-primary mode.
 
-The members have no channel between servers; whoever replicates from one of them is a replica like
-any other. Needs a server whose packages have the plugin (8.0 and later).
+The members have no channel between servers; a server that replicates from one of them is
+a replica like any other. Needs a server whose packages have the plugin (8.0 and later).
 """
 
 import time

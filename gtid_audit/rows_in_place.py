@@ -70,8 +70,12 @@ class RowReader:
         return tuple(self._expected(off[:ROWS_MAX]))
 
     def both(self, off: Sequence[NetRow], source: RowReader) -> RowsRead:
-        """Return rows as the source and this server hold them now."""
+        """Return the rows that the source and this server hold differently now, both versions.
+
+        A row that is not as before the transactions may still be equal on both servers.
+        """
         found, unread = [], []
+        equal_count = 0
         for row in off[:ROWS_SHOWN_MAX]:
             try:
                 where = key_condition(row.table, row.key_image)
@@ -82,12 +86,14 @@ class RowReader:
             except (CannotRender, pymysql.MySQLError) as error:
                 unread.append(f"{row.table.name}: {error}")
                 continue
-            if left_image is not None or right_image is not None:
-                differing = _differing(left, right)
+            differing = _differing(left, right)
+            if differing:
                 found.append(RowVersions(row.table, where, left_image, right_image, differing))
+            else:
+                equal_count += 1
         if len(off) > ROWS_SHOWN_MAX:
             unread.append(f"{len(off) - ROWS_SHOWN_MAX} more rows are not shown")
-        return RowsRead(tuple(found), unread=tuple(unread))
+        return RowsRead(tuple(found), equal_count, tuple(unread))
 
     def read(self, row: NetRow, where: str) -> tuple[Row | None, Image | None]:
         """Read one row as text and as values."""

@@ -26,6 +26,8 @@ def data_repair(case: Case) -> Outcome:
         return Refusal("the rows they touched were not read")
     if not read.rows and read.unread:
         return Refusal(f"the rows they touched could not be read: {'; '.join(read.unread)}")
+    if not case.is_chosen and not read.rows:
+        return Refusal("the rows they touched are equal on both servers now: none is to be written")
     if not case.is_chosen:
         return Refusal(
             f"{len(read.rows)} of the rows they touched differ now; somebody must decide which"

@@ -30,9 +30,9 @@ from repair.actions import (
 )
 from repair.case import Case, Outcome, Proposal, Refusal, SavedContent
 from repair.model import Model, ModelServer, refused, with_all_channels_repaired
+from repair.offered import offered
 from repair.replay_texts import CannotSave, saved_content
 from repair.transaction_content import ContentClass, RowState, described
-from topology.catalogue import answers
 from topology.dialect import dialect_of
 from topology.findings import Grade
 
@@ -234,7 +234,7 @@ def _needs_decision(case: Case) -> Refusal | None:
         return None
     return Refusal(
         f"its content needs a decision ({described(content, wanted)}); nothing is done by default."
-        f" Choose with --strategy {case.finding.code}=NAME: {', '.join(answers(case.finding.code))}"
+        f" Choose with {offered(case)}"
     )
 
 

@@ -27,6 +27,7 @@ from repair.declaring import (
     reset_and_purge,
 )
 from repair.model import Model, ModelChannel, ModelServer, delivery, refused, simulate
+from repair.offered import offered
 from repair.replaying import redo_on_source, undo_on_replica
 from repair.transaction_content import NetRow, RowState, TransactionContent
 from topology.catalogue import CATALOGUE, answers
@@ -89,10 +90,7 @@ def refetch(case: Case) -> Outcome:
     if arriving:
         conflict = _conflict(case, arriving) or _dropped(case, arriving)
         if conflict is not None and not case.is_chosen:
-            return Refusal(
-                f"{conflict}. Compare the rows, then choose with --strategy"
-                f" {case.finding.code}=NAME: {', '.join(answers(case.finding.code))}"
-            )
+            return Refusal(f"{conflict}. Compare the rows, then choose with {offered(case)}")
         if conflict is not None:
             warnings = (f"{conflict}: fetched again, they may stop the applier or overwrite rows",)
         elif case.content is not None and case.content.needing_decision(arriving):
@@ -240,8 +238,7 @@ def _unless_older(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
             return Refusal(
                 f"rows of {wanted.shortened()} were changed since on {name}: applied now,"
                 " the transactions would put an older version over a newer one. Compare the rows,"
-                f" then choose with --strategy {case.finding.code}=NAME:"
-                f" {', '.join(answers(case.finding.code))}"
+                f" then choose with {offered(case)}"
             )
         elif state.state is not fits:
             unread.append(f"{name}: its rows were changed since")

@@ -136,6 +136,12 @@ def test_rows_that_agree_need_no_step_and_what_was_not_read_is_told() -> None:
     assert any("d.u: it has no key" in each for each in plan.warnings)
 
 
+def test_writing_rows_is_not_offered_where_they_are_equal() -> None:
+    left = why(planned(RowsRead(equal_count=3)))
+    assert "equal on both servers now" in left
+    assert "--strategy E4" not in left
+
+
 def test_a_row_that_differs_in_generated_columns_only_is_left_alone() -> None:
     generated = replace(NUMBER, name="g", is_generated=True)
     plan = planned(RowsRead((row((1, 5), (1, 6), table(column=generated)),)), CHOSEN)

@@ -1,0 +1,46 @@
+"""Which strategies a refusal offers: those of the catalogue that could act on these servers.
+
+A strategy that cannot act here must not be offered: the operator would select it, and get a
+refusal for an answer. Only what the model shows is left out; what the content of transactions
+forbids is the strategy's own refusal.
+"""
+
+from gtid import GtidSet
+from repair.actions import AutoPositionOn, StartChannel
+from repair.case import Case
+from repair.model import simulate
+from topology.catalogue import answers
+
+
+def offered(case: Case) -> str:
+    """Return the strategies that answer a finding here, as text for a refusal."""
+    code = case.finding.code
+    names = (
+        name for name in answers(code) if name != "start_channel" or _a_channel_could_deliver(case)
+    )
+    return f"--strategy {code}=NAME: {', '.join(names)}"
+
+
+def _a_channel_could_deliver(case: Case) -> bool:
+    """Return whether a channel exists whose start could bring the finding's transactions.
+
+    Extra transactions (E) need a stopped channel that leads to the finding's source, directly or
+    through others; `simulate` lets what it brings run on. Other findings name their channel.
+    """
+    if not case.finding.code.startswith("E"):
+        return case.channel is not None
+    if case.source is None:
+        return False
+    for server in case.model.servers.values():
+        for channel in server.channels:
+            if channel.running or channel.is_stuck or channel.source is None:
+                continue
+            start = (
+                StartChannel(server.name, channel.name)
+                if channel.auto_position
+                else AutoPositionOn(server.name, channel.name, filled=GtidSet())
+            )
+            after = simulate(case.model, start)
+            if case.finding.gtid_set <= after[case.source.name].executed:
+                return True
+    return False

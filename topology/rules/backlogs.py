@@ -250,7 +250,8 @@ def _outlook(applier: ApplierFacts) -> str:
         text = f"SOURCE_DELAY holds them back for {channel.delay_seconds} s"
         return text + ("." if left is None else f"; {left} s remain for the next one.")
     if applier.moved:
-        return "Its applier makes progress."
+        delay = f"; SOURCE_DELAY is {channel.delay_seconds} s" if channel.delay_seconds else ""
+        return f"Its applier makes progress{delay}."
     if wait is not None and wait.seconds is not None:
         return (
             f'Its applier has been in the state "{wait.state}"{_at(wait.gtids)} for'

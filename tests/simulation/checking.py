@@ -16,30 +16,34 @@ from topology.findings import ClusterAudit
 from topology.policy import Policy
 
 
-def check_world(world: World, history: History) -> tuple[list[Violation], ClusterAudit]:
+def check_world(
+    world: World, history: History, *, with_plans: bool = True
+) -> tuple[list[Violation], ClusterAudit]:
     """Read and audit a world, and return what the truth contradicts."""
     policy = Policy()
     snapshot = read(world, history.reading)
     audit = audit_cluster(snapshot, policy, contents_of(world, history.reading))
     truth = Truth(world, history.reading, snapshot, policy)
-    return [*conclusions(truth, audit), *plans(truth, snapshot, audit)], audit
+    found = conclusions(truth, audit)
+    return [*found, *plans(truth, snapshot, audit)] if with_plans else found, audit
 
 
-def check(history: History) -> list[Violation]:
+def check(history: History, *, with_plans: bool = True) -> list[Violation]:
     """Play one history and return what the truth contradicts."""
-    return check_world(history.play(), history)[0]
+    return check_world(history.play(), history, with_plans=with_plans)[0]
 
 
-def check_seed(seed: int) -> tuple[History, list[Violation]]:
+def check_seed(seed: int, *, with_plans: bool = True) -> tuple[History, list[Violation]]:
     """Make a history of a seed and check it."""
     history, world = generate(seed)
-    return history, check_world(world, history)[0]
+    return history, check_world(world, history, with_plans=with_plans)[0]
 
 
 def shortest(history: History, kind: tuple[str, str]) -> History:
     """Return the shortest history with a violation of this kind."""
+    with_plans = kind[0].startswith("plan")
 
     def fails(candidate: History) -> bool:
-        return any(each.kind == kind for each in check(candidate))
+        return any(each.kind == kind for each in check(candidate, with_plans=with_plans))
 
     return shrink(replace(history), fails)

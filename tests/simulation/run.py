@@ -2,10 +2,12 @@
 
 Every process checks the histories of consecutive seeds. Each kind of violation is printed once,
 with its seed and the shortest history; with KEEP it is written to a file as well.
+COUNT=5000 ends after so many histories; ORACLES=conclusions makes no plans, which is faster.
 """
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
 import sys
@@ -15,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.simulation.checking import check, check_seed, shortest
+from tests.simulation.history import generate
 
 BATCH = 50
 
@@ -34,12 +37,12 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def check_batch(start: int) -> Result:
+def check_batch(start: int, *, with_plans: bool = True) -> Result:
     """Check the histories of one batch of seeds."""
     result = Result()
     for seed in range(start, start + BATCH):
         try:
-            _, violations = check_seed(seed)
+            _, violations = check_seed(seed, with_plans=with_plans)
             kinds = {each.kind for each in violations}
         except Exception as error:  # noqa: BLE001 - reported as a kind
             kinds = {("defect", f"{type(error).__name__}: {error}"[:100])}
@@ -66,11 +69,11 @@ def report(kind: tuple[str, str], seed: int, keep: Path | None) -> None:
     say(f"\n== {kind[0]}, {kind[1]}: seed {seed}")
     if kind[0] == "defect":
         return
-    history, _ = check_seed(seed)
+    history, _ = generate(seed)
     short = shortest(history, kind)
     text = short.text()
     say(text)
-    for each in check(short):
+    for each in check(short, with_plans=kind[0].startswith("plan")):
         say(f"#  {each.oracle}: {each.text}")
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
@@ -85,13 +88,17 @@ def main(arguments: list[str]) -> int:
     first = int(options.get("SEED", str(time.time_ns() % 10**9)))
     processes = int(options.get("PROCESSES", str(os.cpu_count() or 1)))
     keep = Path(options["KEEP"]) if options.get("KEEP") else None
+    most = int(options.get("COUNT", str(10**12)))
+    one_batch = functools.partial(
+        check_batch, with_plans=options.get("ORACLES", "all") != "conclusions"
+    )
     total, begun = Result(), time.monotonic()
     with multiprocessing.Pool(processes) as pool:
         start = first
-        while time.monotonic() < begun + seconds:
+        while time.monotonic() < begun + seconds and total.checked < most:
             starts = [start + BATCH * at for at in range(processes)]
             start = starts[-1] + BATCH
-            results = pool.map(check_batch, starts, chunksize=1)
+            results = pool.map(one_batch, starts, chunksize=1)
             total = merged([total, *results])
     spent = time.monotonic() - begun
     say(

@@ -97,6 +97,7 @@ class ApplierFacts:
     passed_is_proved: bool
     backlog: GtidSet  # received, not executed, not passed
     overtaken: GtidSet  # of the backlog: received before something that was committed
+    is_same: bool  # the channel was not changed between the readings: their places compare
     moved: bool  # something was applied, or a thread came further, between the readings
     is_delayed: bool  # SOURCE_DELAY holds the next transaction back
     waits: tuple[ApplierWait, ...]  # the longest first
@@ -122,7 +123,8 @@ def gather_applier_facts(
     """
     before = _same_channel(first, channel)
     executed = last.gtid_executed or GtidSet()
-    moved = before is None or _moved(before, channel, first=first, last=last)
+    # Places of a channel that was changed between the readings show no progress.
+    moved = before is not None and _moved(before, channel, first=first, last=last)
     passed, proved, overtaken = GtidSet(), False, GtidSet()
     if before is not None and _runs(before) and _runs(channel):
         passed, proved = _passed(before, channel, first=first, moved=moved, run=run)
@@ -142,6 +144,7 @@ def gather_applier_facts(
         passed_is_proved=proved,
         backlog=channel.gtid_retrieved - executed - passed,
         overtaken=overtaken,
+        is_same=before is not None,
         moved=moved,
         is_delayed=bool(_DELAYED.match(channel.applier_state)),
         waits=tuple(_waits(channel, before, last)),

@@ -291,7 +291,9 @@ def _errant(
         if server.group is not None
     )
     errant = extra - at_source - _held_by(graph.upstream_of(edge.source), last)
-    return errant, bool(errant) and errant <= _held_by(upstream, last)
+    # What a stopped channel would bring waits for its start (A7): only the rest is errant.
+    rest = errant - _held_by(upstream, last)
+    return rest or errant, bool(errant) and not rest
 
 
 def _held_by(upstream: frozenset[str], last: dict[str, ServerSnapshot]) -> GtidSet:

@@ -103,7 +103,9 @@ def blocked_by_lock(applier: ApplierFacts, policy: Policy) -> ApplierWait | None
 def stalled(applier: ApplierFacts, policy: Policy) -> ApplierWait | None:
     """Return what an applier has been at for longer than the policy allows, without a lock."""
     wait = applier.longest
-    if wait is None or applier.moved or blocked_by_lock(applier, policy) is not None:
+    if wait is None or applier.moved or not applier.is_same:
+        return None
+    if blocked_by_lock(applier, policy) is not None:
         return None
     return wait if _is_longer(wait, applier, policy.stall_seconds_max) else None
 
@@ -114,7 +116,7 @@ def _is_longer(wait: ApplierWait, applier: ApplierFacts, limit: int) -> bool:
         return False
     if wait.seconds is None or wait.seconds <= limit:
         return False
-    return wait.is_exact or not applier.moved
+    return wait.is_exact or (applier.is_same and not applier.moved)
 
 
 def stalls_of(appliers: Appliers, policy: Policy) -> tuple[object, ...]:

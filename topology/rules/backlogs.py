@@ -42,26 +42,29 @@ def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
         if gap:
             replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
             clears = applier.moved and not edge.queued_below
+            no_reset = has_earlier(logged(replica), gap)
             yield on_edge(
                 facts,
                 edge,
                 "T1",
                 gap,
-                grade=Grade.PROVED if edge.applying_below else Grade.LIKELY,
+                grade=Grade.PROVED if edge.applying_below and no_reset else Grade.LIKELY,
                 proof=(
                     evidence("owned or being applied", edge.applying_below, replica),
                     evidence("missing below the highest applied", gap, replica),
                     *_progress(applier, replica),
                 ),
                 explanation=f"{edge.edge.replica} applies {many(gap)} out of order. "
-                + ("The gap closes by itself." if clears else _outlook(applier)),
+                + ("The gap closes by itself." if clears else _outlook(applier))
+                + ("" if no_reset else _NO_EARLIER.format(replica=replica.name)),
             )
 
 
 def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
     """T2: received and not applied.
 
-    Proved if the applier makes progress, or if what holds it back is known.
+    Proved if the applier makes progress, or if what holds it back is known, and if an earlier
+    transaction of the same origin excludes a RESET: it would have removed that one as well.
     """
     for edge in facts.edges:
         channel = edge.edge.channel
@@ -73,8 +76,9 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             lag = channel.lag_seconds
             overtaken = queue & applier.overtaken
             moves = applier.moved or bool(edge.applying_above or channel.gtid_applying)
-            known = channel.applier is not ThreadState.RUNNING
-            known = known or ((applier.is_delayed or moves) and not overtaken)
+            no_reset = has_earlier(logged(replica), queue)
+            known = channel.applier is not ThreadState.RUNNING or applier.is_delayed or moves
+            known = known and no_reset and not overtaken
             yield on_edge(
                 facts,
                 edge,
@@ -88,7 +92,8 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                 ),
                 explanation=f"{edge.edge.replica} has received {many(queue)} that it has not"
                 f" applied yet. {_outlook(applier)}"
-                + (_OVERTAKEN.format(what=many(overtaken)) if overtaken else ""),
+                + (_OVERTAKEN.format(what=many(overtaken)) if overtaken else "")
+                + ("" if no_reset else _NO_EARLIER.format(replica=replica.name)),
             )
 
 
@@ -239,6 +244,12 @@ _OVERTAKEN = (
     " applier has less to do."
 )
 
+_NO_EARLIER = (
+    " The binary logs of {replica} have no earlier transaction of the same origin. If {replica} was"
+    " reset (RESET BINARY LOGS AND GTIDS), these were applied before it: compare the rows before"
+    " they are applied again."
+)
+
 
 def _outlook(applier: ApplierFacts) -> str:
     """Explain whether the backlog shrinks: what is known, and no promise beyond it."""
@@ -252,6 +263,8 @@ def _outlook(applier: ApplierFacts) -> str:
     if applier.moved:
         delay = f"; SOURCE_DELAY is {channel.delay_seconds} s" if channel.delay_seconds else ""
         return f"Its applier makes progress{delay}."
+    if not applier.is_same:
+        return "Its channel was changed between the readings: audit again."
     if wait is not None and wait.seconds is not None:
         return (
             f'Its applier has been in the state "{wait.state}"{_at(wait.gtids)} for'
@@ -287,7 +300,10 @@ def _passed_text(edge: EdgeFacts, *, unsent: GtidSet, replica: ServerSnapshot) -
     """Name the causes that the evidence leaves, and what each means for the rows."""
     name, gone = replica.name, edge.passed | unsent
     reset = f"RESET BINARY LOGS AND GTIDS on {name} behind them (the rows are there)"
-    skipped = "RELAY_LOG_POS, sql_replica_skip_counter or a purged relay log (the rows are missing)"
+    skipped = (
+        "RELAY_LOG_POS, sql_replica_skip_counter, a purged relay log, or a server_id that was then"
+        " that of the server which committed them (the rows are missing)"
+    )
     ghost = f"no event for them in the binary logs of {edge.edge.source} (the rows may be missing)"
     causes = [] if has_earlier(logged(replica), gone) else [reset]
     returns = bool(unsent) and edge.edge.channel.receiver is not ThreadState.RUNNING

@@ -34,6 +34,7 @@ from topology.rules import (
     identity,
     joining,
     partial,
+    passed,
     settings,
     threads,
 )
@@ -70,7 +71,7 @@ CLEAN_WHEN_SILENT: Final = (
     backlogs.tail_gap,
     backlogs.applier_backlog,
     backlogs.receiver_backlog,
-    backlogs.passed_by_applier,
+    passed.passed_by_applier,
     backlogs.applier_blocked,
     backlogs.applier_stalled,
     differences.unconfirmed_lead,

@@ -15,7 +15,7 @@ from typing import Any
 
 from repair import declaring, strategies
 from topology import facts, findings, graph, unseen
-from topology.rules import backlogs, differences, joining, threads
+from topology.rules import backlogs, differences, joining, passed, threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ SWITCHES: dict[str, Switch] = {
         graph.Graph.upstream_of, "(edge.is_open or stopped_too)", "True"
     ),
     "an-idle-applier-has-passed-it": Switch(
-        backlogs.passed_by_applier, "for edge in facts.edges:", "for edge in ():"
+        passed.passed_by_applier, "for edge in facts.edges:", "for edge in ():"
     ),
     "content-needs-a-decision": Switch(
         declaring._needs_decision, "if not content.needing_decision(wanted):", "if True:"

@@ -12,7 +12,6 @@ from topology.rules.backlogs import (
     applier_backlog,
     applier_blocked,
     applier_stalled,
-    passed_by_applier,
     receiver_backlog,
     tail_gap,
 )
@@ -33,6 +32,7 @@ from topology.rules.joining import (
     servers_not_linked,
 )
 from topology.rules.partial import kind_not_evaluated, source_outside
+from topology.rules.passed import passed_by_applier
 from topology.rules.settings import duplicate_server_id, silent_errors
 from topology.rules.threads import (
     applier_error,

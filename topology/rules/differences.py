@@ -10,8 +10,8 @@ from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.lost import Cause, losses_of
-from topology.rules.backlogs import has_earlier, logged
 from topology.rules.build import evidence, finding, many, on_edge
+from topology.rules.passed import has_earlier, logged
 from topology.snapshot import ServerSnapshot
 from topology.unseen import unseen_sources
 

@@ -1,0 +1,119 @@
+"""H8: transactions that the applier has passed, or that a started channel would fetch again.
+
+1. What looks the same, and what separates it:
+
+   * benign: a transaction in the hands of a worker or owned by a session (never counted as passed);
+     one that was received after the first reading (only the first reading's set counts); the delay
+     of SOURCE_DELAY (the applier's state is another);
+   * malign: RESET BINARY LOGS AND GTIDS on the replica (the rows are there); RELAY_LOG_POS,
+     sql_replica_skip_counter, a purged relay log (the rows are missing). The sets do not separate
+     these, so the text names all of them; only earlier transactions of the same origin exclude a
+     RESET.
+2. Nothing here depends on thresholds: topology/applier_facts.py has the proof.
+"""
+
+from collections.abc import Iterator
+
+from gtid import GtidSet
+from topology.facts import ClusterFacts, EdgeFacts
+from topology.findings import Finding, Grade
+from topology.rules.build import evidence, many, on_edge
+from topology.snapshot import ServerSnapshot, ThreadState
+
+
+def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
+    """H8: a hole that stays although auto-position is on or the transactions were received.
+
+    Proved by the applier's place: topology/applier_facts.py has the argument.
+    """
+    for edge in facts.edges:
+        channel = edge.edge.channel
+        unsent = edge.bypassed if channel.auto_position else GtidSet()
+        gone = edge.passed | unsent
+        if not gone:
+            continue
+        replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
+        before = facts.first[edge.edge.replica]
+        proof = [
+            evidence("missing on the replica", gone, replica),
+            evidence("received before, behind the applier", edge.passed, before),
+            evidence("applier state", channel.applier_state or "unknown", replica),
+            evidence("place in the relay log", channel.relay_applied_to, replica),
+            evidence("receiver has read to", channel.received_to, replica),
+            evidence("source's log ended at", source.log_end, source),
+            evidence("auto_position", int(channel.auto_position), replica),
+            evidence("gtid_executed", replica.gtid_executed, replica),
+        ]
+        is_proved = bool(edge.passed) and edge.passed_is_proved and not unsent
+        yield on_edge(
+            facts,
+            edge,
+            "H8",
+            gone,
+            grade=Grade.PROVED if is_proved else Grade.LIKELY,
+            proof=tuple(proof),
+            explanation=_passed_text(edge, unsent=unsent, replica=replica),
+        )
+
+
+def _passed_text(edge: EdgeFacts, *, unsent: GtidSet, replica: ServerSnapshot) -> str:
+    """Name the causes that the evidence leaves, and what each means for the rows."""
+    name, gone = replica.name, edge.passed | unsent
+    reset = f"RESET BINARY LOGS AND GTIDS on {name} behind them (the rows are there)"
+    skipped = (
+        "RELAY_LOG_POS, sql_replica_skip_counter, a purged relay log, or a server_id that was then"
+        " that of the server which committed them (the rows are missing)"
+    )
+    ghost = f"no event for them in the binary logs of {edge.edge.source} (the rows may be missing)"
+    causes = [] if has_earlier(logged(replica), gone) else [reset]
+    returns = bool(unsent) and edge.edge.channel.receiver is not ThreadState.RUNNING
+    if edge.passed or returns:
+        causes.append(skipped)
+    if unsent and not returns:
+        causes.append(ghost)
+    text = f"{name} does not have {many(gone)} of {edge.edge.source}"
+    if returns:
+        text += (
+            ", and its applier has been behind them before. Its channel is stopped; once it is"
+            " started, it fetches them again."
+        )
+    elif edge.passed:
+        text += (
+            " and will not get them: it received them, and its applier has passed them without"
+            " executing them."
+        )
+    else:
+        text += " and will not get them: its receiver has read past them with auto-position on."
+    return (
+        f"{text} Possible causes: {'; '.join(causes)}. Compare the rows before any repair: a second"
+        " execution fails or doubles data where the rows are there."
+    )
+
+
+def logged(server: ServerSnapshot) -> GtidSet:
+    """Return what a server has in its binary logs.
+
+    What it has purged proves no history without a RESET: SET GLOBAL gtid_purged may have put it
+    back afterwards.
+    """
+    return (server.gtid_executed or GtidSet()) - (server.gtid_purged or GtidSet())
+
+
+def has_earlier(executed: GtidSet | None, hole: GtidSet) -> bool:
+    """Return whether a server has a transaction below the hole, under every TSID of the hole.
+
+    A RESET would have removed it as well.
+    """
+    below = (hole.filled() - hole) & (executed or GtidSet())
+    return all(
+        any(tsid == other and start < lowest for other, start, _ in below.intervals())
+        for tsid, lowest in _lowest(hole)
+    )
+
+
+def _lowest(gtid_set: GtidSet) -> Iterator[tuple[object, int]]:
+    seen: set[object] = set()
+    for tsid, start, _ in gtid_set.intervals():
+        if tsid not in seen:
+            seen.add(tsid)
+            yield tsid, start

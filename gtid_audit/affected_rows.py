@@ -3,14 +3,14 @@
 1. A row is found by its primary key, or a unique key without NULLs, whose values are in the row
    images; the key itself is told by the table's definition, or by the binlog where that has it.
 2. What cannot be found is named, with the reason: a table without a key, statements instead of
-   rows, a table that is gone.
+   rows, a table that is gone, a table whose columns were changed since (tables_now.py).
 3. Servers are only read, row by row, up to ROWS_MAX.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
@@ -21,8 +21,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor, DictCursor
 
 from binlog.adapters.row_decoder import RowDecoder
-from binlog.adapters.unexpected import read_answer
-from binlog.errors import BinlogError, UnexpectedAnswer
+from binlog.errors import BinlogError
 from binlog.event_types import RowKind
 from binlog.rows.images import (
     BIT,
@@ -39,10 +38,9 @@ from binlog.rows.json_values import JsonDocument, JsonObject, JsonUnsigned, Json
 from binlog.rows.tables import OLD_DATETIME, OLD_TIMESTAMP, RowColumn, RowTable
 from binlog.rows.values import ABSENT, Image, RowChanges, Value, rows_of_group
 from binlog.scan import EventGroup
-from binlog.schema.tables import TableDefinition, definition_from_create
-from binlog.schema.words import CannotFollow
 from gtid import GtidSet
 from gtid_audit.log_operands import server_words
+from gtid_audit.tables_now import Definitions, LogBehind, LoggedDefinitions, misfit_now
 from repair.row_literals import CannotRender, condition
 from topology.quoting import quote_identifier
 
@@ -100,112 +98,106 @@ class AffectedRows:
     rows: list[AffectedRow] = field(default_factory=list)
     unread: dict[str, None] = field(default_factory=dict)
 
+    def note(self, why: str) -> None:
+        """Note why something was not looked at, once."""
+        self.unread[why] = None
 
-def look_up_rows(gtids: GtidSet, logs: Iterable[GroupsOf], left: Way, right: Way) -> AffectedRows:
-    """Read the rows that some transactions touched from both servers, up to LOOKED_UP_MAX of them.
 
-    `logs` give the transactions as either server has them. What cannot be read is in the answer.
+def look_up_rows(
+    gtids: GtidSet, logs: tuple[GroupsOf, GroupsOf], ways: tuple[Way, Way], *, seconds_max: float
+) -> AffectedRows:
+    """Read the rows that some transactions touched from two servers, up to LOOKED_UP_MAX of them.
+
+    `logs` give the transactions as the servers of `ways` have them, in the same order. What cannot
+    be read is in the answer.
     """
     looked_up = gtids.first(LOOKED_UP_MAX)
-    groups = chain.from_iterable(groups_of(looked_up) for groups_of in logs)
+    found = AffectedRows()
     try:
-        with closing(left()) as ours, closing(right()) as theirs:
-            found = read_affected_rows(groups, ours, theirs)
+        with closing(ways[0]()) as ours, closing(ways[1]()) as theirs:
+            sides = tuple(
+                _Side(
+                    connection,
+                    groups_of(looked_up),
+                    of_now := Definitions(connection, found.note),
+                    LoggedDefinitions(of_now, LogBehind(way, seconds_max), found.note),
+                )
+                for connection, groups_of, way in zip((ours, theirs), logs, ways, strict=True)
+            )
+            _read_affected_rows(sides, found)
     except pymysql.MySQLError as error:
-        return AffectedRows(unread={f"the rows could not be read: {server_words(error)}": None})
+        found.note(f"the rows could not be read: {server_words(error)}")
     except (BinlogError, OSError) as error:
-        return AffectedRows(unread={f"the rows could not be read: {error}": None})
+        found.note(f"the rows could not be read: {error}")
     if looked_up != gtids:
-        found.unread[f"rows of the first {LOOKED_UP_MAX} transactions only"] = None
+        found.note(f"rows of the first {LOOKED_UP_MAX} transactions only")
     return found
 
 
-def read_affected_rows(
-    groups: Iterable[EventGroup],
-    left: Connection[Any],
-    right: Connection[Any],
-) -> AffectedRows:
-    """Read the rows that these transactions touched from both servers."""
-    found = AffectedRows()
-    for connection in (left, right):
-        _ask(connection, SESSION)
-    definitions = Definitions((left, right), found)
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One of the two servers: its rows, the transactions as its log has them, its tables."""
+
+    connection: Connection[Any]
+    groups: Iterator[EventGroup]
+    of_now: Definitions
+    logged: LoggedDefinitions
+
+
+def _read_affected_rows(sides: tuple[_Side, ...], found: AffectedRows) -> None:
+    """Read the rows that the transactions of either side touched from both."""
+    for side in sides:
+        _ask(side.connection, SESSION)
     seen: dict[tuple[str, str], None] = {}
-    for table, image in _images(groups, definitions, found):
+    for table, image in chain.from_iterable(_images(side, found) for side in sides):
         where = _where(table, image, found)
-        if where is None or (table.name, where) in seen:
+        if where is None or (table.name, where) in seen or not _fits(table, sides, found):
             continue
         if len(seen) == ROWS_MAX:
-            found.unread[f"more than {ROWS_MAX} rows: the others were not read"] = None
+            found.note(f"more than {ROWS_MAX} rows: the others were not read")
             break
         seen[table.name, where] = None
         try:
-            both = [read_row(connection, table, where) for connection in (left, right)]
+            left, right = (read_row(side.connection, table, where) for side in sides)
         except pymysql.MySQLError as error:
-            found.unread[f"{table.name}: {error.args[-1] if error.args else error}"] = None
+            found.note(f"{table.name}: {error.args[-1] if error.args else error}")
             continue
         except CannotRender as error:
-            found.unread[f"{table.name}, {where}: {error}"] = None
+            found.note(f"{table.name}, {where}: {error}")
             continue
-        (left_row, left_image), (right_row, right_image) = both
-        images = left_image, right_image
-        found.rows.append(AffectedRow(table, where, left_row, right_row, images))
-    return found
+        found.rows.append(AffectedRow(table, where, left[0], right[0], (left[1], right[1])))
 
 
-class Definitions:
-    """What SHOW CREATE TABLE says on the first server that has the table.
-
-    If it says nothing of use on any server, the reason of the last is put to what was found.
-    """
-
-    def __init__(self, connections: Iterable[Connection[Any]], found: AffectedRows) -> None:
-        self._connections = tuple(connections)
-        self._found = found
-        self._known: dict[tuple[str, str], TableDefinition | None] = {}
-
-    def __call__(self, schema: str, table: str) -> TableDefinition | None:
-        """Return what a table is now, or None."""
-        if (schema, table) not in self._known:
-            self._known[schema, table] = self._asked(schema, table)
-        return self._known[schema, table]
-
-    def _asked(self, schema: str, table: str) -> TableDefinition | None:
-        name = f"{quote_identifier(schema)}.{quote_identifier(table)}"
-        reason = ""
-        for connection in self._connections:
-            try:
-                with read_answer(f"the table {schema}.{table}"):
-                    [row] = _ask(connection, f"SHOW CREATE TABLE {name}")
-                if "Create Table" in row:
-                    return definition_from_create(str(row["Create Table"]), schema=schema)
-                reason = "it is a view"
-            except pymysql.MySQLError as error:
-                reason = server_words(error)
-            except (CannotFollow, UnexpectedAnswer) as error:
-                reason = str(error)
-        self._found.unread[f"{schema}.{table}: its definition was not read: {reason}"] = None
-        return None
+def _fits(table: RowTable, sides: tuple[_Side, ...], found: AffectedRows) -> bool:
+    """Return whether the tables of today on both servers are of the logged definition."""
+    whys = [misfit_now(table, side.of_now(table.schema, table.table)) for side in sides]
+    for why in whys:
+        if why is not None:
+            found.note(why)
+    return not any(whys)
 
 
-def _images(
-    groups: Iterable[EventGroup], definitions: Definitions, found: AffectedRows
-) -> Iterator[tuple[RowTable, Image]]:
+def _images(side: _Side, found: AffectedRows) -> Iterator[tuple[RowTable, Image]]:
     read_value = RowDecoder()
-    for group in groups:
-        if group.transaction.statements and not group.transaction.tables:
-            found.unread[f"{group.transaction.gtid}: logged as statements"] = None
+    for group in side.groups:
+        transaction = group.transaction
+        if transaction.statements and not transaction.tables:
+            found.note(f"{transaction.gtid}: logged as statements")
+        definition_of = side.logged.at(transaction.file, transaction.start)
         try:
-            for part in rows_of_group(group, read_value, definition_of=definitions):
-                if isinstance(part, RowChanges):
-                    for change in part.rows:
-                        yield from (
-                            (part.table, image)
-                            for image in (change.before, change.after)
-                            if image is not None and not _is_partial(part, image)
-                        )
+            for part in rows_of_group(group, read_value, definition_of=definition_of):
+                if not isinstance(part, RowChanges):
+                    continue
+                if (part.table.schema, part.table.table) in side.logged.changed:
+                    continue
+                for change in part.rows:
+                    yield from (
+                        (part.table, image)
+                        for image in (change.before, change.after)
+                        if image is not None and not _is_partial(part, image)
+                    )
         except BinlogError as error:
-            found.unread[str(error)] = None
+            found.note(str(error))
 
 
 def _is_partial(part: RowChanges, image: Image) -> bool:
@@ -216,7 +208,7 @@ def _is_partial(part: RowChanges, image: Image) -> bool:
 def _where(table: RowTable, image: Image, found: AffectedRows) -> str | None:
     if not table.key or not table.has_names:
         why = "it has no key" if table.key == () else "its key is not known"
-        found.unread[f"{table.name}: its rows cannot be found: {why}"] = None
+        found.note(f"{table.name}: its rows cannot be found: {why}")
         return None
     try:
         return " AND ".join(
@@ -229,7 +221,7 @@ def _where(table: RowTable, image: Image, found: AffectedRows) -> str | None:
             for at in table.key
         )
     except CannotRender as error:
-        found.unread[f"{table.name}: {error}"] = None
+        found.note(f"{table.name}: {error}")
         return None
 
 

@@ -199,9 +199,10 @@ def _affected(
     )
     if not gtids:
         return None
+    ours, theirs = sides
     return look_up_rows(
         gtids,
-        (side.groups_of for side in sides),
-        left.connector(seconds_max=seconds_max),
-        right.connector(seconds_max=seconds_max),
+        (ours.groups_of, theirs.groups_of),
+        (left.connector(seconds_max=seconds_max), right.connector(seconds_max=seconds_max)),
+        seconds_max=seconds_max,
     )

@@ -21,9 +21,10 @@ def read_rows(
     unknown = [name for name in names if name not in targets]
     if unknown:
         return RowsRead(unread=tuple(f"no way to {name} is known" for name in unknown))
-    ways = [_way_to(targets[name], seconds_max) for name in names]
-    logs = [ServerLogs(way, timeout_seconds_max=seconds_max) for way in ways]
-    return _read(look_up_rows(finding.gtid_set, (each.events_of for each in logs), *ways))
+    left, right = (_way_to(targets[name], seconds_max) for name in names)
+    ours, theirs = (ServerLogs(way, timeout_seconds_max=seconds_max) for way in (left, right))
+    logs = ours.events_of, theirs.events_of
+    return _read(look_up_rows(finding.gtid_set, logs, (left, right), seconds_max=seconds_max))
 
 
 def _way_to(target: ServerTarget, seconds_max: float) -> Way:

@@ -3,7 +3,8 @@
 1. The server compares, by the conditions that scripts use (repair/row_sql.py): what is true here is
    what a script's guard will find.
 2. A row that would be inserted must not meet another row in any other unique key of the table.
-3. Up to ROWS_MAX rows are looked up; what was not looked up is UNREAD.
+3. Up to ROWS_MAX rows are looked up; what was not looked up is UNREAD. So is every row if a table
+   has other columns or members here now than in the log.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
+from binlog.rows.tables import RowTable
 from binlog.rows.values import ABSENT, Image
 from binlog.schema.tables import TableDefinition
-from gtid_audit.affected_rows import SESSION, AffectedRows, Definitions, Row, read_row
+from gtid_audit.affected_rows import SESSION, Row, read_row
 from gtid_audit.log_operands import server_words
+from gtid_audit.tables_now import Definitions, misfit_now
 from repair.row_literals import CannotRender, condition
 from repair.row_sql import row_condition, table_name
 from repair.row_versions import RowsRead, RowVersions
@@ -37,7 +40,8 @@ class RowReader:
         self._connection = connection
         with connection.cursor(Cursor) as cursor:
             cursor.execute(SESSION)
-        self._definition_of = Definitions((connection,), AffectedRows())
+        self._unread: list[str] = []
+        self._definition_of = Definitions(connection, self._unread.append)
 
     def state_of(self, rows: Sequence[NetRow]) -> tuple[RowsOn, tuple[NetRow, ...]]:
         """Return how the rows stand, and those that are not as before the transactions."""
@@ -46,12 +50,16 @@ class RowReader:
         off: list[NetRow] = []
         reasons: list[str] = []
         all_after = bool(rows)
+        for table in {row.table.name: row.table for row in rows}.values():
+            if (why := self.misfit(table)) is not None:
+                return RowsOn(RowState.UNREAD, why), ()
         for row in rows:
             try:
                 is_before, is_after, other = self._stands(row)
-            except (CannotRender, pymysql.MySQLError) as error:
-                why = server_words(error) if isinstance(error, pymysql.MySQLError) else error
-                return RowsOn(RowState.UNREAD, f"{row.table.name}: {why}"), ()
+            except pymysql.MySQLError as error:
+                return RowsOn(RowState.UNREAD, f"{row.table.name}: {server_words(error)}"), ()
+            except CannotRender as error:
+                return RowsOn(RowState.UNREAD, f"{row.table.name}: {error}"), ()
             all_after = all_after and is_after
             if not is_before or other:
                 off.append(row)
@@ -64,6 +72,11 @@ class RowReader:
         more = f" and {len(off) - _ROWS_NAMED_MAX} more" if len(off) > _ROWS_NAMED_MAX else ""
         named = ", ".join(reasons[:_ROWS_NAMED_MAX])
         return RowsOn(RowState.CONFLICT, f"row {named}{more} is not as expected"), tuple(off)
+
+    def misfit(self, table: RowTable) -> str | None:
+        """Return why logged rows of a table must not be looked up here; see tables_now.py."""
+        now = self._definition_of(table.schema, table.table)
+        return misfit_now(table, now) if now is not None else "; ".join(self._unread)
 
     def expected(self, off: Sequence[NetRow]) -> tuple[RowVersions, ...]:
         """Return rows that are not as before the transactions: as expected, and as they are."""
@@ -85,6 +98,9 @@ class RowReader:
                 )
             except (CannotRender, pymysql.MySQLError) as error:
                 unread.append(f"{row.table.name}: {error}")
+                continue
+            if (why := source.misfit(row.table)) is not None:
+                unread.append(why)
                 continue
             differing = _differing(left, right)
             if differing:

@@ -28,10 +28,10 @@ from binlog.rows.values import RowChanges, rows_of_group
 from binlog.scan import EventGroup
 from binlog.transactions import TableChange, Transaction
 from gtid import GtidSet, GtidSetTooLarge, MalformedText
-from gtid_audit.affected_rows import AffectedRows, Definitions
 from gtid_audit.log_operands import server_words
 from gtid_audit.moments import moment
 from gtid_audit.rows_in_place import RowReader
+from gtid_audit.tables_now import Definitions, LogBehind, LoggedDefinitions
 from repair.replay import Replayed, redo
 from repair.row_versions import RowsRead
 from repair.transaction_content import (
@@ -272,12 +272,21 @@ class _Collected:
                     self.statements[_short(statement.sql)] = None
         return kind
 
-    def keep(self, group: EventGroup, items: list[Any]) -> None:
-        """Keep a transaction as SQL and rows, within the limits."""
+    def keep(self, group: EventGroup, items: list[Any], logged: LoggedDefinitions) -> None:
+        """Keep a transaction as SQL and rows, within the limits.
+
+        Rows of a table whose columns were changed since are of no use: see tables_now.py.
+        """
         if len(self.redo) >= TRANSACTIONS_REPLAYED_MAX or self.cut:
             self.cut = f"more than {TRANSACTIONS_REPLAYED_MAX:,} transactions"
             return
-        replayed = redo(group, items, keeps_gtid=True)
+        # What cannot be written as SQL has no GTID there, and its reason must not be lost.
+        replayed = replace(redo(group, items, keeps_gtid=True), gtid=group.transaction.gtid)
+        tables = ((each.schema, each.table) for each in group.transaction.tables)
+        changed = [logged.changed[name] for name in tables if name in logged.changed]
+        if changed:
+            replayed = replace(replayed, lines=(), tables=frozenset(), problem="; ".join(changed))
+            self.rows_unread = self.rows_unread or "; ".join(changed)
         self.characters += sum(map(len, replayed.lines))
         if self.characters > CHARACTERS_REPLAYED_MAX:
             self.cut = f"more than {CHARACTERS_REPLAYED_MAX:,} characters of SQL"
@@ -317,12 +326,17 @@ def _read(
     decode = RowDecoder()
     try:
         with closing(connect(target, timeout_seconds_max=seconds_max)) as connection:
-            definition_of = Definitions((connection,), AffectedRows())
+            notes: list[str] = []
+            behind = LogBehind(
+                lambda: connect(target, timeout_seconds_max=seconds_max), seconds_max
+            )
+            logged = LoggedDefinitions(Definitions(connection, notes.append), behind, notes.append)
             for group in _logs(target, seconds_max).events_of(wanted):
                 kind = collected.add(group.transaction)
                 if kind in (ContentClass.DATA, ContentClass.DDL):
-                    items = list(rows_of_group(group, decode, definition_of=definition_of))
-                    collected.keep(group, items)
+                    at = logged.at(group.transaction.file, group.transaction.start)
+                    items = list(rows_of_group(group, decode, definition_of=at))
+                    collected.keep(group, items, logged)
     except pymysql.MySQLError as error:
         unread = f"{name}: {server_words(error)}"
     except (BinlogError, GtidSetTooLarge, OSError) as error:

@@ -12,7 +12,7 @@ from itertools import groupby
 from repair.actions import Action, MakeRowsAlike, StartChannel
 from repair.case import Case, Outcome, Proposal, Refusal
 from repair.row_literals import CannotRender
-from repair.row_sql import needs_lenience, redo_row
+from repair.row_sql import member_columns, needs_lenience, redo_row
 from repair.row_versions import RowVersions
 
 
@@ -65,4 +65,5 @@ def resolve_conflict(case: Case) -> Outcome:
 def _writes(row: RowVersions) -> bool:
     if needs_lenience(row.table, row.change):
         raise CannotRender(f"{row.table.name}, {row.where}: an ENUM holds the error value ''")
+    member_columns(row.table)  # they can be compared in the script
     return redo_row(row.table, row.change) is not None

@@ -11,7 +11,7 @@ from itertools import groupby
 from repair.actions import MakeRowsAlike
 from repair.case import Case, Outcome, Proposal, Refusal
 from repair.row_literals import CannotRender
-from repair.row_sql import needs_lenience, redo_row
+from repair.row_sql import member_columns, needs_lenience, redo_row
 from repair.row_versions import RowVersions
 
 CHOICE = "--strategy E4=data_repair"
@@ -55,6 +55,7 @@ def _problem(row: RowVersions) -> str | None:
     if needs_lenience(row.table, row.change):
         return f"{row.table.name}, {row.where}: an ENUM holds the error value ''"
     try:
+        member_columns(row.table)
         redo_row(row.table, row.change)
     except CannotRender as refusal:
         return f"{row.table.name}, {row.where}: {refusal}"

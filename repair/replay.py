@@ -33,8 +33,8 @@ from binlog.scan import EventGroup
 from binlog.transactions import TransactionKind
 from gtid import Gtid
 from repair.guard import Guard
-from repair.row_literals import CannotRender, type_with_members
-from repair.row_sql import check_named, needs_lenience, redo_row, undo_row
+from repair.row_literals import CannotRender
+from repair.row_sql import check_named, member_columns, needs_lenience, redo_row, undo_row
 from repair.statement_sql import preparation, statement_lines
 
 # What rows are written under: zero and odd dates as they are, 0 as 0 and not as the next number,
@@ -216,11 +216,7 @@ def _touched(changes: RowChanges, *, is_undo: bool) -> TouchedTable:
         asks_for_generated=any(column.is_generated is None for column in changes.table.columns),
         asks_for_delete_rules=hides_cascades and changes.kind is RowKind.DELETE,
         asks_for_update_rules=hides_cascades and changes.kind is RowKind.UPDATE,
-        members=tuple(
-            (column.name, type_with_members(column))
-            for column in changes.table.columns
-            if column.name is not None and column.members
-        ),
+        members=member_columns(changes.table),
     )
 
 

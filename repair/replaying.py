@@ -22,7 +22,7 @@ from repair.model import ModelServer, simulate
 from repair.replay import Replayed
 from repair.replay_texts import CannotSave, check_plain
 from repair.row_literals import CannotRender
-from repair.row_sql import needs_lenience, redo_row
+from repair.row_sql import member_columns, needs_lenience, redo_row
 from repair.row_versions import RowVersions
 from repair.transaction_content import (
     ContentClass,
@@ -136,6 +136,7 @@ def _undone(net: NetRow) -> RowVersions | None:
             for old, new in zip(net.before, net.after, strict=True)
         )
     where = key_condition(net.table, net.key_image)
+    member_columns(net.table)  # they can be compared in the script
     if incomplete:
         raise CannotRender(
             f"{net.table.name}, {where}: the log does not hold the whole row"

@@ -2,7 +2,8 @@
 
 1. It is not logged (sql_log_bin=0): no GTID comes of it, and no other server is changed.
 2. Every row must be as the plan saw it, or already as it should be; otherwise nothing is changed.
-   Each is looked at again by the statement that changes it.
+   Each is looked at again by the statement that changes it. Members of ENUM and SET columns are
+   numbers, in the conditions too: the members must be those of the plan, in their order.
 3. Run again, or stopped anywhere, it does what is left to do.
 """
 
@@ -17,10 +18,10 @@ from repair.guard import Guard
 from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
 from repair.replay import ROW_SESSION
-from repair.row_sql import redo_row, row_condition, table_name
+from repair.row_sql import member_columns, redo_row, row_condition, table_name
 from repair.row_versions import RowVersions
 from repair.script import literal, unless_done
-from repair.table_questions import has_no_triggers, sees_triggers
+from repair.table_questions import has_members, has_no_triggers, sees_triggers
 
 _ROWS_PER_SECOND = 50
 _UNLOGGED = "SET SESSION sql_log_bin = 0, foreign_key_checks = 0, sql_safe_updates = 0;"
@@ -51,6 +52,7 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
                 has_no_triggers(table.schema, table.table),
                 f"{server}: {table.name} has triggers, which would fire; nothing was changed",
             ),
+            *_same_members(server, table),
             *(_as_seen(server, row, settled) for row in action.rows),
         ),
         statements=tuple(_statements(action.rows, settled)),
@@ -74,6 +76,16 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
         ),
         needs=(StatementKind.SET_SQL_LOG_BIN, StatementKind.WRITE_ROWS),
     )
+
+
+def _same_members(server: str, table: RowTable) -> Iterator[Guard]:
+    """Ask that the numbers of ENUM and SET members, which the script writes, mean the same."""
+    for column, begins in member_columns(table):
+        yield Guard(
+            has_members(table.schema, table.table, column, begins),
+            f"{server}: the members of {column} in {table.name} changed after the plan; nothing"
+            " was changed; plan again",
+        )
 
 
 def _statements(rows: tuple[RowVersions, ...], settled: str) -> Iterator[str]:

@@ -15,7 +15,13 @@ from binlog.rows.images import DATETIME2, ENUM, TIMESTAMP2
 from binlog.rows.json_values import DiffKind, JsonDiff, JsonDiffs
 from binlog.rows.tables import OLD_DATETIME, OLD_TIMESTAMP, Origin, RowTable
 from binlog.rows.values import ABSENT, Image, RowChange, Value
-from repair.row_literals import CannotRender, condition, json_expression, literal
+from repair.row_literals import (
+    CannotRender,
+    condition,
+    json_expression,
+    literal,
+    type_with_members,
+)
 from topology.quoting import quote_identifier, quote_string
 
 # They may be declared ON UPDATE CURRENT_TIMESTAMP, and then an UPDATE that does not set them does.
@@ -61,6 +67,18 @@ def row_condition(table: RowTable, image: Image) -> str:
     """Write the condition that only this row, as it is, answers to. Raises CannotRender."""
     assert table.key, "without a key equal rows cannot be told apart"
     return _where(table, image)
+
+
+def member_columns(table: RowTable) -> tuple[tuple[str, str], ...]:
+    """Return the ENUM and SET columns, and how their types begin in information_schema.
+
+    Raises CannotRender where that does not show the order of the members.
+    """
+    return tuple(
+        (column.name, type_with_members(column))
+        for column in table.columns
+        if column.name is not None and column.members
+    )
 
 
 def needs_lenience(table: RowTable, row: RowChange) -> bool:

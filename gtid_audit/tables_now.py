@@ -1,0 +1,170 @@
+"""What tables are now, and whether rows that are in a log may be read and written by that.
+
+How it works
+------------
+A server answers what a table is *now* (SHOW CREATE TABLE). Rows of an older transaction are of that
+definition only if nothing has changed the table's columns since: two INT columns that changed
+places, or two members of an ENUM, look the same in a row event, and every value would land in the
+other column. So three questions stand before any row of a log is compared, written or fetched:
+
+1. `LoggedDefinitions`: does the log of that server show a change of the table's columns behind the
+   transaction? Then the table is *changed*: its rows are not used, with the place of the change.
+   It does not matter that a log with binlog_row_metadata=FULL names the columns: a table whose
+   columns were renamed since has other columns under these names, and a replica that fetches the
+   transaction applies it by the columns' places.
+2. `misfit_now`: does the table on a server where the rows are looked up have the same columns in
+   the same order, and the same members in its ENUM and SET columns? Images hold the numbers of
+   members, and SELECT compares numbers.
+3. The script asks for the members once more when it runs (repair/row_procedures.py).
+
+A change that was made with sql_log_bin=0, or whose log is purged, is not seen by 1; only 2 sees it,
+where it changed names or members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+import pymysql
+from pymysql.cursors import DictCursor
+
+from binlog.adapters.heads_server import facts_of_server
+from binlog.adapters.schema_changes import ServerChanges
+from binlog.adapters.unexpected import read_answer
+from binlog.errors import BinlogError, UnexpectedAnswer
+from binlog.schema.history import Place
+from binlog.schema.tables import TableDefinition, definition_from_create
+from binlog.schema.words import CannotFollow
+from gtid_audit.log_operands import server_words
+from topology.quoting import quote_identifier
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+    from binlog.adapters.schema_changes import ChangesBehind
+    from binlog.rows.tables import RowTable
+    from binlog.rows.values import DefinitionOf
+
+# Behind a transaction so much log is read for changes of its tables: with kernels, and without.
+LOG_BYTES_MAX: Final = 4 << 30
+LOG_BYTES_WITHOUT_KERNELS_MAX: Final = 512 << 20
+
+Note = Callable[[str], None]
+
+
+class TooMuchLog(BinlogError):
+    """More of a log would have to be read than a plan reads."""
+
+
+class Definitions:
+    """What SHOW CREATE TABLE answers on one server. Why it says nothing of use is noted."""
+
+    def __init__(self, connection: Connection[Any], note: Note) -> None:
+        self._connection = connection
+        self._note = note
+        self._known: dict[tuple[str, str], TableDefinition | None] = {}
+
+    def __call__(self, schema: str, table: str) -> TableDefinition | None:
+        """Return what a table is now, or None."""
+        if (schema, table) not in self._known:
+            self._known[schema, table] = self._asked(schema, table)
+        return self._known[schema, table]
+
+    def _asked(self, schema: str, table: str) -> TableDefinition | None:
+        name = f"{quote_identifier(schema)}.{quote_identifier(table)}"
+        try:
+            with (
+                read_answer(f"the table {schema}.{table}"),
+                self._connection.cursor(DictCursor) as cursor,
+            ):
+                cursor.execute(f"SHOW CREATE TABLE {name}")
+                [row] = cursor.fetchall()
+            if "Create Table" in row:
+                return definition_from_create(str(row["Create Table"]), schema=schema)
+            reason = "it is a view"
+        except pymysql.MySQLError as error:
+            reason = server_words(error)
+        except (CannotFollow, UnexpectedAnswer) as error:
+            reason = str(error)
+        self._note(f"{schema}.{table}: its definition was not read: {reason}")
+        return None
+
+
+class LoggedDefinitions:
+    """The definitions of one server, for the rows of its own log: see 1 in the module's text.
+
+    Invariant: a table in `changed` gets no definition from here on, and its rows must not be used.
+    """
+
+    def __init__(self, of_now: Definitions, changed_behind: ChangesBehind, note: Note) -> None:
+        self._of_now = of_now
+        self._changed_behind = changed_behind
+        self._note = note
+        self.changed: dict[tuple[str, str], str] = {}
+
+    def at(self, file: str, position: int) -> DefinitionOf:
+        """Return the definitions for a transaction that begins there. Raises BinlogError."""
+        return lambda schema, table: self._find(schema, table, file, position)
+
+    def _find(self, schema: str, table: str, file: str, position: int) -> TableDefinition | None:
+        name = schema, table
+        if name not in self.changed:
+            place = self._changed_behind(schema, table, file, position)
+            if place is None:
+                return self._of_now(schema, table)
+            why = (
+                f"{schema}.{table}: its columns were changed at {place}, behind the transaction at"
+                f" {file}:{position}"
+            )
+            self.changed[name] = why
+            self._note(why)
+        return None
+
+
+class LogBehind:
+    """Where one server's log changes columns behind a place, within LOG_BYTES_MAX."""
+
+    def __init__(self, connect: Callable[[], Connection[Any]], seconds_max: float) -> None:
+        self._connect = connect
+        self._changes = ServerChanges(connect, seconds_max, lambda _text: None)
+        has_kernels = all(find_spec(name) is not None for name in ("numpy", "numba"))
+        self._bytes_max = LOG_BYTES_MAX if has_kernels else LOG_BYTES_WITHOUT_KERNELS_MAX
+        self._first: Place | None = None  # from here on the size was found to be within the limit
+
+    def __call__(self, schema: str, table: str, file: str, position: int) -> str | None:
+        """See `ChangesBehind`. Raises BinlogError, TooMuchLog included."""
+        place = Place(file, position)
+        if self._first is None or (place.number, position) < (self._first.number, position):
+            self._check_size(place)
+            self._first = place
+        return self._changes(schema, table, file, position)
+
+    def _check_size(self, place: Place) -> None:
+        facts = facts_of_server(self._connect)
+        sizes = zip(facts.files, facts.sizes, strict=True)
+        ahead = sum(size for name, size in sizes if Place(name, 0).number >= place.number)
+        if ahead - place.position > self._bytes_max:
+            raise TooMuchLog(
+                f"{ahead - place.position:,} bytes of log are behind {place.file}:{place.position};"
+                f" changes of tables are looked for in {self._bytes_max:,}"
+            )
+
+
+def misfit_now(table: RowTable, now: TableDefinition | None) -> str | None:
+    """Return why logged rows must not be compared with a table as it is now; None if they may.
+
+    Columns and members that were added behind the logged ones change no place and no number.
+    """
+    if now is None:
+        return f"{table.name}: its definition was not read"
+    names = [(column.name or "").casefold() for column in table.columns]
+    names_now = [column.name.casefold() for column in now.columns]
+    if names != names_now[: len(names)]:
+        return f"{table.name}: its columns are others, or in another order, than in the log"
+    for logged, column in zip(table.columns, now.columns, strict=False):
+        members = logged.members or ()
+        if members and members != column.members[: len(members)]:
+            return f"{table.name}: the members of {column.name} are others than in the log"
+    return None

@@ -14,6 +14,7 @@ from repair.transaction_content import (
     TransactionContent,
     nothing_read,
 )
+from tests.simulation import replication as act
 from tests.simulation.reading import gtids, members_of
 from tests.simulation.state import Gtid, Key, Server, Transaction, World
 from topology.findings import ClusterAudit, Finding
@@ -61,6 +62,8 @@ def _content(
     first = ends if finding.code in EXTRA else ends[::-1]
     origins = [name for name in visible if any(each[0] == world[name].uuid for each in wanted)]
     names = [name for name in dict.fromkeys([*origins, *first, *visible]) if name in visible]
+    # Without gtid_mode = ON a server sends no transactions by GTID.
+    names = [name for name in names if not world[str(name)].permissive]
     held = [(len(wanted & world[str(name)].logged()), str(name)) for name in names]
     best = max((count for count, _ in held), default=0)
     if not best:
@@ -82,7 +85,7 @@ def _content(
 def _class_of(made: Transaction) -> ContentClass:
     if made.is_empty:
         return ContentClass.EMPTY
-    is_ddl = any(each.kind == "create" for each in made.changes)
+    is_ddl = any(each.kind in act.DDL for each in made.changes)
     return ContentClass.DDL if is_ddl else ContentClass.DATA
 
 
@@ -100,6 +103,8 @@ def _rows_on(  # noqa: PLR0917 - what the content of a finding is made of
         names = [name for name in (finding.replica, finding.source) if name in visible]
     if classes[ContentClass.DDL] or classes[ContentClass.UNREAD]:
         return {name: RowsOn(RowState.UNREAD, "definitions, or not read") for name in names}
+    if any(each.has_statements for each in found):
+        return {name: RowsOn(RowState.UNREAD, "logged as a statement") for name in names}
     net = net_changes(found, holder)
     if net is None:
         return {name: RowsOn(RowState.UNREAD, "not in order") for name in names}

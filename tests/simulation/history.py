@@ -5,17 +5,18 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from tests.simulation import faults
+from tests.simulation import faults, options
 from tests.simulation.reading import Reading
 from tests.simulation.shapes import SHAPES, Setup
 from tests.simulation.state import World
 from tests.simulation.steps import STEPS, Line, perform
 
 assert faults.__name__, "importing it adds its steps to the table"
+assert options.__name__, "importing it adds its steps to the table"
 
 _QUIET = tuple(sorted(name for name, each in STEPS.items() if not each.is_fault))
 _FAULTS = tuple(sorted(name for name, each in STEPS.items() if each.is_fault))
-_QUIET_WEIGHTS = {"load": 6.0, "flow": 3.0, "rest": 2.0, "write": 3.0}
+_QUIET_WEIGHTS = {"load": 6.0, "flow": 3.0, "rest": 2.0, "write": 3.0, "write-statement": 1.5}
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,7 +289,9 @@ def shown(truth: Truth, left: str, right: str) -> set[Gtid]:
     return compared_gtids(truth.world, reading, left, right)
 
 
-QUIET = frozenset({"write", "write-tagged", "load", "flow", "rest", "wait", "rotate", "backup"})
+QUIET = frozenset(
+    {"write", "write-tagged", "write-statement", "load", "flow", "rest", "wait", "rotate", "backup"}
+)
 RUNS = frozenset({"start-replica", "unlock", "release-gtid"})
 
 
@@ -390,7 +392,10 @@ def _commits_until(world: World, name: str, members: set[Gtid]) -> tuple[int | N
 ABSENT: dict[str, tuple[str, ...]] = {
     "H1": ("change-by-position", "relay-log-position"),
     # Its text names a server_id that was equal before.
-    "H8": ("relay-log-position", "skip_counter", "reset", "crash", "restore", "same_server_id"),
+    "H8": (
+        *("relay-log-position", "skip_counter", "skip_errors"),
+        *("reset", "crash", "restore", "same_server_id"),
+    ),
 }
 
 

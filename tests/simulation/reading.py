@@ -208,7 +208,7 @@ def _looks(
         for channel, facts in rows
     ]
     yield None
-    log_end = position(server.end)
+    log_end = position(server.end) if server.log_bin else None
     yield ServerSnapshot(
         cluster=CLUSTER,
         name=server.name,
@@ -234,6 +234,7 @@ def _looks(
         binary_logs=tuple(
             BinaryLog(f"binlog.{log.number:06}", 200 + 100 * len(log.entries))
             for log in server.files
+            if server.log_bin
         ),
         settings=_settings(server),
         unread=tuple(
@@ -249,12 +250,14 @@ def _settings(server: Server) -> tuple[tuple[str, str], ...]:
         ("enforce_gtid_consistency", "ON"),
         ("gtid_mode", "ON_PERMISSIVE" if server.permissive else "ON"),
         ("hostname", server.name),
-        ("log_bin", "ON"),
+        ("log_bin", "ON" if server.log_bin else "OFF"),
         ("log_replica_updates", "ON" if server.log_replica_updates else "OFF"),
         ("port", "3306"),
         ("relay_log_recovery", "ON" if server.relay_log_recovery else "OFF"),
+        ("replica_exec_mode", "IDEMPOTENT" if server.idempotent else "STRICT"),
         ("replica_parallel_workers", str(channel.workers if channel else 4)),
         ("replica_preserve_commit_order", "ON" if channel and channel.commit_order else "OFF"),
+        ("replica_skip_errors", "ALL" if server.skips_errors else "OFF"),
         ("sync_binlog", "1"),
     )
 

@@ -126,7 +126,8 @@ def do(both: Twins, line: Line) -> bool:
     return True
 
 
-def _row_statement(world: World, kind: str, key: str) -> Statement:
+def row_statement(world: World, kind: str, key: str) -> Statement:
+    """Return the statement that changes one row."""
     value = world.works
     if kind == "insert":
         return f"INSERT INTO {TABLE} VALUES ('{key}', {value})"
@@ -139,14 +140,12 @@ def _row_statement(world: World, kind: str, key: str) -> Statement:
 @real("write-errant")
 @real("write-foreign-row")
 def _write(both: Twins, name: str, kind: str, key: str) -> None:
-    both.real(name).execute(_row_statement(both.world, kind, key))
+    both.real(name).execute(row_statement(both.world, kind, key))
 
 
 @real("write-tagged")
 def _write_tagged(both: Twins, name: str, kind: str, key: str) -> None:
-    both.real(name).execute(
-        "SET gtid_next = 'AUTOMATIC:dba'", _row_statement(both.world, kind, key)
-    )
+    both.real(name).execute("SET gtid_next = 'AUTOMATIC:dba'", row_statement(both.world, kind, key))
 
 
 @real("write-by-hand")
@@ -158,7 +157,7 @@ def _write_by_hand(  # noqa: PLR0917 - the words of a step
         both.real(name).execute(begin, "BEGIN", "COMMIT", "SET gtid_next = 'AUTOMATIC'")
     else:
         both.real(name).execute(
-            begin, _row_statement(both.world, kind, key), "SET gtid_next = 'AUTOMATIC'"
+            begin, row_statement(both.world, kind, key), "SET gtid_next = 'AUTOMATIC'"
         )
 
 
@@ -174,7 +173,7 @@ def _create_table(both: Twins, name: str) -> None:
 
 @real("drift")
 def _drift(both: Twins, name: str, kind: str, key: str) -> None:
-    both.real(name).execute("SET sql_log_bin = 0", _row_statement(both.world, kind, key))
+    both.real(name).execute("SET sql_log_bin = 0", row_statement(both.world, kind, key))
 
 
 @real("rotate")
@@ -195,7 +194,8 @@ def _purge(both: Twins, name: str) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def _threads(real_server: RealServer, which: str, *, start: bool) -> Statement:
+def threads(real_server: RealServer, which: str, *, start: bool) -> Statement:
+    """Return the statement that starts or stops the threads of a replica."""
     words = real_server.dialect.words
     verb = words.start_replica if start else words.stop_replica
     return verb + {"both": "", "receiver": " IO_THREAD", "applier": " SQL_THREAD"}[which]
@@ -203,12 +203,12 @@ def _threads(real_server: RealServer, which: str, *, start: bool) -> Statement:
 
 @real("stop-replica")
 def _stop(both: Twins, name: str, _channel: str, which: str) -> None:
-    both.real(name).execute(_threads(both.real(name), which, start=False))
+    both.real(name).execute(threads(both.real(name), which, start=False))
 
 
 @real("start-replica")
 def _start(both: Twins, name: str, _channel: str, which: str) -> None:
-    both.real(name).execute(_threads(both.real(name), which, start=True))
+    both.real(name).execute(threads(both.real(name), which, start=True))
 
 
 @real("auto-position-on")
@@ -304,7 +304,10 @@ def start_again(both: Twins, name: str) -> None:
 
 @real("restart")
 def _restart(both: Twins, name: str) -> None:
-    both.real(name).kill()
+    here = both.real(name)
+    if here.replica_status():
+        here.execute(here.dialect.stop_replica)  # the applier saves its place
+    here.kill()
     start_again(both, name)
 
 

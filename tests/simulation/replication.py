@@ -18,6 +18,7 @@ from tests.simulation.state import (
     BEYOND,
     EXTRA,
     NO_FILE,
+    NO_LOG,
     PURGED,
     SAME_ID,
     SAME_UUID,
@@ -38,6 +39,9 @@ from tests.simulation.state import (
 _FATAL = {True: 13114, False: 1236}  # since 8.0, before
 _SAME_SOURCE = {True: 13117, False: 1593}
 MODERN = (8, 0, 0)
+_DUPLICATE = 1062
+DDL = ("create", "drop")
+ANONYMOUS: Gtid = ("", "", 0)
 UNTOUCHED: tuple[tuple[Key, int | None], ...] = ()
 
 
@@ -59,19 +63,63 @@ def next_gtid(server: Server, tag: str = "") -> Gtid:
     return (server.uuid, tag, number)
 
 
+def _error_of(rows: dict[Key, int], change: Change) -> int:
+    """Return the error that a change meets, or 0."""
+    there = change.key in rows
+    if change.kind == "create":
+        return 1050 if there else 0
+    if change.kind in ("insert", "insert-where"):
+        return 1062 if there else 0
+    if there or change.is_statement:
+        return 0
+    return 1051 if change.kind == "drop" else 1032
+
+
+def _rows_of(rows: dict[Key, int], change: Change) -> Change | None:
+    """Return what a change does to the rows of a server: of a statement, what it finds there."""
+    if change.kind == "update-where":
+        return Change("update", change.key, change.new) if change.key in rows else None
+    if change.kind == "insert-where":
+        return Change("insert", change.key, change.new) if change.where in rows else None
+    return change
+
+
+def effect(server: Server, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Return the rows that these changes concern here."""
+    if not any(each.is_statement for each in changes):
+        return changes
+    found = (_rows_of(server.rows, each) for each in changes)
+    return tuple(each for each in found if each is not None)
+
+
 def conflict(server: Server, changes: tuple[Change, ...]) -> int:
     """Return the error that these changes meet here, or 0."""
-    for change in changes:
-        there = change.key in server.rows
-        if change.kind == "create":
-            if there:
-                return 1050
-        elif change.kind == "insert":
-            if there:
-                return 1062
-        elif not there:
-            return 1032
+    for change in effect(server, changes):
+        number = _error_of(server.rows, change)
+        if number:
+            return number
     return 0
+
+
+def applied_effect(server: Server, changes: tuple[Change, ...]) -> tuple[int, tuple[Change, ...]]:
+    """Return the error at which an applier stops, or 0, and the rows that it changes.
+
+    Seen on 9.7.4 and 5.6.24: with IDEMPOTENT an insert replaces the row that is there and is logged
+    as an update, other row events without their row are ignored, DDL stops as before. With
+    replica_skip_errors = all whatever fails is ignored. What is left of the transaction is logged.
+    """
+    done: list[Change] = []
+    for change in effect(server, changes):
+        number = _error_of(server.rows, change)
+        if number and not server.skips_errors:
+            is_row = change.kind in ("insert", "update", "delete") and change in changes
+            if not (server.idempotent and is_row):
+                return number, ()
+            if number == _DUPLICATE:
+                done.append(Change("update", change.key, change.new))
+        elif not number:
+            done.append(change)
+    return 0, tuple(done)
 
 
 def begin(
@@ -82,9 +130,11 @@ def begin(
     tag: str = "",
 ) -> Transaction | None:
     """Flush stage of a client's commit: the GTID is owned, the transaction is in the log."""
-    keys = {each.key for each in changes}
+    keys = {key for each in changes for key in each.keys}
     if keys & server.locked_keys or conflict(server, changes) or server.lock == "global":
         return None
+    if gtid is None and not server.log_bin:
+        return _commit_anonymous(world, server, changes)
     if gtid is None:
         gtid = next_gtid(server, tag)
     elif gtid in server.executed or gtid in server.owned:
@@ -93,9 +143,26 @@ def begin(
     made = Transaction(gtid, world.works, changes, server.server_id, server.name, world.clock)
     server.owned.add(gtid)
     server.locked_keys |= keys
-    server.files[-1].entries.append(made)
+    if server.log_bin:
+        server.files[-1].entries.append(made)
     server.pending.append(made)
     return made
+
+
+def _commit_anonymous(world: World, server: Server, changes: tuple[Change, ...]) -> Transaction:
+    """Commit without a GTID: without a binary log a server draws none (seen on 9.7.4)."""
+    world.works += 1
+    for each in effect(server, changes):
+        _change_row(server, each)
+        world.drifted.add(each.key)
+    return Transaction(ANONYMOUS, world.works, changes, server.server_id, server.name, world.clock)
+
+
+def _change_row(server: Server, change: Change) -> None:
+    if change.new is None:
+        server.rows.pop(change.key, None)
+    else:
+        server.rows[change.key] = change.new
 
 
 def finish(world: World, server: Server, made: Transaction) -> None:
@@ -105,20 +172,19 @@ def finish(world: World, server: Server, made: Transaction) -> None:
     world.acknowledged.append(Acknowledged(server.name, made))
 
 
-def commit(server: Server, made: Transaction, *, with_rows: bool = True) -> None:
-    """Change rows and gtid_executed."""
+def commit(server: Server, made: Transaction, *, is_relayed: bool = False) -> None:
+    """Change rows and gtid_executed; a GTID that is in no binary log is purged at once."""
     server.owned.discard(made.gtid)
     server.executed.add(made.gtid)
+    if not (server.log_bin and (server.log_replica_updates or not is_relayed)):
+        server.purged.add(made.gtid)
     undo = UNTOUCHED
-    if made.changes and with_rows:
-        rows = server.rows
-        undo = tuple((each.key, rows.get(each.key)) for each in made.changes)
-        for each in made.changes:
-            if each.new is None:
-                rows.pop(each.key, None)
-            else:
-                rows[each.key] = each.new
-            server.locked_keys.discard(each.key)
+    if made.changes:
+        changes = effect(server, made.changes)
+        undo = tuple((each.key, server.rows.get(each.key)) for each in changes)
+        for each in changes:
+            _change_row(server, each)
+        server.locked_keys -= made.keys
         server.works[made.work] += 1
     server.applied.append((made, undo))
 
@@ -132,13 +198,15 @@ def write(
 ) -> Transaction | None:
     """Commit a transaction of a client, both stages."""
     made = begin(world, server, changes, gtid, tag)
-    if made is not None:
+    if made is not None and made.gtid != ANONYMOUS:
         finish(world, server, made)
     return made
 
 
 def rotate(world: World, server: Server) -> None:
     """Begin a new binary log."""
+    if not server.log_bin:
+        return
     last = server.files[-1]
     previous = last.previous | {each.gtid for each in last.entries}
     previous |= server.purged  # executed without being logged
@@ -173,6 +241,8 @@ def connect(world: World, replica: Server, channel: Channel) -> bool:
         text, number = SAME_UUID, _SAME_SOURCE[replica.version >= MODERN]
     elif source.server_id == replica.server_id:
         text, number = SAME_ID, _SAME_SOURCE[replica.version >= MODERN]
+    elif not source.log_bin:
+        text = NO_LOG
     elif channel.auto_position:
         last = channel.last_queued
         if replica.version < (5, 7, 0) and last is not None and last.gtid not in source.logged():
@@ -260,6 +330,9 @@ def take(world: World, replica: Server, channel: Channel) -> bool:
         if channel.working:
             return False
         channel.skip_counter = 0
+        # The place is saved with the next commit, or when the applier stops (seen on 9.7.4: after
+        # a crash without relay_log_recovery the skipped transaction is applied).
+        channel.skipped_at = channel.relay_at
         channel.relay_at += 1
         note(world, replica, entry.gtid, "skip_counter")
         return True
@@ -275,11 +348,15 @@ def take(world: World, replica: Server, channel: Channel) -> bool:
     if channel.delay and world.clock < entry.at + channel.delay:
         return False
     visible = _visible(channel, entry)
-    keys = {each.key for each in visible}
+    keys = frozenset(key for each in visible for key in each.keys)
     if keys & replica.locked_keys:
         return False
+    if _ignores_without_gtid(replica, visible) and not channel.working:
+        channel.relay_at += 1
+        note(world, replica, entry.gtid, "skip_errors")
+        return True
     waits = replica.lock == "table" and bool(visible)
-    number = 0 if waits else conflict(replica, visible)
+    number = 0 if waits else applied_effect(replica, visible)[0]
     if number:
         if channel.working:  # the workers before it finish first
             return False
@@ -290,9 +367,23 @@ def take(world: World, replica: Server, channel: Channel) -> bool:
     replica.locked_keys |= keys
     busy = {each.worker for each in channel.working}
     worker = next(each for each in range(1, channel.workers + 1) if each not in busy)
-    channel.working.append(Work(entry, channel.relay_at, world.clock, worker, is_checked=not waits))
+    channel.working.append(
+        Work(entry, channel.relay_at, world.clock, worker, is_checked=not waits, keys=keys)
+    )
     channel.relay_at += 1
     return True
+
+
+def _ignores_without_gtid(replica: Server, changes: tuple[Change, ...]) -> bool:
+    """Return whether DDL fails here and 5.6 ignores that: it does not execute the GTID.
+
+    Seen on 5.6.24 with replica_skip_errors = all; 9.7.4 commits an empty transaction.
+    """
+    return (
+        replica.skips_errors
+        and replica.version < MODERN
+        and any(each.kind in DDL and _error_of(replica.rows, each) for each in changes)
+    )
 
 
 def _visible(channel: Channel, entry: Transaction) -> tuple[Change, ...]:
@@ -303,7 +394,7 @@ def _visible(channel: Channel, entry: Transaction) -> tuple[Change, ...]:
 
 def blocked(replica: Server, work: Work) -> bool:
     """Return whether a session's lock keeps a worker from its transaction."""
-    changes_rows = any(each.kind != "create" for each in work.transaction.changes)
+    changes_rows = any(each.kind not in DDL for each in work.transaction.changes)
     return replica.lock == "global" or (replica.lock == "table" and changes_rows)
 
 
@@ -318,22 +409,19 @@ def flush(replica: Server, channel: Channel, dice: random.Random | None = None) 
     if not waiting:
         return False
     work = waiting[0] if channel.commit_order or dice is None else dice.choice(waiting)
-    if not work.is_checked:
-        work.is_checked = True
-        number = conflict(replica, _visible(channel, work.transaction))
-        if number:
-            channel.applier, channel.failed = "No", work.transaction
-            channel.applier_error = (number, f"error executing row event: {number}")
-            roll_back_workers(replica, channel)
-            return True
-    work.logged = True
-    if replica.log_replica_updates:
-        changes = _visible(channel, work.transaction)
-        logged = work.transaction
-        if changes != logged.changes:
-            logged = logged._replace(changes=changes)
-            work.transaction = logged
-        replica.files[-1].entries.append(logged)
+    number, changes = applied_effect(replica, _visible(channel, work.transaction))
+    if number:
+        assert not work.is_checked, "its rows are held since they were looked at"
+        channel.applier, channel.failed = "No", work.transaction
+        channel.applier_error = (number, f"error executing row event: {number}")
+        roll_back_workers(replica, channel)
+        return True
+    work.is_checked = work.logged = True
+    # What a replica logs are the rows that it changed, whatever its source logged.
+    if changes != work.transaction.changes:
+        work.transaction = work.transaction._replace(changes=changes)
+    if replica.log_bin and replica.log_replica_updates:
+        replica.files[-1].entries.append(work.transaction)
     return True
 
 
@@ -351,10 +439,10 @@ def apply(
     else:
         work = ready[0] if dice is None else dice.choice(ready)
     channel.working.remove(work)
-    commit(replica, work.transaction)
-    if not replica.log_replica_updates:
-        replica.purged.add(work.transaction.gtid)
+    commit(replica, work.transaction, is_relayed=True)
+    replica.locked_keys -= work.keys
     world.absence.pop((replica.name, work.transaction.gtid), None)
+    channel.skipped_at = None
     channel.done_by[work.worker] = work.transaction
     channel.last_applied, channel.last_applied_at = work.transaction, world.clock
     return True
@@ -365,6 +453,7 @@ def finish_workers(world: World, replica: Server, channel: Channel) -> None:
     while channel.working and (flush(replica, channel) or apply(world, replica, channel)):
         pass
     roll_back_workers(replica, channel)
+    channel.skipped_at = None
 
 
 def roll_back_workers(replica: Server, channel: Channel) -> None:
@@ -374,7 +463,7 @@ def roll_back_workers(replica: Server, channel: Channel) -> None:
     channel.relay_at = channel.low_water
     for each in channel.working:
         replica.owned.discard(each.transaction.gtid)
-        replica.locked_keys -= {change.key for change in _visible(channel, each.transaction)}
+        replica.locked_keys -= each.keys
     channel.working = []
 
 

@@ -28,16 +28,32 @@ EXTRA = "Replica has more GTIDs than the source has, using the source's SERVER_U
 PURGED = "Cannot replicate because the source purged required binary logs."
 NO_FILE = "Could not find first log file name in binary log index file"
 BEYOND = "Client requested source to start replication from position > file size"
+NO_LOG = "Binary log is not open"
 SAME_UUID = "source and replica have equal MySQL server UUIDs"
 SAME_ID = "source and replica have equal MySQL server ids"
 
 
 class Change(NamedTuple):
-    """One row that a transaction changes; `new` is None for a delete."""
+    """One row that a transaction changes; `new` is None for a delete.
 
-    kind: Literal["insert", "update", "delete", "create"]
+    Two kinds are statements (binlog_format = STATEMENT): what they do depends on the rows of the
+    server. "update-where" is `UPDATE t SET v = new WHERE k = key`, "insert-where" is `INSERT INTO t
+    SELECT key, new FROM t WHERE k = where`.
+    """
+
+    kind: Literal["insert", "update", "delete", "create", "drop", "update-where", "insert-where"]
     key: Key
     new: int | None
+    where: Key = ""
+
+    @property
+    def is_statement(self) -> bool:
+        return self.kind in ("update-where", "insert-where")
+
+    @property
+    def keys(self) -> set[Key]:
+        """Return the rows that it changes or reads."""
+        return {self.key, self.where} if self.where else {self.key}
 
 
 class Transaction(NamedTuple):
@@ -53,6 +69,17 @@ class Transaction(NamedTuple):
     @property
     def is_empty(self) -> bool:
         return not self.changes
+
+    @property
+    def has_statements(self) -> bool:
+        return any(each.is_statement for each in self.changes)
+
+    @property
+    def keys(self) -> set[Key]:
+        """Return the rows that it changes or reads."""
+        if len(self.changes) == 1 and not self.changes[0].where:
+            return {self.changes[0].key}
+        return {key for each in self.changes for key in each.keys}
 
 
 class Place(NamedTuple):
@@ -89,6 +116,7 @@ class Work:
     worker: int
     logged: bool = False
     is_checked: bool = True  # its rows were looked at; not while it waits for a lock
+    keys: frozenset[Key] = frozenset()  # the rows that it holds
 
 
 @dataclass(slots=True)
@@ -120,6 +148,7 @@ class Channel:
     commit_order: bool = True
     delay: int = 0  # ticks
     skip_counter: int = 0
+    skipped_at: int | None = None  # the place in the relay log that a crash returns to
     ignored_keys: frozenset[Key] = frozenset()
     is_reset: bool = False  # by RESET REPLICA, and the receiver was not started since
 
@@ -130,7 +159,7 @@ class Channel:
         made.retrieved = set(self.retrieved)
         made.relay = list(self.relay)
         made.working = [
-            Work(w.transaction, w.place, w.since, w.worker, w.logged, w.is_checked)
+            Work(w.transaction, w.place, w.since, w.worker, w.logged, w.is_checked, w.keys)
             for w in self.working
         ]
         made.done_by = dict(self.done_by)
@@ -148,6 +177,7 @@ class Channel:
     def clear_relay(self) -> None:
         self.relay = []
         self.relay_at = 0
+        self.skipped_at = None
         self.relay_number += 1
         self.retrieved = set()
 
@@ -174,7 +204,10 @@ class Server:
     locked_keys: set[Key] = field(default_factory=set)  # rows of transactions under way
     channels: list[Channel] = field(default_factory=list)
     started_at: int = -1000 * SECOND
+    log_bin: bool = True
     log_replica_updates: bool = True
+    idempotent: bool = False  # replica_exec_mode
+    skips_errors: bool = False  # replica_skip_errors = all
     relay_log_recovery: bool = True
     permissive: bool = False  # gtid_mode = ON_PERMISSIVE
     lock: str = ""  # the kind of lock that a session holds

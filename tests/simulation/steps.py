@@ -275,7 +275,8 @@ def write_by_hand(  # noqa: PLR0917 - the words of a step
 @step("rotate", some_server, is_fault=False)
 def rotate(world: World, name: str) -> bool:
     """FLUSH BINARY LOGS."""
-    if world[name].pending or not world[name].files[-1].entries:
+    server = world[name]
+    if server.pending or not server.log_bin or not server.files[-1].entries:
         return False
     act.rotate(world, world[name])
     return True
@@ -285,6 +286,8 @@ def rotate(world: World, name: str) -> bool:
 def purge(world: World, name: str) -> bool:
     """PURGE BINARY LOGS TO the current one, as far as no connected receiver reads."""
     server = world[name]
+    if not server.log_bin:
+        return False
     keep = server.files[-1].number
     for _, channel in world.replicas_of(name):
         if channel.receiver == "Yes" and channel.read_to is not None:
@@ -422,19 +425,6 @@ def relay_log_position(world: World, name: str, channel: str, place: int) -> boo
         act.note(world, server, each.transaction.gtid, "relay-log-position")
     path.relay_at = place
     start_threads(world, server, path)
-    return True
-
-
-@step("skip-counter", some_channel)
-def skip_counter(world: World, name: str, channel: str) -> bool:
-    """SET GLOBAL sql_replica_skip_counter = 1 (gtid_mode = ON_PERMISSIVE); START REPLICA."""
-    server, path = found(world, name, channel)
-    if path is None or path.is_reset or not server.permissive or path.auto_position:
-        return False
-    if not stop_threads(world, server, path, which="applier"):
-        return False
-    path.skip_counter = 1
-    start_threads(world, server, path, which="applier")
     return True
 
 

@@ -8,14 +8,25 @@ from contextlib import ExitStack
 import pytest
 
 from compose.native.installation import Installation
-from tests.simulation import faults
+from tests.simulation import faults, options, reality_options
 from tests.simulation.reality import REAL, Twins, differences, do, lose_tail, twins
 from tests.simulation.shapes import Setup
 from tests.simulation.steps import STEPS, Line, some_change
 
 assert faults.__name__, "importing it adds its steps to the table"
+assert options.__name__, "importing it adds its steps to the table"
+assert reality_options.__name__, "importing it adds its steps to the table"
 
-_QUIET = ("write", "write", "write", "write-tagged", "rotate", "start-replica", "start-replica")
+_QUIET = (
+    "write",
+    "write",
+    "write",
+    "write-tagged",
+    "rotate",
+    "start-replica",
+    "start-replica",
+    "write-statement",
+)
 _FAULTS = tuple(sorted(REAL.keys() - {*_QUIET, "rest", "wait"}))
 
 
@@ -35,7 +46,7 @@ def live_through(installation: Installation, setup: Setup, *, seed: int, steps: 
             else:
                 do(both, (name, *args))
             found = differences(both)
-            assert found == [], "\n".join([f"seed {seed}", *both.log])
+            assert found == [], "\n".join([f"seed {seed}", *both.log, *found])
 
 
 def _lose_tail(both: Twins, name: str, dice: random.Random) -> None:

@@ -12,12 +12,11 @@ import pymysql
 
 from binlog.adapters.unexpected import read_answer
 from binlog.errors import UnexpectedAnswer
-from topology.dialect import FILTER_COLUMNS, dialect_of
+from topology.dialect import BINARY_LOG_FILTERS, FILTER_COLUMNS, dialect_of
 from topology.replication_filters import ReplicationFilters
 from topology.version import ServerVersion, UnreadableVersion
 
 Way: TypeAlias = Callable[[], Any]  # to a new connection
-_BINLOG_COLUMNS = ("Binlog_Do_DB", "Binlog_Ignore_DB")
 
 
 def filters_of(connect: Way) -> ReplicationFilters | None:
@@ -36,6 +35,6 @@ def _columns(connection: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - Py
         for statement in (dialect.show_replica_status, dialect.show_binary_log_status):
             cursor.execute(statement)
             for row in cursor.fetchall():
-                for column in (*FILTER_COLUMNS, *_BINLOG_COLUMNS):
+                for column in (*FILTER_COLUMNS, *BINARY_LOG_FILTERS):
                     if row.get(column):
                         yield column, str(row[column])

@@ -30,6 +30,7 @@ from topology.rules import (
     RULES,
     backlogs,
     differences,
+    filters,
     history,
     identity,
     joining,
@@ -94,6 +95,8 @@ CLEAN_WHEN_SILENT: Final = (
     partial.kind_not_evaluated,
     threads.auto_position_off,
     settings.duplicate_server_id,
+    filters.binary_log_filtered,
+    filters.ignored_by_receiver,
     settings.silent_errors,
     identity.duplicate_server_uuid,
     identity.unreadable_facts,
@@ -132,6 +135,7 @@ _OF_A_CHANNEL: Final = (
     "applier_state",
     "receiver_state",
     "delay_seconds",
+    "until",
 )
 _OF_A_WORKER: Final = ("worker_id", "applying", "state", "last_applied")
 _VENDOR: Final = word(Vendor)
@@ -325,6 +329,7 @@ def _channels(table: pa.Table, row_ok: Flags) -> Channels:
     # Who has been at a transaction for a second or more may be stalled (A5, A8).
     ok &= filled(part["lag_seconds"], 0) <= 0
     ok &= is_there(part["filters"]) & is_there(part["workers"])
+    ok &= is_true(pc.equal(pc.list_value_length(part["ignored_server_ids"]), 0))
     named = pc.list_parent_indices(part["filters"])
     ok[np.asarray(named)[~is_there(part["filters"].flatten())]] = False
     ok[np.asarray(pc.list_parent_indices(part["workers"]))[~_quiet(part["workers"])]] = False

@@ -274,9 +274,13 @@ ROWS: tuple[Row, ...] = (
         "The settings.",
     ),
     Row(
-        "C11", "filters that make holes", "warning", False, ("configure",),
-        "Filtered transactions leave no GTID on old versions.", "Replication filters on 5.6.",
-        "The filters.",
+        "C11", "filters that make holes", "warning", True, ("configure",),
+        "A filter keeps changes from the replicas of a server, or from one replica, for good. The"
+        " sets may agree, and the rows do not.",
+        "binlog_do_db or binlog_ignore_db on a server that has replicas; IGNORE_SERVER_IDS of a"
+        " channel.",
+        "SHOW BINARY LOG STATUS and SHOW REPLICA STATUS list the filters. It is critical where"
+        " transactions of an ignored server are missing.",
     ),
     Row(
         "C12", "auto_increment overlap in a dual-primary pair", "warning", False, ("configure",),

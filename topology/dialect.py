@@ -127,6 +127,18 @@ STATUS_COLUMNS: dict[str, tuple[str, ...]] = {
     "relay_applied_position": ("Relay_Log_Pos",),
     "delay_seconds": ("SQL_Delay",),
     "delay_remaining_seconds": ("SQL_Remaining_Delay",),
+    "ignored_server_ids": ("Replicate_Ignore_Server_Ids",),
+    "until_condition": ("Until_Condition",),
+    "until_file": ("Until_Log_File",),
+    "until_position": ("Until_Log_Pos",),
+}
+
+# Until_Condition names the kind of a START REPLICA UNTIL. Those with a place, in the words of the
+# statement; the others are printed as they are (sql/rpl_replica.cc, until_type_names).
+UNTIL_PLACES: dict[str, str] = {
+    "Source": "SOURCE_LOG_POS",
+    "Master": "SOURCE_LOG_POS",
+    "Relay": "RELAY_LOG_POS",
 }
 
 # The channel's filters, as SHOW REPLICA STATUS lists them.
@@ -138,6 +150,13 @@ FILTER_COLUMNS: tuple[str, ...] = (
     "Replicate_Wild_Do_Table",
     "Replicate_Wild_Ignore_Table",
 )
+
+# Options of the server without a variable: SHOW BINARY LOG STATUS lists them, names with commas
+# between them. Read with the settings, under our names.
+BINARY_LOG_FILTERS: dict[str, str] = {
+    "Binlog_Do_DB": "binlog_do_db",
+    "Binlog_Ignore_DB": "binlog_ignore_db",
+}
 
 # Settings a rule or a plan needs. Ours on the left; the variable's names, newest first, on the
 # right.

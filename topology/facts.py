@@ -14,10 +14,12 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.former_logs import sign_of_former_log
 from topology.graph import Edge, Graph, build_graph
+from topology.ignored_servers import ignored_by
 from topology.one_server import same_servers
 from topology.policy import Policy
 from topology.progress import Appliers, appliers_of, behind_appliers, same_server_id, stalls_of
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
+from topology.tearing import sign_of_tearing
 from topology.unseen import group_peers, group_uuids, unseen_sources
 
 
@@ -26,8 +28,9 @@ class EdgeFacts:
     """What a replica lacks of its source, and has beyond it.
 
     Invariant: applying_below, applying_above, queued_below, queued_above, passed, purged, bypassed,
-    expected and dropped_same_server_id are disjoint, and together with `own_lost` (which the
-    replica itself once committed) they are what is missing.
+    expected, ignored and dropped_same_server_id are disjoint, and together with `own_lost` (which
+    the replica itself once committed) they are what is missing, without what this channel ignores
+    and another brings.
     """
 
     edge: Edge
@@ -43,6 +46,7 @@ class EdgeFacts:
     other_log: str  # what shows that the receiver's place may be in a former log; "" if nothing
     expected: GtidSet  # not received, still to come
     dropped_same_server_id: GtidSet  # of another server with the replica's server_id: never applied
+    ignored: GtidSet  # not received: IGNORE_SERVER_IDS makes the receiver drop it
     errant: GtidSet  # had beyond the source, without an explanation
     allowed: GtidSet  # had beyond the source, and permitted
     way_back_is_stopped: bool  # channels would bring all of `errant`, but one is stopped by hand
@@ -61,6 +65,7 @@ class EdgeFacts:
             or self.bypassed
             or self.expected
             or self.dropped_same_server_id
+            or self.ignored
             or self.errant
             or self.allowed
         )
@@ -105,7 +110,7 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
     torn = tuple(
         (name, sign)
         for name in first
-        if (sign := _sign_of_tearing(first[name], last[name])) is not None
+        if (sign := sign_of_tearing(first[name], last[name])) is not None
     )
     set_aside = twin_names | {name for name, _ in torn}
     judgeable = frozenset(
@@ -154,11 +159,15 @@ def grave_differences(facts: ClusterFacts) -> tuple[object, ...]:
     edges = (
         (facts_of.edge.source, facts_of.edge.replica, facts_of.edge.channel.name, part)
         for facts_of in facts.edges
-        for part in (facts_of.errant, facts_of.bypassed, facts_of.purged, facts_of.passed)
+        for part in _grave_parts(facts_of)
         if part
     )
     stalls = stalls_of(facts.appliers, facts.policy)
     return (*facts.lost, *edges, *stalls)
+
+
+def _grave_parts(edge: EdgeFacts) -> tuple[GtidSet, ...]:
+    return edge.errant, edge.bypassed, edge.purged, edge.passed, edge.ignored
 
 
 def _edge_facts(
@@ -185,6 +194,8 @@ def _edge_facts(
     queued = (missing & retrieved) - applying - passed
     absent = missing - retrieved - applying
     purged = absent & _set(source.gtid_purged)
+    ignored, elsewhere = ignored_by(edge, absent - purged, graph=graph, last=last)
+    absent -= ignored | elsewhere
     other_log = sign_of_former_log(edge, before=first[edge.replica], source=last[edge.source])
     bypassed, proved = _bypassed(absent - purged, edge=edge, source=source)
     extra, allowed = _extra(edge, first=first, last=last, policy=policy)
@@ -204,6 +215,7 @@ def _edge_facts(
         other_log=other_log,
         expected=absent - purged - bypassed,
         dropped_same_server_id=dropped,
+        ignored=ignored,
         errant=errant,
         allowed=allowed,
         way_back_is_stopped=way_back_is_stopped,
@@ -331,26 +343,6 @@ def _applying(server: ServerSnapshot) -> GtidSet:
 def _set(gtid_set: GtidSet | None) -> GtidSet:
     assert gtid_set is not None, "only judgeable servers are compared"
     return gtid_set
-
-
-def _sign_of_tearing(first: ServerSnapshot, last: ServerSnapshot) -> str | None:
-    """Return what shows that the two readings are not of one undisturbed server, or None."""
-    if not first.is_judgeable or not last.is_judgeable:
-        return None
-    if first.server_uuid != last.server_uuid:
-        return f"server_uuid was {first.server_uuid} and then {last.server_uuid}"
-    for reading in (first, last):
-        if not _set(reading.gtid_purged) <= _set(reading.gtid_executed):
-            beyond = _set(reading.gtid_purged) - _set(reading.gtid_executed)
-            return f"gtid_purged holds {beyond}, which gtid_executed does not"
-    if not _set(first.gtid_executed) <= _set(last.gtid_executed):
-        shrunk = _set(first.gtid_executed) - _set(last.gtid_executed)
-        return f"gtid_executed lost {shrunk} between the readings"
-    if None not in (first.uptime_seconds, last.uptime_seconds) and (
-        (last.uptime_seconds or 0) < (first.uptime_seconds or 0)
-    ):
-        return f"uptime fell from {first.uptime_seconds} to {last.uptime_seconds} seconds"
-    return None
 
 
 def _twins(snapshot: ClusterSnapshot) -> tuple[tuple[str, ...], ...]:

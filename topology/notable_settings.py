@@ -10,6 +10,8 @@ from typing import Final
 
 # Values with which the setting changes nothing, in upper case.
 _HARMLESS: Final[Mapping[str, frozenset[str]]] = {
+    "binlog_do_db": frozenset({""}),
+    "binlog_ignore_db": frozenset({""}),
     "replica_exec_mode": frozenset({"STRICT"}),
     "replica_skip_errors": frozenset({"", "OFF"}),
     "replica_type_conversions": frozenset({"", "ALL_NON_LOSSY", "ALL_SIGNED", "ALL_UNSIGNED"}),
@@ -20,7 +22,7 @@ _HARMLESS: Final[Mapping[str, frozenset[str]]] = {
 def notable_settings_of(settings: Iterable[tuple[str, str]]) -> str:
     """Return the settings that are not harmless, in order of name."""
     return ";".join(
-        f"{name}={value}"
+        f"{name}={value.replace(';', ',')}"  # the name of a schema may hold any character
         for name, value in sorted(settings)
         if name in _HARMLESS and value.upper() not in _HARMLESS[name]
     )

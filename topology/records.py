@@ -128,6 +128,8 @@ _CHANNEL = Shape(
         "delay_seconds": NUMBER,
         "delay_remaining_seconds": optional(NUMBER),
         "source_server_id": optional(NUMBER),
+        "ignored_server_ids": many(NUMBER),
+        "until": TEXT,
         "last_queued": GTID_SET,
         "last_queued_committed_at": optional(TIME),
         "last_applied": GTID_SET,

@@ -124,6 +124,10 @@ class ChannelSnapshot:
     delay_seconds: int = 0  # SOURCE_DELAY
     delay_remaining_seconds: int | None = None  # until the applier may go on; None if it need not
     source_server_id: int | None = None  # None until the receiver has connected once
+    ignored_server_ids: tuple[int, ...] = ()  # IGNORE_SERVER_IDS: the receiver drops their events
+    # The condition of START REPLICA UNTIL with which the applier was started last; "" if none. The
+    # server shows the kind, and a place only where the condition is one. STOP REPLICA keeps it.
+    until: str = ""
     # The last transaction that the receiver queued and those that the workers applied last, with
     # the time of the original commit and the end of the newest apply. 8.0 and later.
     last_queued: GtidSet = GtidSet()  # noqa: RUF009 - immutable

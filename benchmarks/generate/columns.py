@@ -148,6 +148,10 @@ def _progress(item: pa.StructType, count: int) -> dict[str, pa.Array]:
         "delay_seconds": pa.array(zero),
         "last_queued": taken([""], zero),
         "last_applied": taken([""], zero),
+        "ignored_server_ids": lists(
+            item.field("ignored_server_ids").type, zero, pa.array(zero[:0])
+        ),
+        "until": taken([""], zero),
     }
     unknown = (
         *("relay_applied_to", "delay_remaining_seconds", "source_server_id"),

@@ -22,6 +22,7 @@ from compose.native.server import Server
 from gtid import GtidSet
 from topology.adapters import mysql
 from topology.adapters.mysql import LostServer, MysqlReader, connect
+from topology.notable_settings import notable_values
 from topology.snapshot import GroupSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 from topology.target import ServerTarget
 from topology.version import Vendor
@@ -270,3 +271,12 @@ def test_a_peer_that_does_not_speak_the_protocol_is_unread(greeting: bytes) -> N
         reading = MysqlReader(target, cluster="c", timeout_seconds_max=2.0).read(phase=1)
     assert [fact.fact for fact in reading.unread] == ["connection"]
     assert reading.unread[0].reason is UnreadReason.UNREACHABLE
+
+
+def test_filters_of_the_binary_log_are_read_with_the_settings(read: Any) -> None:
+    status = {"File": "binlog.000002", "Position": 157, "Binlog_Do_DB": ""}
+    answer = {"SHOW BINARY LOG STATUS": [{**status, "Binlog_Ignore_DB": "a,b;replica=c"}]}
+    snapshot = read(answer)
+    assert snapshot.setting("binlog_ignore_db") == "a,b;replica=c"
+    assert snapshot.setting("binlog_do_db") is None
+    assert notable_values(snapshot.notable_settings) == {"binlog_ignore_db": "a,b,replica=c"}

@@ -209,6 +209,10 @@ NEW_ROW: dict[str, Any] = {
     "SQL_Delay": 3600,
     "SQL_Remaining_Delay": 7,
     "Source_Server_Id": 2,
+    "Replicate_Ignore_Server_Ids": "5, 77",
+    "Until_Condition": "SQL_BEFORE_GTIDS",
+    "Until_Log_File": "binlog.000009",
+    "Until_Log_Pos": 4,
     "Channel_Name": "from_b",
     "Replicate_Do_DB": "shop",
     "Replicate_Wild_Ignore_Table": "shop.tmp%",
@@ -255,6 +259,21 @@ def test_a_row_becomes_a_channel() -> None:
     assert channel.relay_applied_to == LogPosition.of(file="relay.000002", position=1019)
     assert (channel.delay_seconds, channel.delay_remaining_seconds) == (3600, 7)
     assert channel.source_server_id == 2
+    assert (channel.ignored_server_ids, channel.until) == ((5, 77), "SQL_BEFORE_GTIDS")
+
+
+@pytest.mark.parametrize(
+    ("kind", "until"),
+    [
+        ("None", ""),
+        ("Master", "SOURCE_LOG_POS binlog.000009:4"),
+        ("Source", "SOURCE_LOG_POS binlog.000009:4"),
+        ("Relay", "RELAY_LOG_POS binlog.000009:4"),
+        ("SQL_AFTER_MTS_GAPS", "SQL_AFTER_MTS_GAPS"),
+    ],
+)
+def test_the_condition_of_until_has_a_place_only_where_it_is_one(kind: str, until: str) -> None:
+    assert channel_from_row({**NEW_ROW, "Until_Condition": kind}, {}).until == until
 
 
 def test_workers_carry_the_times_of_their_transactions() -> None:

@@ -356,6 +356,8 @@ def _channel(key: str, words: dict[str, str], letters: dict[str, str]) -> Channe
         relay_applied_to=_place(words.pop("relay", "none")),
         delay_seconds=int(delay),
         source_server_id=int(words.pop("source-id", "0")) or None,
+        ignored_server_ids=tuple(int(each) for each in words.pop("ignored", "").split(",") if each),
+        until=words.pop("until", ""),
         delay_remaining_seconds=int(remaining) if remaining else None,
     )
     if words:

@@ -65,6 +65,8 @@ _CHANNEL = pa.struct(
         "delay_seconds": pa.int64(),
         "delay_remaining_seconds": pa.int64(),
         "source_server_id": pa.int64(),
+        "ignored_server_ids": list_of(pa.int64()),
+        "until": pa.string(),
         "last_queued": pa.string(),
         "last_queued_committed_at": TIMESTAMP,
         "last_applied": pa.string(),

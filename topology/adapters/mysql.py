@@ -44,7 +44,13 @@ from topology.adapters.status import (
     workers_by_channel,
     workers_of_processlist,
 )
-from topology.dialect import SETTINGS, STATUS_COLUMNS, Dialect, dialect_of
+from topology.dialect import (
+    BINARY_LOG_FILTERS,
+    SETTINGS,
+    STATUS_COLUMNS,
+    Dialect,
+    dialect_of,
+)
 from topology.quoting import quote_string
 from topology.snapshot import (
     BinaryLog,
@@ -168,6 +174,7 @@ class _Reading:
         self._reopen = reopen
         self._timeout_seconds_max = timeout_seconds_max
         self._unread: list[UnreadFact] = []
+        self._binary_log_filters: tuple[tuple[str, str], ...] = ()
         self.snapshot = empty
 
     def read_all(self) -> None:
@@ -271,6 +278,11 @@ class _Reading:
         rows = self._all(dialect.show_binary_log_status, "File")
         if not rows:
             return None  # the binary log is off
+        self._binary_log_filters = tuple(
+            (ours, str(rows[0][column]))
+            for column, ours in BINARY_LOG_FILTERS.items()
+            if rows[0].get(column)
+        )
         return LogPosition.of(file=str(rows[0]["File"]), position=int(rows[0]["Position"]))
 
     def _uptime(self) -> int:
@@ -300,7 +312,8 @@ class _Reading:
             (ours, next((values[name] for name in names if name in values), None))
             for ours, names in SETTINGS.items()
         )
-        return tuple(sorted((ours, value) for ours, value in found if value is not None))
+        known = [(ours, value) for ours, value in found if value is not None]
+        return tuple(sorted([*known, *self._binary_log_filters]))
 
     def _parsed(self, name: str, row: Row) -> GtidSet | None:
         return self._fact(name, lambda: GtidSet.parse(str(row[name])))

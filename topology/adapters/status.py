@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from gtid import Gtid, GtidSet, MalformedGtidSet
-from topology.dialect import FILTER_COLUMNS, STATUS_COLUMNS
+from topology.dialect import FILTER_COLUMNS, STATUS_COLUMNS, UNTIL_PLACES
 from topology.snapshot import (
     IDLE_WORKER,
     ROW_LOCK_WAIT,
@@ -71,6 +71,8 @@ def channel_from_row(row: Row, workers: Mapping[str, Sequence[Row]]) -> ChannelS
         delay_seconds=int(_get(row, "delay_seconds", default=0)),
         delay_remaining_seconds=None if remaining is None else int(remaining),
         source_server_id=int(_get(row, "source_server_id", default=0)) or None,
+        ignored_server_ids=_server_ids(str(_get(row, "ignored_server_ids", default="") or "")),
+        until=_until(row),
         last_queued=_gtid(queued.get("queued")),
         last_queued_committed_at=_time(queued.get("queued_committed_at")),
         last_applied=GtidSet.union_of(_gtid(each.get("applied")) for each in threads),
@@ -145,6 +147,24 @@ def hides_workers(rows: Sequence[Row], statuses: Sequence[Row]) -> bool:
         and any(int(row["workers"]) > 0 for row in rows)
         and all(row["thread"] is None for row in rows)
     )
+
+
+def _server_ids(text: str) -> tuple[int, ...]:
+    """Read Replicate_Ignore_Server_Ids: server_ids with commas between them."""
+    return tuple(sorted(int(number) for number in text.split(",") if number.strip()))
+
+
+def _until(row: Row) -> str:
+    """Return the condition of START REPLICA UNTIL; "" if the applier was started without one.
+
+    The place counts only for a condition that is one: another keeps the place of an earlier
+    statement (seen on 5.6.24).
+    """
+    kind = str(_get(row, "until_condition", default="None") or "None")
+    if kind in UNTIL_PLACES:
+        file, position = _get(row, "until_file"), _get(row, "until_position")
+        return f"{UNTIL_PLACES[kind]} {file}:{position}"
+    return "" if kind == "None" else kind
 
 
 def _worker(row: Row) -> WorkerSnapshot:

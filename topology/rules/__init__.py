@@ -23,6 +23,7 @@ from topology.rules.differences import (
     purged_on_source,
     unconfirmed_lead,
 )
+from topology.rules.filters import binary_log_filtered, ignored_by_receiver
 from topology.rules.history import crash_lost, history_reset, made_by_hand
 from topology.rules.identity import duplicate_server_uuid, torn_reading, unreadable_facts
 from topology.rules.joining import (
@@ -70,6 +71,8 @@ RULES: tuple[Rule, ...] = (
     duplicate_server_uuid,  # C1
     duplicate_server_id,  # C2
     auto_position_off,  # C3
+    binary_log_filtered,  # C11
+    ignored_by_receiver,  # C11
     silent_errors,  # C15
     unreadable_facts,  # U1
     torn_reading,  # U2

@@ -70,7 +70,8 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             overtaken = queue & applier.overtaken
             moves = applier.moved or bool(edge.applying_above or channel.gtid_applying)
             no_reset = has_earlier(logged(replica), queue)
-            known = channel.applier is not ThreadState.RUNNING or applier.is_delayed or moves
+            runs_on = (applier.is_delayed or moves) and not channel.until
+            known = channel.applier is not ThreadState.RUNNING or runs_on
             known = known and no_reset and not overtaken
             yield on_edge(
                 facts,
@@ -218,6 +219,8 @@ def _outlook(applier: ApplierFacts) -> str:
         left = channel.delay_remaining_seconds
         text = f"SOURCE_DELAY holds them back for {channel.delay_seconds} s"
         return text + ("." if left is None else f"; {left} s remain for the next one.")
+    if channel.until:
+        return f"Its applier runs with START REPLICA UNTIL {channel.until}: it stops there."
     if applier.moved:
         delay = f"; SOURCE_DELAY is {channel.delay_seconds} s" if channel.delay_seconds else ""
         return f"Its applier makes progress{delay}."

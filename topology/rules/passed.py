@@ -52,13 +52,18 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
             gone,
             grade=Grade.PROVED if is_proved else Grade.LIKELY,
             proof=tuple(proof),
-            explanation=_passed_text(edge, unsent=unsent, replica=replica),
+            explanation=_passed_text(facts, edge, unsent=unsent),
+            # What a receiver ignores does not come again.
+            strategies=("configure", "inject_empty")
+            if unsent and channel.ignored_server_ids
+            else None,
         )
 
 
-def _passed_text(edge: EdgeFacts, *, unsent: GtidSet, replica: ServerSnapshot) -> str:
+def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet) -> str:
     """Name the causes that the evidence leaves, and what each means for the rows."""
-    name, gone = replica.name, edge.passed | unsent
+    name, gone = edge.edge.replica, edge.passed | unsent
+    replica = facts.last[name]
     reset = f"RESET BINARY LOGS AND GTIDS on {name} behind them (the rows are there)"
     skipped = (
         "RELAY_LOG_POS, sql_replica_skip_counter, a purged relay log, or a server_id that was then"
@@ -71,6 +76,14 @@ def _passed_text(edge: EdgeFacts, *, unsent: GtidSet, replica: ServerSnapshot) -
         causes.append(skipped)
     if unsent and not returns:
         causes.append(ghost)
+    if unsent and edge.edge.channel.ignored_server_ids:
+        listed = ", ".join(map(str, edge.edge.channel.ignored_server_ids))
+        causes.insert(0, f"IGNORE_SERVER_IDS ({listed}) of its channel (the rows are missing)")
+    if unsent and not returns and _of_unread_servers(unsent, facts):
+        causes.append(
+            f"the server that committed them, which was not read, has the server_id of {name},"
+            f" {replica.server_id} (the rows are missing)"
+        )
     text = f"{name} does not have {many(gone)} of {edge.edge.source}"
     if returns:
         text += (
@@ -88,6 +101,13 @@ def _passed_text(edge: EdgeFacts, *, unsent: GtidSet, replica: ServerSnapshot) -
         f"{text} Possible causes: {'; '.join(causes)}. Compare the rows before any repair: a second"
         " execution fails or doubles data where the rows are there."
     )
+
+
+def _of_unread_servers(gtid_set: GtidSet, facts: ClusterFacts) -> GtidSet:
+    for server in facts.last.values():
+        if server.server_uuid is not None:
+            gtid_set = gtid_set.without_uuid(server.server_uuid)
+    return gtid_set
 
 
 def logged(server: ServerSnapshot) -> GtidSet:

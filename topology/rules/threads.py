@@ -21,6 +21,12 @@ _WORKERS_STOPPED = 1756  # ER_MTS_INCONSISTENT_DATA: the coordinator's word for 
 # receiver tries again and may succeed by itself. A refused account (1045) never does.
 _AWAY = frozenset({2002, 2003, 2005, 2006, 2013})
 
+_UNTIL = (
+    " It was started with START REPLICA UNTIL {condition}, so an operator wanted it to stop before"
+    " or after certain transactions. Find out why before you start it: it then applies all that"
+    " follow."
+)
+
 
 def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
     """A1, A2, A3: the applier stopped with an error."""
@@ -92,6 +98,7 @@ def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
             for name, state in (("receiver", channel.receiver), ("applier", channel.applier))
             if state is ThreadState.STOPPED
         ]
+        stops = "applier" in stopped and bool(channel.until)
         if stopped:
             yield finding(
                 facts,
@@ -105,10 +112,12 @@ def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("receiver", channel.receiver.value, replica),
                     evidence("applier", channel.applier.value, replica),
                     *_address(channel, replica),
+                    *((evidence("Until_Condition", channel.until, replica),) if stops else ()),
                 ),
                 explanation=f"{replica.name} is not replicating: its {' and '.join(stopped)} "
                 + ("are" if len(stopped) > 1 else "is")
-                + " stopped, without an error.",
+                + " stopped, without an error."
+                + (_UNTIL.format(condition=channel.until) if stops else ""),
             )
 
 

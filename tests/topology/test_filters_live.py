@@ -1,0 +1,55 @@
+"""Filters and START REPLICA UNTIL on real servers: what they keep from a replica is reported."""
+
+import pytest
+
+from compose import faults_filters
+from compose.faults_content import restart_with
+from compose.native.shapes import Pair, Topology
+from gtid import GtidSet
+from tests.topology.test_faults_live import audited, only
+from topology.findings import Grade, Severity, Verdict
+
+
+@pytest.mark.mysql
+def test_a_binary_log_filter_counts_only_where_a_server_has_replicas(chain97: Topology) -> None:
+    restart_with(chain97["last"], "--binlog-ignore-db=filtered")
+    assert audited(chain97).verdict is Verdict.OK, "the last server has no replicas"
+    faults_filters.binary_log_filter(chain97)
+    assert chain97["last"].query("SELECT * FROM filtered.t") == []
+    finding = only(audited(chain97))
+    assert (finding.code, finding.severity) == ("C11", Severity.WARNING)
+    assert (finding.source, finding.grade) == ("middle", Grade.PROVED)
+    assert "Binlog_ignore_db is filtered" in finding.explanation
+    assert "last" in finding.explanation
+
+
+@pytest.mark.mysql
+def test_an_applier_started_with_until_is_not_merely_stopped(pair97: Pair) -> None:
+    faults_filters.started_until(pair97)
+    finding = only(audited(pair97))
+    assert finding.code == "A7"
+    assert "UNTIL SQL_BEFORE_GTIDS" in finding.explanation
+    pair97["b"].execute("STOP REPLICA", "START REPLICA")
+    pair97.settle()
+    assert audited(pair97).verdict is Verdict.OK
+
+
+@pytest.mark.mysql
+def test_ignored_server_ids_are_named_as_the_cause(pair56: Pair) -> None:
+    b = pair56["b"]
+    faults_filters.ignore_server(b, 77)
+    assert audited(pair56).verdict is Verdict.OK, "nothing is missing"
+    fault = faults_filters.ignored_transaction(pair56)
+    finding = only(audited(pair56))
+    assert (finding.code, finding.severity) == ("C11", Severity.CRITICAL)
+    assert (finding.grade, finding.gtid_set) == (Grade.PROVED, GtidSet.parse(fault.gtids))
+    assert [strategy.name for strategy in finding.strategies] == ["configure"]
+    b.execute("STOP SLAVE", "CHANGE MASTER TO IGNORE_SERVER_IDS = ()", "START SLAVE")
+    pair56.settle()
+    assert audited(pair56).verdict is Verdict.OK
+    # The server_id of no server now: the cause is one of several.
+    fault = faults_filters.ignored_transaction(pair56, server_id=78)
+    finding = only(audited(pair56))
+    assert (finding.code, finding.grade) == ("H8", Grade.LIKELY)
+    assert "IGNORE_SERVER_IDS (78)" in finding.explanation
+    assert "refetch" not in [strategy.name for strategy in finding.strategies]

@@ -1,0 +1,93 @@
+"""The rule on filters that keep transactions from replicas (C11).
+
+1. binlog_do_db and binlog_ignore_db on a server that has replicas. The server logs the GTID without
+   the changes, so that the sets of its replicas agree with its own and their rows do not (seen on
+   9.7.4: the end of a chain misses rows for good). Benign twin: the same options on a server
+   without replicas. A filter of the replica itself (replicate_*) is the operator's choice for that
+   replica, and no finding.
+2. IGNORE_SERVER_IDS of a channel (refused with GTIDs from 8.0 on; seen on 5.6.24). The receiver
+   drops the events of these servers and does not count them as received: the GTIDs stay missing.
+   Benign twins: the option on a channel that misses nothing, and another channel that brings them.
+"""
+
+from collections.abc import Iterator
+
+from topology.facts import ClusterFacts
+from topology.findings import Finding, Grade, Severity
+from topology.ignored_servers import ignored_servers
+from topology.notable_settings import notable_values
+from topology.rules.build import evidence, finding, many, on_edge
+from topology.unseen import unseen_sources
+
+_LEFT_OUT = {
+    "binlog_do_db": "only changes of these schemas are logged",
+    "binlog_ignore_db": "changes of these schemas are not logged",
+}
+
+
+def binary_log_filtered(facts: ClusterFacts) -> Iterator[Finding]:
+    """C11: a server with replicas that does not log all of its changes."""
+    for name in sorted(facts.last):
+        server = facts.last[name]
+        values = notable_values(server.notable_settings)
+        filters = [option for option in _LEFT_OUT if option in values]
+        replicas = sorted({edge.replica for edge in facts.graph.edges if edge.source == name})
+        if filters and replicas:
+            effects = "; ".join(
+                f"{option} is {values[option]}: {_LEFT_OUT[option]}" for option in filters
+            )
+            yield finding(
+                facts,
+                "C11",
+                source=name,
+                grade=Grade.PROVED,
+                proof=(
+                    *(evidence(option, values[option], server) for option in filters),
+                    evidence("replicas", ", ".join(replicas), server),
+                ),
+                explanation=f"{name} does not log all of its changes. {effects[0].upper()}"
+                f"{effects[1:]}. {', '.join(replicas)} cannot receive the others: the GTIDs agree,"
+                f" and the rows are missing there. Remove the option from {name}, restart it, and"
+                " compare the rows.",
+            )
+
+
+def ignored_by_receiver(facts: ClusterFacts) -> Iterator[Finding]:
+    """C11: transactions that a receiver drops because of IGNORE_SERVER_IDS."""
+    for edge in facts.edges:
+        channel = edge.edge.channel
+        if not edge.ignored:
+            continue
+        replica = facts.last[edge.edge.replica]
+        origins = ignored_servers(channel, replica=replica, last=facts.last)
+        names = ", ".join(f"{name} ({facts.last[name].server_id})" for name in origins)
+        unseen = unseen_sources(replica.name, graph=facts.graph, servers=facts.last)
+        yield on_edge(
+            facts,
+            edge,
+            "C11",
+            edge.ignored,
+            severity=Severity.CRITICAL,
+            grade=Grade.LIKELY if unseen else Grade.PROVED,
+            proof=(
+                evidence("IGNORE_SERVER_IDS", _listed(channel.ignored_server_ids), replica),
+                *(
+                    evidence("server_id", facts.last[name].server_id, facts.last[name])
+                    for name in origins
+                ),
+                evidence("missing and not retrieved", edge.ignored, replica),
+            ),
+            explanation=f"{replica.name} does not have {many(edge.ignored)} of {names}: its channel"
+            " ignores the events of these servers (IGNORE_SERVER_IDS), so that it drops them."
+            + (
+                f" They may still arrive from {', '.join(unseen)}, which gtid-audit did not read."
+                if unseen
+                else " They do not arrive while the option stays."
+            )
+            + " Compare the rows, then remove the option; with auto-position on the source sends"
+            " them after that.",
+        )
+
+
+def _listed(server_ids: tuple[int, ...]) -> str:
+    return ", ".join(map(str, server_ids))

@@ -1,0 +1,29 @@
+"""Whether two readings of a server are of one undisturbed server: what finding U2 reports."""
+
+from gtid import GtidSet
+from topology.snapshot import ServerSnapshot
+
+
+def sign_of_tearing(first: ServerSnapshot, last: ServerSnapshot) -> str | None:
+    """Return what shows that the two readings are not of one undisturbed server, or None."""
+    if not first.is_judgeable or not last.is_judgeable:
+        return None
+    if first.server_uuid != last.server_uuid:
+        return f"server_uuid was {first.server_uuid} and then {last.server_uuid}"
+    for reading in (first, last):
+        if not _set(reading.gtid_purged) <= _set(reading.gtid_executed):
+            beyond = _set(reading.gtid_purged) - _set(reading.gtid_executed)
+            return f"gtid_purged holds {beyond}, which gtid_executed does not"
+    if not _set(first.gtid_executed) <= _set(last.gtid_executed):
+        shrunk = _set(first.gtid_executed) - _set(last.gtid_executed)
+        return f"gtid_executed lost {shrunk} between the readings"
+    if None not in (first.uptime_seconds, last.uptime_seconds) and (
+        (last.uptime_seconds or 0) < (first.uptime_seconds or 0)
+    ):
+        return f"uptime fell from {first.uptime_seconds} to {last.uptime_seconds} seconds"
+    return None
+
+
+def _set(gtid_set: GtidSet | None) -> GtidSet:
+    assert gtid_set is not None, "only servers with all facts are compared"
+    return gtid_set

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from uuid import UUID
 
 from gtid_audit.content_due import looked_back
@@ -10,6 +11,7 @@ from gtid_audit.one_server import refuse_same_servers
 from gtid_audit.output import progress, warn
 from gtid_audit.prompt import ask_password
 from topology.adapters.collect import CollectLimits, collect_cluster
+from topology.adapters.inventory.accepted_plans import read_accepted
 from topology.adapters.inventory.secrets import environment
 from topology.adapters.inventory.targets import Accounts, pair_targets
 from topology.audit import audit_cluster
@@ -33,6 +35,14 @@ def limits_of(seconds_max: float | None) -> CollectLimits:
     return CollectLimits() if seconds_max is None else CollectLimits(server_seconds_max=seconds_max)
 
 
+def policy_of(allowed: Sequence[str], accepted: Sequence[str]) -> Policy:
+    """Return UUIDs and plans, as typed, as a policy. Raises UsageProblem, InventoryProblem."""
+    return Policy(
+        allowed_uuids=frozenset(map(_uuid, allowed)),
+        accepted=read_accepted(map(Path, accepted)) if accepted else (),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class PairAudit:
     """The judgement of a pair, and what it was made from."""
@@ -48,14 +58,13 @@ def audit_pair(
     *,
     ask: bool,
     seconds_max: float | None,
-    allowed: Sequence[str],
+    policy: Policy,
     content: bool | None = None,
 ) -> PairAudit:
     """Read both servers and judge them. Raises UsageProblem and InventoryProblem.
 
     `content`: compare the content of transactions, or not; None compares after a recent start.
     """
-    policy = Policy(allowed_uuids=frozenset(map(_uuid, allowed)))
     targets = targets_of(dsn_a, dsn_b, ask=ask)
     with progress() as line:
         snapshot = collect_cluster(

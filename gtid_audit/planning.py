@@ -75,16 +75,17 @@ def read_for_plan(
     ask: bool,
     seconds_max: float | None,
     content: bool | None,
+    policy: Policy,
     say: Callable[[str], None],
 ) -> ReadForPlan:
-    """Read and judge the pair, or the cluster of a fleet file.
+    """Read and judge the pair by a policy, or the cluster of a fleet file by that of the file.
 
     Raises UsageProblem and InventoryProblem.
     """
     targets: tuple[ServerTarget, ...]
     limits: CollectLimits
     if dsns is not None:
-        name, policy = pair.CLUSTER, Policy()
+        name = pair.CLUSTER
         targets, limits = pair.targets_of(*dsns, ask=ask), pair.limits_of(seconds_max)
     else:
         assert fleet is not None, "the command asked for one of the two"

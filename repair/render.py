@@ -12,6 +12,7 @@ import shlex
 import textwrap
 from itertools import groupby
 
+from repair.actions import InjectEmpty
 from repair.plan import Afterwards, ContentShown, DifferingRow, NotChosen, Plan, shown_version
 from repair.steps import Check, Step
 
@@ -122,7 +123,7 @@ def render_runbook(plan: Plan) -> str:
         lines += [*_HOW_TO_RUN, *_privileges(plan), *_how_to_stop(plan)]
     for step in plan.steps:
         lines += _step_section(step)
-    lines += [*_how_to_go_back(plan), *_rest(plan)]
+    lines += [*_how_to_go_back(plan), *_record(plan), *_rest(plan)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -167,6 +168,26 @@ def _how_to_go_back(plan: Plan) -> list[str]:
     """List how each step is undone, the last one first."""
     undone = [f"Step {step.number}, on {step.server}: {step.undo}" for step in reversed(plan.steps)]
     return _bullets("## How to go back", undone)
+
+
+def _record(plan: Plan) -> list[str]:
+    """Explain why to keep the directory, if transactions are left empty: see topology/accepted.py.
+
+    The audit that compares contents would report them as E4: work is missing.
+    """
+    if not any(isinstance(step.effect, InjectEmpty) for step in plan.steps):
+        return []
+    return _bullets(
+        "## Keep this directory",
+        [
+            (
+                "It is the record of what was left empty by decision. An audit that compares"
+                " contents reports these transactions (E4), unless this directory is accepted:"
+                " `gtid-audit pair … --accepted DIR`, or `accepted: [DIR]` under `policy` in the"
+                " fleet file."
+            ),
+        ],
+    )
 
 
 def _content(plan: Plan, content: ContentShown) -> str:

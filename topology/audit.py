@@ -7,6 +7,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from topology.accepted import Acceptance
 from topology.contents import ContentReading
 from topology.facts import ClusterFacts, gather_facts
 from topology.findings import ClusterAudit, Unknown, Verdict, verdict_of
@@ -35,7 +36,10 @@ def audit_cluster(
     facts = gather_facts(snapshot, policy or Policy())
     found = [finding for rule in RULES for finding in rule(facts)]
     if contents is not None:
-        found += same_gtid_different_content(contents, cluster=snapshot.cluster)
+        acceptance = Acceptance(facts.policy.accepted, snapshot.last)
+        found += same_gtid_different_content(
+            contents, cluster=snapshot.cluster, acceptance=acceptance
+        )
     findings = tuple(sorted(suppress_symptoms(found), key=lambda finding: finding.order))
     unknown = tuple(
         sorted(

@@ -6,6 +6,8 @@ This file knows no servers; it is configuration turned into a value.
 from dataclasses import dataclass
 from uuid import UUID
 
+from topology.accepted import AcceptedRepair
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -18,6 +20,8 @@ class Policy:
     # Addresses (host:port) of sources that this fleet does not audit on purpose: a channel from
     # one of them is not reported as unknown.
     external_sources: frozenset[str] = frozenset()
+    # Repairs that left transactions empty by decision: E4 about these is information.
+    accepted: tuple[AcceptedRepair, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("lock_wait_seconds_max", "stall_seconds_max"):

@@ -10,6 +10,7 @@ import typer
 
 from gtid_audit import exits
 from gtid_audit.commands.options import (
+    Accepted,
     AsJson,
     AskPassword,
     CompareContent,
@@ -47,10 +48,11 @@ def pair(
         list[str] | None,
         typer.Option("--allow-uuid", metavar="UUID", help="Extra transactions of it are no fault."),
     ] = None,
+    accepted: Accepted = None,
     content: CompareContent = None,
 ) -> int:
     """Audit two servers now, in this process."""
-    from gtid_audit.pair import CLUSTER, audit_pair
+    from gtid_audit.pair import CLUSTER, audit_pair, policy_of
     from gtid_audit.report import Engine, report_of
 
     done = audit_pair(
@@ -58,7 +60,7 @@ def pair(
         dsn_b,
         ask=ask_password,
         seconds_max=seconds_of(timeout),
-        allowed=allow_uuid or (),
+        policy=policy_of(allow_uuid or (), accepted or ()),
         content=content,
     )
     report = report_of(Engine.LOCAL, [done.audit])

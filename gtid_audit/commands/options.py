@@ -48,6 +48,14 @@ CompareContent: TypeAlias = Annotated[
         " since the last audit.",
     ),
 ]
+Accepted: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--accepted",
+        metavar="DIR",
+        help="A plan that was carried out: what it left empty is no fault. May be repeated.",
+    ),
+]
 MaxAge: TypeAlias = Annotated[
     str,
     typer.Option(

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from gtid_audit.commands.options import (
+    Accepted,
     AsJson,
     AskPassword,
     CompareContent,
@@ -60,6 +61,7 @@ def plan(
     as_json: AsJson = False,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
+    accepted: Accepted = None,
     content: CompareContent = None,
 ) -> int:
     """Plan the repair of one cluster, as SQL scripts for the mysql client and a runbook.
@@ -67,17 +69,13 @@ def plan(
     Exit status: 0 the steps answer every warning and critical finding (of those selected with
     --finding), or there is none; 1 one is left without steps; 3 something could not be read.
     """
+    from gtid_audit.pair import policy_of
     from gtid_audit.plan_again import Wanted, command_line, repeatable, wanted_by
     from gtid_audit.planning import make_plan, read_for_plan
 
     choices = _choices(strategy or ())
     earlier = wanted_by(again) if again is not None else Wanted()
-    if (pair is None) == (fleet is None):
-        raise UsageProblem("repair plan needs one of --pair DSN_A DSN_B and --fleet FILE")
-    if (fleet is None) != (cluster is None):
-        raise UsageProblem("--fleet and --cluster belong together: a plan is for one cluster")
-    if fleet is not None and (ask_password or timeout is not None):
-        raise UsageProblem("--ask-password and --timeout are for --pair; the fleet file has both")
+    _check(pair, fleet, cluster, is_of_pair=bool(ask_password or timeout is not None or accepted))
     with progress() as line:
         read = read_for_plan(
             pair,
@@ -86,13 +84,13 @@ def plan(
             ask=ask_password,
             seconds_max=seconds_of(timeout),
             content=content,
+            policy=policy_of((), accepted or ()),
             say=line.say,
         )
         wanted = earlier.still(read.audit).and_typed(choices, finding)
         planned = make_plan(read, choices=wanted.choices, finding_ids=wanted.only, say=line.say)
-    command = command_line(
-        pair, fleet, cluster, wanted, flags=_flags(ask_password, timeout, content), out=out
-    )
+    flags = _flags(ask_password, timeout, content, accepted)
+    command = command_line(pair, fleet, cluster, wanted, flags=flags, out=out)
     plan = repeatable(planned.plan, wanted, command, read.targets)
     planned = replace(planned, plan=plan)
     for text in planned.unread_events:
@@ -107,13 +105,30 @@ def plan(
     return planned.status
 
 
-def _flags(ask_password: bool, timeout: str | None, content: bool | None) -> list[str]:
-    """Return the options that decide what is read."""
+def _check(
+    pair: tuple[str, str] | None, fleet: Path | None, cluster: str | None, *, is_of_pair: bool
+) -> None:
+    """Raise UsageProblem unless one cluster is named, with the options that it takes."""
+    if (pair is None) == (fleet is None):
+        raise UsageProblem("repair plan needs one of --pair DSN_A DSN_B and --fleet FILE")
+    if (fleet is None) != (cluster is None):
+        raise UsageProblem("--fleet and --cluster belong together: a plan is for one cluster")
+    if fleet is not None and is_of_pair:
+        raise UsageProblem(
+            "--ask-password, --timeout and --accepted are for --pair; the fleet file has them"
+        )
+
+
+def _flags(
+    ask_password: bool, timeout: str | None, content: bool | None, accepted: list[str] | None
+) -> list[str]:
+    """Return the options that decide what is read, and what is accepted of it."""
     flags = ["--ask-password"] if ask_password else []
     if timeout is not None:
         flags.append(f"--timeout={timeout}")
     if content is not None:
         flags.append("--content" if content else "--no-content")
+    flags += [f"--accepted={each}" for each in accepted or ()]
     return flags
 
 

@@ -124,6 +124,8 @@ class Submission:
             line += ["--allow-uuid", uuid]
         for address in _external(self.fleet):
             line += ["--external-source", address]
+        for repair in _accepted(self.fleet):
+            line += ["--accepted", repair]
         if self.is_cluster:  # a verdict's status would be a failure there, and be tried again
             line += ["--exit", "done"]
         return line
@@ -241,6 +243,15 @@ def _external(fleet: Path | None) -> list[str]:
     from gtid_audit.fleet import load
 
     return sorted(load(fleet, None).policy.external_sources)
+
+
+def _accepted(fleet: Path | None) -> list[str]:
+    """Return the repairs that the fleet file accepts: the driver need not see their plans."""
+    if fleet is None:
+        return []
+    from gtid_audit.fleet import load
+
+    return [each.to_text() for each in load(fleet, None).policy.accepted]
 
 
 def _spark_submit(environment: Mapping[str, str]) -> str:

@@ -28,6 +28,7 @@ from spark_audit.adapters.job import audit_stored, latest_snapshots
 from spark_audit.adapters.results import ResultsDiffer
 from spark_audit.adapters.run_checks import refusal_of
 from spark_audit.summary import FleetSummary
+from topology.accepted import accepted_from_text
 from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots
 from topology.findings import Verdict
 from topology.policy import Policy
@@ -63,6 +64,7 @@ def main(arguments: Sequence[str]) -> int:
     policy = Policy(
         allowed_uuids=frozenset(given.allow_uuid),
         external_sources=frozenset(given.external_source),
+        accepted=tuple(given.accepted),
     )
     limit = AgeLimit(datetime.now(UTC), given.max_age)
     try:
@@ -120,6 +122,14 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="HOST:PORT",
         help="a source that is not audited on purpose; may be given many times",
+    )
+    parser.add_argument(
+        "--accepted",
+        action="append",
+        type=accepted_from_text,
+        default=[],
+        metavar="REPAIR",
+        help="what a plan left empty is no fault, as `spark command` writes it; many times",
     )
     parser.add_argument(
         "--exit",

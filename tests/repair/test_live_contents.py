@@ -1,13 +1,17 @@
 """Plans that decide about data, on real servers: nothing is lost that was not named before."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from compose import faults, faults_plans
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
+from gtid_audit.cli import run
 from repair import Plan
+from repair.adapters.files import write_plan
 from repair.render import render_files
 from tests.repair.live import await_clean, examine, executed, rows, run_plan, run_step, wait_until
 
@@ -100,7 +104,26 @@ def test_a_row_changed_since_stops_the_undo(star97: Topology) -> None:
     assert "`id` = 10" in why
 
 
-def test_errant_rows_left_out_are_saved_first(star97: Topology) -> None:
+def _is_accepted_with_its_record(
+    star97: Topology, plan: Plan, record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Contents are compared: work is missing on the source, unless the record is named."""
+    found = {}
+    for options in ((), ("--accepted", str(record))):
+        capsys.readouterr()
+        dsns = star97["source"].dsn, star97["replica1"].dsn
+        found[options] = run(["pair", *dsns, "--content", "--json", *options])
+        [e4] = [
+            each for each in json.loads(capsys.readouterr().out)["findings"] if each["code"] == "E4"
+        ]
+        is_accepted = f"emptied by plan {plan.id}, accepted" in e4["explanation"]
+        assert (e4["severity"] == "info") == is_accepted == bool(options)
+    assert list(found.values()) == [1, 0]
+
+
+def test_errant_rows_left_out_are_saved_first(
+    star97: Topology, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     faults_plans.errant_rows(star97, source="source", on="replica1")
     plan = examine(star97).plan({"E1": "inject_empty"})
     assert _actions(plan) == ["source InjectEmpty"]
@@ -109,8 +132,10 @@ def test_errant_rows_left_out_are_saved_first(star97: Topology) -> None:
     files = render_files(plan)
     assert files[saved.file_name] == saved.text
     assert saved.file_name in files["RUNBOOK.md"]
+    write_plan(plan, tmp_path / "plan")
     run_plan(star97, plan)
     await_clean(star97)
+    _is_accepted_with_its_record(star97, plan, tmp_path / "plan", capsys)
     done = star97["source"].client(saved.text)
     assert done.returncode == 0, done.stderr
     assert rows(star97["source"], "shop.t") == _SHOP_CHANGED

@@ -5,11 +5,13 @@ so it is not among the rules on readings, and reports nothing where contents wer
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final
 
 from gtid import GtidSet
+from topology.accepted import NOTHING_ACCEPTED, Acceptance
 from topology.catalogue import entry_of
 from topology.contents import (
     ContentDifference,
@@ -39,35 +41,65 @@ _SEVERITY: Final = {
 _ROWS_DIFFER: Final = frozenset({Difference.CONTENT, Difference.DRIFT, Difference.SKIPPED})
 
 
-def same_gtid_different_content(contents: ContentReading, *, cluster: str) -> Iterator[Finding]:
-    """E4: two servers hold different transactions under one GTID."""
-    entry = entry_of("E4")
+def same_gtid_different_content(
+    contents: ContentReading, *, cluster: str, acceptance: Acceptance = NOTHING_ACCEPTED
+) -> Iterator[Finding]:
+    """E4: two servers hold different transactions under one GTID.
+
+    What the operator has accepted is a finding of its own only where nothing else differs: a pair
+    of servers has one E4. Otherwise it is left out of the finding's set, and mentioned.
+    """
     ordered = sorted(contents.differences, key=_servers)
-    for (source, replica), group in groupby(ordered, key=_servers):
-        differences = list(group)
-        kinds = {each.difference for each in differences}
-        worst = next(kind for kind in Difference if kind in kinds)
-        shown = sorted(
-            (each for each in differences if each.difference is worst),
-            key=lambda each: each.gtid,
-        )
-        is_proved = any(each.is_proved for each in shown)
-        yield Finding(
-            code=entry.code,
-            name=entry.name,
-            severity=_SEVERITY[worst],
-            grade=Grade.PROVED if is_proved else Grade.LIKELY,
-            cluster=cluster,
-            source=source,
-            replica=replica,
-            channel=None,
-            gtid_set=GtidSet.of(each.gtid for each in shown),
-            first_seen=contents.read_at,
-            last_seen=contents.read_at,
-            evidence=tuple(_proof(shown, contents.read_at)),
-            explanation=_explanation(shown, len(differences) - len(shown), cut=contents.is_cut),
-            strategies=entry.strategies if _can_be_repaired(shown) else (),
-        )
+    for _, group in groupby(ordered, key=_servers):
+        accepted: dict[str, list[ContentDifference]] = {}
+        differences: list[ContentDifference] = []
+        for each in group:
+            plan = acceptance.plan_of(each)
+            (differences if plan is None else accepted.setdefault(plan, [])).append(each)
+        note = " ".join(_accepted(plan, found) for plan, found in sorted(accepted.items()))
+        if differences:
+            kinds = {each.difference for each in differences}
+            worst = next(kind for kind in Difference if kind in kinds)
+            shown = sorted(
+                (each for each in differences if each.difference is worst),
+                key=lambda each: each.gtid,
+            )
+            text = _explanation(shown, len(differences) - len(shown), cut=contents.is_cut)
+            found = _finding(contents, cluster, shown, f"{text} {note}".rstrip())
+            yield replace(found, severity=_SEVERITY[worst])
+        else:
+            shown = sorted(chain.from_iterable(accepted.values()), key=lambda each: each.gtid)
+            yield replace(_finding(contents, cluster, shown, note), strategies=())
+
+
+def _finding(
+    contents: ContentReading, cluster: str, shown: list[ContentDifference], explanation: str
+) -> Finding:
+    """Return the finding about some differences between two servers, as information."""
+    entry = entry_of("E4")
+    is_proved = any(each.is_proved for each in shown)
+    source, replica = _servers(shown[0])
+    return Finding(
+        code=entry.code,
+        name=entry.name,
+        severity=Severity.INFO,
+        grade=Grade.PROVED if is_proved else Grade.LIKELY,
+        cluster=cluster,
+        source=source,
+        replica=replica,
+        channel=None,
+        gtid_set=GtidSet.of(each.gtid for each in shown),
+        first_seen=contents.read_at,
+        last_seen=contents.read_at,
+        evidence=tuple(_proof(shown, contents.read_at)),
+        explanation=explanation,
+        strategies=entry.strategies if _can_be_repaired(shown) else (),
+    )
+
+
+def _accepted(plan: str, differences: list[ContentDifference]) -> str:
+    gtids = GtidSet.of(each.gtid for each in differences)
+    return f"{gtids.shortened()} emptied by plan {plan}, accepted."
 
 
 def _can_be_repaired(shown: list[ContentDifference]) -> bool:

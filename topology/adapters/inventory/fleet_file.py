@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +14,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from topology.adapters.collect import CollectLimits
+from topology.adapters.inventory.accepted_plans import read_accepted_plan
 from topology.adapters.inventory.accounts import NO_USER, AccountSource, ServerEntry
 from topology.adapters.inventory.dsn import PORT_DEFAULT, Dsn, parse_dsn
 from topology.adapters.inventory.fleet import Cluster, ClusterEntry, Fleet, Roster
@@ -123,13 +124,14 @@ class _Reading:
     def roster(self, section: FleetSection) -> Roster:
         """Return what the file says. Raises InventoryProblem."""
         clusters = self._clusters(section)
+        settings = self._settings(section)
         self._raise_problems()
         return Roster(
             tuple(
                 ClusterEntry(name, tuple(each.entry for each in servers))
                 for name, servers in clusters
             ),
-            *_limits(section),
+            *settings,
         )
 
     def fleet(self, section: FleetSection, environment: Mapping[str, str], warn: Warn) -> Fleet:
@@ -140,8 +142,9 @@ class _Reading:
             Cluster(name, tuple(self._targets(servers, environment, once)))
             for name, servers in clusters
         )
+        settings = self._settings(section)
         self._raise_problems()
-        return Fleet(found, *_limits(section))
+        return Fleet(found, *settings)
 
     def _targets(
         self, servers: Iterable[_Placed], environment: Mapping[str, str], warn: Warn
@@ -157,6 +160,17 @@ class _Reading:
                 self.note(each.place, NO_USER)
                 continue
             yield target_of(each.entry.dsn, name=each.entry.name, user=user, password=password)
+
+    def _settings(self, section: FleetSection) -> tuple[CollectLimits, int, Policy]:
+        """Return limits and policy. Plans that are accepted lie relative to the fleet file."""
+        accepted = []
+        for number, text in enumerate(section.policy.accepted):
+            try:
+                accepted.append(read_accepted_plan(Path(self.name).parent / text))
+            except InventoryProblem as problem:
+                self.note(("policy", "accepted", number), str(problem))
+        limits, connections_max, policy = _limits(section)
+        return limits, connections_max, replace(policy, accepted=tuple(accepted))
 
     def _raise_problems(self) -> None:
         if self.problems:

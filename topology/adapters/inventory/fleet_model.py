@@ -88,6 +88,7 @@ class PolicySection(_Section):
     external_sources: Annotated[
         tuple[Annotated[str, AfterValidator(_address)], ...], Field(strict=False)
     ] = ()
+    accepted: Annotated[tuple[Text, ...], Field(strict=False)] = ()
     lock_wait_seconds_max: Annotated[int, Field(ge=0, le=86_400)] = 10
     stall_seconds_max: Annotated[int, Field(ge=0, le=86_400)] = 60
 

@@ -1,0 +1,137 @@
+"""What an audit accepts because of a plan that was carried out, and what it does not."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from repair import plan_repair
+from repair.plan import FORMAT_VERSION
+from repair.render import PLAN, render_files
+from tests.repair.build import UUIDS, channel, evidence_of, gtids, model, server, snapshot_of
+from topology.accepted import (
+    PLAN_FORMAT_VERSION,
+    AcceptedRepair,
+    NotAPlan,
+    accepted_from_plan,
+    accepted_from_text,
+)
+from topology.adapters.inventory.accepted_plans import read_accepted
+from topology.adapters.inventory.fleet_file import load_roster
+from topology.adapters.inventory.problem import InventoryProblem
+from topology.audit import audit_cluster
+from topology.contents import ContentDifference, ContentReading, Difference, TransactionVersion
+from topology.findings import Finding, Severity
+from topology.policy import Policy
+
+ERRANT = model(server("a", "a:1-9"), server("b", "a:1-9 b:1-3", channel("a")))
+DONE = snapshot_of(model(server("a", "a:1-9 b:1-3"), server("b", "a:1-9 b:1-3", channel("a"))))
+READ_AT = DONE.last[0].read_ended
+EARLIER = READ_AT - timedelta(hours=2)
+
+
+def written() -> str:
+    """A plan.json as `repair plan` writes it, by which b:1-3 is emptied on a."""
+    snapshot = snapshot_of(ERRANT)
+    audit = audit_cluster(snapshot)
+    plan = plan_repair(snapshot, audit, choices={"E1": "inject_empty"}, evidence=evidence_of(audit))
+    return render_files(plan)[PLAN]
+
+
+REPAIR = accepted_from_plan(written())
+
+
+def difference(gtid: str, *, committed: timedelta = timedelta(), empty: str = "a") -> Any:
+    at = EARLIER + committed
+    ours, theirs = (
+        TransactionVersion(name, "binlog.1:4", at, at, "something", is_empty=name == empty)
+        for name in ("a", "b")
+    )
+    [one] = gtids(gtid).gtids()
+    lesser = empty if empty in ("a", "b") else "a"
+    kind = Difference.EMPTY if empty in ("a", "b") else Difference.CONTENT
+    return ContentDifference(one, kind, True, "they differ", ours, theirs, lesser)
+
+
+def found(*differences: ContentDifference, accepted: AcceptedRepair | None = REPAIR) -> Finding:
+    policy = Policy(accepted=() if accepted is None else (accepted,))
+    contents = ContentReading(READ_AT, 3, (), differences, ())
+    audit = audit_cluster(DONE, policy, contents)
+    [finding] = [each for each in audit.findings if each.code == "E4"]
+    return finding
+
+
+def test_what_a_plan_emptied_is_information_and_names_the_plan() -> None:
+    assert REPAIR.emptied == ((UUIDS["a"], gtids("b:1-3")),)
+    finding = found(difference("b:1"), difference("b:2"))
+    assert finding.severity is Severity.INFO
+    assert finding.gtid_set == gtids("b:1-2")
+    assert f"emptied by plan {REPAIR.plan_id}, accepted" in finding.explanation
+    assert not finding.strategies
+    assert found(difference("b:1"), accepted=None).severity is Severity.WARNING
+
+
+def test_a_set_that_is_accepted_in_part_is_split() -> None:
+    finding = found(difference("b:1"), difference("a:7"))
+    assert finding.severity is Severity.WARNING
+    assert finding.gtid_set == gtids("a:7")
+    assert f"{gtids('b:1').shortened()} emptied by plan" in finding.explanation
+
+
+@pytest.mark.parametrize(
+    "differing",
+    [
+        difference("b:1", committed=timedelta(hours=3)),  # committed after the plan was made
+        difference("b:1", empty="neither"),  # other work instead of none
+        difference("a:9"),  # not of the plan
+    ],
+)
+def test_nothing_else_is_accepted(differing: ContentDifference) -> None:
+    finding = found(differing)
+    assert finding.severity is not Severity.INFO
+    assert "accepted" not in finding.explanation
+
+
+def test_a_plan_that_was_not_run_accepts_nothing() -> None:
+    elsewhere = replace(REPAIR, emptied=((UUIDS["f"], gtids("b:1-3")),))
+    assert found(difference("b:1"), accepted=elsewhere).severity is Severity.WARNING
+    other = replace(REPAIR, emptied=((UUIDS["a"], gtids("b:2-3")),))
+    assert found(difference("b:1"), accepted=other).severity is Severity.WARNING
+
+
+def test_a_fleet_file_names_plans_from_where_it_is(tmp_path: Path) -> None:
+    (tmp_path / "plan-1").mkdir()
+    (tmp_path / "plan-1" / PLAN).write_text(written())
+    file = tmp_path / "fleet.yaml"
+    clusters = "clusters: [{name: c, servers: [{name: s, host: h}]}]\n"
+    file.write_text(f"policy: {{accepted: [plan-1]}}\n{clusters}")
+    assert load_roster(file).policy.accepted == (REPAIR,)
+    file.write_text(f"policy: {{accepted: [plan-1, plan-2]}}\n{clusters}")
+    with pytest.raises(InventoryProblem, match=r"line 1: policy.accepted\[1\]: .*plan-2"):
+        load_roster(file)
+
+
+def test_it_is_the_same_through_a_command_line_and_a_file(tmp_path: Path) -> None:
+    assert PLAN_FORMAT_VERSION == FORMAT_VERSION
+    assert accepted_from_text(REPAIR.to_text()) == REPAIR
+    (tmp_path / PLAN).write_text(written())
+    assert read_accepted([tmp_path, tmp_path / PLAN]) == (REPAIR, REPAIR)
+    assert GtidSet.union_of(each for _, each in REPAIR.emptied) == gtids("b:1-3")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"format_version": 1}', json.dumps({**json.loads(written()), "steps": 3})],
+)
+def test_what_is_no_plan_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(NotAPlan):
+        accepted_from_plan(text)
+    with pytest.raises(NotAPlan):
+        accepted_from_text(text)
+    (tmp_path / PLAN).write_text(text)
+    with pytest.raises(InventoryProblem, match=r"plan\.json"):
+        read_accepted([tmp_path])

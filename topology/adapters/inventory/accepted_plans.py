@@ -1,0 +1,41 @@
+"""Reads the plans whose outcome a policy accepts: plan.json, or the directory that holds it."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from topology.accepted import AcceptedRepair, NotAPlan, accepted_from_plan
+from topology.adapters.inventory.problem import InventoryProblem
+
+_PLAN: Final = "plan.json"
+_BYTES_MAX: Final = 256 << 20
+
+
+def read_accepted(paths: Iterable[Path]) -> tuple[AcceptedRepair, ...]:
+    """Read plans, in order. Raises InventoryProblem with every one that cannot be read."""
+    found, problems = [], []
+    for path in paths:
+        try:
+            found.append(read_accepted_plan(path))
+        except InventoryProblem as problem:
+            problems.append(str(problem))
+    if problems:
+        raise InventoryProblem(*problems)
+    return tuple(found)
+
+
+def read_accepted_plan(path: Path) -> AcceptedRepair:
+    """Read one plan. Raises InventoryProblem."""
+    file = path / _PLAN if path.is_dir() else path
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(_BYTES_MAX + 1)
+    except OSError as error:
+        raise InventoryProblem(f"{file}: {error.strerror or error}") from error
+    if len(content) > _BYTES_MAX:
+        raise InventoryProblem(f"{file}: larger than {_BYTES_MAX:,} bytes")
+    try:
+        return accepted_from_plan(content.decode())
+    except (NotAPlan, UnicodeDecodeError) as problem:
+        what = str(problem) if isinstance(problem, NotAPlan) else "not UTF-8"
+        raise InventoryProblem(f"{file}: {what}") from problem

@@ -7,10 +7,12 @@ PY := .venv/bin/python
 export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
 FUZZ_SECONDS ?= 600
 SECONDS ?= 60
-# Tests wait for servers more than they compute; tests/dealing.py says which stay together.
-IN_PROCESSES := --numprocesses auto --maxprocesses 4 --dist loadscope -p tests.dealing
+MUTATE_SECONDS ?= 1800
+# tests/dealing.py says which tests stay together, in which order and in how many processes.
+BY_GROUP := --maxprocesses 4 --dist loadscope --no-loadscope-reorder -p tests.dealing
+IN_PROCESSES := --numprocesses auto $(BY_GROUP)
 
-.PHONY: help demo test lint types contracts docs nightly fuzz simulate mutate bench servers up down lock clean
+.PHONY: help demo test quick lint types contracts docs nightly fuzz simulate mutate bench servers up down lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -27,6 +29,10 @@ demo: .venv/.complete ## the main job: break three real pairs, find it, repair i
 test: .venv/.complete lint types contracts servers ## everything that must hold: lint, types, contracts, tests
 	@$(PY) -m pytest $(IN_PROCESSES) -m "not slow"
 
+quick: .venv/.complete lint types contracts ## in a minute: no server, no Spark, no long test
+	@$(PY) -m pytest --numprocesses logical $(BY_GROUP) \
+	    -m "not mysql and not spark and not slow and not long"
+
 lint: .venv/.complete ## ruff, check and format
 	@.venv/bin/ruff check --no-cache .
 	@.venv/bin/ruff format --no-cache --check --quiet .
@@ -41,8 +47,9 @@ contracts: .venv/.complete ## who may import whom
 docs: .venv/.complete ## write the generated pages
 	@$(PY) -m gtid_audit.catalogue_page > docs/catalogue.md
 
-nightly: .venv/.complete lint types contracts servers ## the whole suite: slow tests too, and ten times the examples
+nightly: .venv/.complete lint types contracts servers ## the whole suite: slow tests too, ten times the examples, mutants
 	@$(PY) -m pytest $(IN_PROCESSES) -p tests.laws --hypothesis-profile=nightly
+	@$(PY) -m tests.mutate.run SECONDS=$(MUTATE_SECONDS)
 
 fuzz: .venv/.complete ## look for inputs that break the readers of text and bytes, FUZZ_SECONDS long
 	@for target in text binary binlog; do \

@@ -1,4 +1,8 @@
-"""Fixtures of real servers. A missing provider skips by name and says what would bring it."""
+"""Fixtures of real servers, and the marks of what needs servers or Spark.
+
+A missing provider skips by name and says what would bring it. A test without the mark `mysql` can
+start no server, and one without the mark `spark` no JVM: `make quick` needs neither.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -13,6 +17,9 @@ from compose.native.server import Server
 
 # Every fixture that starts a server requests one of these.
 _INSTALLATIONS = frozenset({"installation97", "installation56", "mysql_clients"})
+# Fixtures that need Java, and what stands for it in a test without the mark.
+_SPARK = frozenset({"spark", "spark_home"})
+_NO_JAVA = "/this/test/needs/pytest.mark.spark"
 # The test that runs now; None outside of tests.
 _running: list[pytest.Item] = []
 
@@ -21,12 +28,16 @@ Found = TypeVar("Found")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if isinstance(item, pytest.Function) and needs_servers(item):
-            item.add_marker(pytest.mark.mysql)
+        if isinstance(item, pytest.Function):
+            names = fixtures_of(item)
+            if names & _INSTALLATIONS:
+                item.add_marker(pytest.mark.mysql)
+            if names & _SPARK:
+                item.add_marker(pytest.mark.spark)
 
 
-def needs_servers(item: pytest.Function) -> bool:
-    """Return whether the fixtures of a test, or those that its parameters name, start servers.
+def fixtures_of(item: pytest.Function) -> set[str]:
+    """Return the fixtures of a test, and those that its parameters name.
 
     `item.fixturenames` holds what the fixtures request as arguments, at any depth. A fixture that
     is requested by `getfixturevalue` is not in it: then a parameter has the fixture's name.
@@ -45,16 +56,33 @@ def needs_servers(item: pytest.Function) -> bool:
             new = set(fixture.argnames) | {name}
             waiting += new - names
             names |= new
-    return bool(_INSTALLATIONS & names)
+    return names
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     _running.append(item)
     try:
-        return (yield)
+        with pytest.MonkeyPatch.context() as patch:
+            if not item.get_closest_marker("mysql"):
+                patch.setattr(Server, "start", _refused)
+            if not item.get_closest_marker("spark"):
+                patch.setenv("JAVA_HOME", _NO_JAVA)
+            return (yield)
     finally:
         _running.remove(item)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    report: pytest.TestReport = yield  # type: ignore[assignment]
+    if report.skipped and _NO_JAVA in str(report.longrepr):
+        report.outcome = "failed"  # it must have the mark, not be skipped everywhere
+    return report  # type: ignore[return-value]
+
+
+def _refused(server: Server) -> None:
+    raise AssertionError(f"a test that starts the server {server.name} needs @pytest.mark.mysql")
 
 
 def _or_skip(provider: Callable[[], Found]) -> Found:

@@ -1,11 +1,17 @@
-"""How tests are dealt out to processes: a file's tests together, and those of Spark in one process.
+"""Which tests run in one process, in which order, and in how many processes (pytest-xdist).
 
-A file's tests share servers, and the Spark tests one session: neither is started twice.
+1. A file's tests share servers, and the tests of Spark share a session: each group runs in one
+   process, and neither is started twice.
+2. What takes longest begins first. Groups of one long test used to come last, when only one process
+   had work left.
+3. Tests of real servers wait more than they compute: one process more than there are processors.
 
-pytest-xdist 3.8 has --dist loadgroup for this, which from pytest 9.2 on groups nothing: it writes
-the group into Item._nodeid, which nothing reads any more. So the scope is taken from the name here.
+pytest-xdist 3.8 has --dist loadgroup for groups. From pytest 9.2 on it groups nothing: it writes
+the group into Item._nodeid, which nothing reads any more. So the group is taken from the name here.
 """
 
+import os
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -18,6 +24,15 @@ SPARK = (
     "tests/spark_audit/",
 )
 OWN_CLUSTER = "tests/spark_audit/test_cluster.py"  # it has no use for the session
+# Few tests that take long, in the order in which they begin. Other groups come by their size.
+FIRST = (
+    "spark",
+    "tests/compose/test_demo.py",
+    OWN_CLUSTER,
+    "tests/repair/test_row_sql_live.py",
+    "tests/gtid_audit/test_binlog_schema_killed.py",
+    "tests/repair/test_planner_exhaustive.py",
+)
 
 
 def group_of(nodeid: str) -> str:
@@ -26,7 +41,24 @@ def group_of(nodeid: str) -> str:
     return "spark" if file.startswith(SPARK) and file != OWN_CLUSTER else file
 
 
-@pytest.hookimpl(optionalhook=True)  # there is nothing to deal out without pytest-xdist
+@pytest.hookimpl(trylast=True)  # behind what other plugins and -m leave out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    sizes = Counter(group_of(item.nodeid) for item in items)
+
+    def rank(item: pytest.Item) -> tuple[int, int]:
+        group = group_of(item.nodeid)
+        return (FIRST.index(group) if group in FIRST else len(FIRST), -sizes[group])
+
+    items.sort(key=rank)
+
+
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    processors = len(os.sched_getaffinity(0))
+    return processors if config.option.numprocesses == "logical" else processors + 1
+
+
+@pytest.hookimpl(optionalhook=True)  # there is nothing to distribute without pytest-xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 

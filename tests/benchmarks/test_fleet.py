@@ -41,6 +41,7 @@ def snapshot_of(name: str, records: list[Record]) -> ClusterSnapshot:
     return cluster_from_servers(name, map(snapshot_from_record, records))
 
 
+@pytest.mark.long
 def test_a_healthy_fleet_gives_no_finding() -> None:
     fleet = Fleet(pairs=MANY, busy_rate=0, fault_rate=0, three_servers_rate=0.3)
     numbers, kind = draw_numbers(fleet, first=700, count=250)
@@ -56,6 +57,7 @@ def test_a_healthy_fleet_gives_no_finding() -> None:
     assert judged == 250
 
 
+@pytest.mark.long
 def test_every_kind_gives_its_finding_and_no_other() -> None:
     fleet = Fleet(pairs=MANY, seed=11, busy_rate=0.35, fault_rate=0.65)
     numbers, kind = draw_numbers(fleet, first=0, count=1_000)
@@ -113,6 +115,7 @@ def test_the_rows_do_not_depend_on_the_chunks() -> None:
     assert not rows_from(Fleet(pairs=MANY, seed=8), first=90, count=60).equals(whole)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_written_fleet_is_a_run_like_any_other(tmp_path: Path, processes: int) -> None:
     fleet = Fleet(pairs=50, three_servers_rate=0.5)

@@ -266,6 +266,7 @@ def test_mutated_files(changes: list[tuple[int, int]], cut: int) -> None:
     outcome(bytes(data[: len(data) - cut]))
 
 
+@pytest.mark.long
 def test_every_single_byte_replaced_by_hostile_values() -> None:
     data = bytes(everything())
     errors = 0

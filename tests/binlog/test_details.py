@@ -184,6 +184,7 @@ def log_of(groups: Sequence[Sequence[Change | str]], *, checksum: bool, packed: 
     return bytes(log)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=150)
 @given(GROUPS, st.booleans(), st.integers(0, 2))
 def test_whatever_was_changed(
@@ -192,6 +193,7 @@ def test_whatever_was_changed(
     same(log_of(groups, checksum=checksum, packed=packed))
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=150)
 @given(GROUPS, st.data())
 def test_damage_never_makes_the_kernel_say_something_else(

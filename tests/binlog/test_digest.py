@@ -178,6 +178,7 @@ def test_the_order_of_rows_does_not_matter_within_a_run(
     assert both(Told(shuffled).log()) == both(Told(runs).log())
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(RUNS, st.data())
 def test_what_was_done_matters(runs: tuple[Run, ...], data: st.DataObject) -> None:

@@ -23,6 +23,7 @@ def _traced_memory(target: str) -> Iterator[None]:
     tracemalloc.stop()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_traced_memory")
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_kept_input_keeps_the_properties(target: str) -> None:
@@ -36,6 +37,7 @@ def test_every_kept_input_keeps_the_properties(target: str) -> None:
             raise
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_traced_memory")
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_is_long_is_read_in_bounded_memory(target: str) -> None:

@@ -105,6 +105,7 @@ def test_where_nothing_is_kept_the_price_is_that_of_compiling(
     assert accelerated.kernels_for(accelerated.PRICE_OF_COMPILING) is flat
 
 
+@pytest.mark.long
 def test_a_fault_far_into_a_long_text_has_its_place_and_words() -> None:
     good = f"{U}:" + ":".join(f"{n}-{n + 1}" for n in range(1, 3_000_000, 6))
     found = []

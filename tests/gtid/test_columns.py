@@ -113,6 +113,7 @@ def test_a_place_is_counted_in_characters() -> None:
     assert error.text_position == of_set.value.text_position
 
 
+@pytest.mark.long
 @LAWS
 @given(st.lists(st.one_of(st.none(), st.text(max_size=60)), max_size=6))
 def test_no_text_at_all_stops_a_batch(texts: list[str | None]) -> None:

@@ -73,6 +73,7 @@ def files_below(folder: Path) -> set[Path]:
 # -- processes that share a cache -----------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_what_one_process_compiled_the_next_finds(tmp_path: Path) -> None:
     probe = probe_in(tmp_path / "probe")
     cache = {"GTID_AUDIT_CACHE": str(tmp_path / "cache")}
@@ -88,6 +89,7 @@ def test_what_one_process_compiled_the_next_finds(tmp_path: Path) -> None:
     assert (changed["said"], changed["hits"]) == ([60, 30.0], 0)
 
 
+@pytest.mark.long
 def test_a_kernel_is_compiled_anew_when_one_that_it_imports_changes(tmp_path: Path) -> None:
     variables = {"GTID_AUDIT_CACHE": str(tmp_path / "cache")}
     text = PROBE.replace("import kernel", "import kernel\nfrom other import plus")
@@ -100,6 +102,7 @@ def test_a_kernel_is_compiled_anew_when_one_that_it_imports_changes(tmp_path: Pa
             assert (ran["said"], ran["hits"]) == (said, hits)
 
 
+@pytest.mark.long
 def test_a_package_that_cannot_be_written_to_is_no_obstacle(tmp_path: Path) -> None:
     installed = probe_in(tmp_path / "installed")
     shutil.copytree(ROOT / "gtid", installed / "gtid", ignore=shutil.ignore_patterns("__pycache__"))
@@ -118,6 +121,7 @@ def test_a_package_that_cannot_be_written_to_is_no_obstacle(tmp_path: Path) -> N
     assert files_below(installed) == before
 
 
+@pytest.mark.long
 def test_kernels_of_an_archive_are_kept_wherever_it_lies(tmp_path: Path) -> None:
     names = {"probe.py": PROBE}
     for file in (*(ROOT / "gtid").glob("*.py"), *(ROOT / "gtid/kernels").glob("*.py")):
@@ -134,6 +138,7 @@ def test_kernels_of_an_archive_are_kept_wherever_it_lies(tmp_path: Path) -> None
         assert Path(said["folder"]).is_relative_to(tmp_path / "home/.cache/gtid-audit")
 
 
+@pytest.mark.long
 def test_without_any_folder_every_process_compiles(tmp_path: Path) -> None:
     file = tmp_path / "a-file"
     file.touch()
@@ -316,6 +321,7 @@ assert probe.twice(value) == value + value
 """
 
 
+@pytest.mark.long
 def test_processes_that_compile_at_once_do_not_take_each_others_code(tmp_path: Path) -> None:
     kinds = ("int", "float", "complex", "bool")
     probe = probe_in(tmp_path / "probe")

@@ -316,6 +316,7 @@ _BATCHES = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(batches=_BATCHES, slices_max=st.integers(1, 20), cells_max=st.integers(1, 70))
 def test_a_timeline_loses_nothing_and_stays_small(

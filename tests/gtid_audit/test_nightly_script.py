@@ -69,6 +69,7 @@ def test_a_snapshot_that_fails_ends_the_night_and_nothing_older_is_audited(
     assert "no snapshot was taken" in said
 
 
+@pytest.mark.long
 def test_the_options_of_the_script_are_options_of_the_program(tmp_path: Path) -> None:
     nightly(tmp_path, snapshot=0, audit=0)
     program = Path(sys.executable).parent / "gtid-audit"

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.dealing import group_of
+from tests.dealing import FIRST, group_of
 from tests.house.test_tidy import ROOT, tracked
 
 USES_THE_SESSION = re.compile(r"^def .*\bspark: |^    spark: |usefixtures\(\"spark\"", re.MULTILINE)
@@ -18,3 +18,7 @@ def test_whoever_uses_the_session_is_in_its_group() -> None:
 def test_other_tests_go_with_their_file() -> None:
     name = "tests/gtid/test_gtid_text.py"
     assert group_of(f"{name}::test_one[::1-5]") == group_of(f"{name}::test_two") == name
+
+
+def test_what_begins_first_is_there() -> None:
+    assert all((ROOT / name).exists() for name in FIRST if name != "spark")

@@ -1,10 +1,14 @@
-"""`-m "not mysql"` starts no server: not even for fixtures that are requested by name."""
+"""`-m "not mysql"` starts no server and `-m "not spark"` no JVM: not even by fixtures' names."""
 
+import os
 import subprocess
 import sys
+from typing import cast
 
 import pytest
 
+from compose.native.server import Server
+from spark_audit.adapters.java import JavaMissing, require_java
 from tests.house.test_tidy import ROOT
 
 # Their servers come by an argument, by the parameters of a fixture, by those of a test, by a tuple.
@@ -14,6 +18,8 @@ FILES = (
     "tests/repair/test_live_bypass.py",
     "tests/repair/test_row_sql_live.py",
     "tests/topology/test_readers.py",
+    "tests/spark_audit/test_sources.py",
+    "tests/spark_audit/test_binlog_source.py",
 )
 WITHOUT_SERVERS = "test_a_longer_message_is_cut_where_it_can_be_seen"
 
@@ -30,6 +36,7 @@ def collected(*options: str) -> list[str]:
     return [line for line in done.stdout.splitlines() if "::" in line]
 
 
+@pytest.mark.long
 def test_tests_on_real_servers_are_marked() -> None:
     without = collected("-m", "not mysql")
     assert [name for name in without if name.startswith("tests/repair/")] == [
@@ -37,6 +44,18 @@ def test_tests_on_real_servers_are_marked() -> None:
     ]
     assert without[1:], "the readers in memory need no server"
     assert not [name for name in without if "[live" in name]
+
+
+@pytest.mark.long
+def test_tests_on_spark_are_marked() -> None:
+    assert not [name for name in collected("-m", "not spark") if name.startswith("tests/spark")]
+
+
+def test_a_test_without_the_marks_gets_no_server_and_no_java() -> None:
+    with pytest.raises(AssertionError, match=r"needs @pytest\.mark\.mysql"):
+        Server.start(cast("Server", type("Named", (), {"name": "a"})()))
+    with pytest.raises(JavaMissing, match=r"pytest\.mark\.spark"):
+        require_java(os.environ)
 
 
 def test_a_test_without_the_mark_may_not_start_servers(request: pytest.FixtureRequest) -> None:

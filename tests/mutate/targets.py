@@ -8,31 +8,39 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-_SCENARIOS = ("tests/topology/test_scenarios.py", "tests/topology/test_facts.py")
 _HISTORIES = ("tests/topology/test_world.py", "tests/simulation/test_histories.py")
 
 
 @dataclass(frozen=True)
 class Target:
-    """Files that decide, and the tests of them in the order in which they are run."""
+    """Files that decide, and the tests of them."""
 
+    name: str
     files: tuple[str, ...]
     tests: tuple[str, ...]
-    # For mutants that the tests did not notice: much slower, and left out with QUICK=1.
+    # Much slower, and left out with QUICK=1.
     slow: tuple[str, ...] = ()
 
 
 TARGETS: Sequence[Target] = (
     Target(
+        "facts and rules",
         (
             *("topology/facts.py", "topology/graph.py", "topology/suppression.py"),
             *("topology/unseen.py", "topology/joining.py", "topology/replication_filters.py"),
+            *("topology/applier_facts.py", "topology/progress.py", "topology/lost.py"),
             "topology/rules",
         ),
-        _SCENARIOS,
+        (
+            *("tests/topology/test_scenarios.py", "tests/topology/test_facts.py"),
+            *("tests/topology/test_lost.py", "tests/topology/test_one_server.py"),
+            *("tests/topology/test_replication_filters.py",),
+            *("tests/topology/test_remaining_causes.py", "tests/gtid_audit/test_content_facts.py"),
+        ),
         slow=_HISTORIES,
     ),
     Target(
+        "planner and strategies",
         (
             *("repair/planner.py", "repair/strategies.py", "repair/declaring.py"),
             *("repair/replaying.py", "repair/conflicts.py", "repair/data_repair.py"),
@@ -42,12 +50,15 @@ TARGETS: Sequence[Target] = (
         ),
         (
             *("tests/repair/test_model.py", "tests/repair/test_planner.py"),
+            *("tests/repair/test_plan_decisions.py", "tests/repair/test_other_steps.py"),
             *("tests/repair/test_evidence.py", "tests/repair/test_data_repair.py"),
-            *("tests/repair/test_scripts.py", "tests/repair/test_live_guards.py"),
+            *("tests/repair/test_transaction_content.py", "tests/repair/test_table_questions.py"),
+            *("tests/repair/test_scripts.py", "tests/repair/test_guards_table.py"),
         ),
         slow=("tests/repair/test_planner_exhaustive.py", *_HISTORIES),
     ),
     Target(
+        "script procedures and guards",
         (
             *("repair/set_procedures.py", "repair/channel_procedures.py"),
             *("repair/row_procedures.py", "repair/replay_procedures.py", "repair/procedures.py"),
@@ -60,15 +71,20 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_scripts.py", "tests/repair/test_guards_table.py"),
             *("tests/repair/test_files.py", "tests/repair/test_data_repair.py"),
             *("tests/repair/test_plan_json.py", "tests/repair/test_live_guards.py"),
+            *("tests/repair/test_planner.py", "tests/repair/test_plan_decisions.py"),
             *("tests/gtid_audit/test_plan_again.py", "tests/gtid_audit/test_planning.py"),
         ),
-        slow=("tests/repair/test_planner.py",),
     ),
     Target(
+        "content comparison",
         ("binlog/content/compare.py", "binlog/content/reuse.py"),
         ("tests/binlog/test_compare.py", "tests/binlog/test_reuse.py"),
     ),
-    Target(("spark_audit/clean.py",), ("tests/spark_audit/test_clean.py",)),
+    Target(
+        "fast path of Spark",
+        ("spark_audit/clean.py",),
+        ("tests/spark_audit/test_clean.py",),
+    ),
 )
 
 

@@ -1,11 +1,15 @@
 """The mutants of a source: each changes one decision, and nothing that decides nothing."""
 
 import ast
+import time
+from types import CodeType
 
 import pytest
 
+from tests.mutate.in_place import changed_functions
 from tests.mutate.mutants import count_of, mutant_of
-from tests.mutate.run import EQUIVALENT, is_noticed
+from tests.mutate.run import EQUIVALENT
+from tests.mutate.session import WithoutMutantFailed, examine
 from tests.mutate.targets import ROOT, TARGETS, Target, files_of
 
 SOURCE = '''
@@ -73,23 +77,51 @@ def test_the_targets_are_there(target: Target) -> None:
         assert (ROOT / name).exists()
 
 
-def test_a_mutant_takes_the_place_of_its_module() -> None:
-    """A changed GUARD_CHARACTERS_MAX is seen by the test of a cut message; itself, it is not."""
-    tests = ("tests/repair/test_live_guards.py",)
-    source = (ROOT / "repair/guard.py").read_text()
-    number, *_ = [
-        at
-        for at in range(count_of(source))
-        if mutant_of("repair/guard.py", source, at)[0].after == "if False:"
-    ]
-    _, tree = mutant_of("repair/guard.py", source, number)
-    assert not is_noticed(tests, None, 60.0)
-    assert is_noticed(tests, ("repair/guard.py", tree), 60.0)
+REUSE = "binlog/content/reuse.py"
+
+
+def places_in_reuse(after: str) -> list[tuple[str, int]]:
+    source = (ROOT / REUSE).read_text()
+    numbers = range(count_of(source))
+    return [(REUSE, at) for at in numbers if mutant_of(REUSE, source, at)[0].after == after]
+
+
+@pytest.mark.long
+def test_a_mutant_takes_the_place_of_a_function_or_of_its_module() -> None:
+    changes = ("FIRST_COMPARED: Final = 5", "self._is_cut = False")
+    places = [place for change in changes for place in places_in_reuse(change)]
+    found = list(examine(("tests/binlog/test_reuse.py",), [places], time.monotonic() + 60))
+    assert {each.mutant.after for each in found if each.is_noticed} >= {changes[0], changes[1]}
+
+
+@pytest.mark.long
+def test_tests_that_fail_without_a_mutant_notice_nothing() -> None:
+    with pytest.raises(WithoutMutantFailed):
+        list(examine(("tests/mutate/targets.py",), [places_in_reuse("self._is_cut = False")], 0.0))
+
+
+def compiled(source: str) -> CodeType:
+    return compile(source, "m.py", "exec")
+
+
+def test_code_of_functions_is_replaced_and_nothing_else() -> None:
+    before = "LIMIT = 1\nclass C:\n  n = 1\n  def f(self):\n    return 1\ndef g():\n  return True\n"
+    for old, new, changed in (
+        ("    return 1", "    return 2", {("C.f", 4)}),
+        ("return True", "return 1", {("g", 6)}),
+        ("LIMIT = 1", "LIMIT = True", None),
+        ("  n = 1", "  n = 2", None),
+        ("def g()", "def h()", None),
+    ):
+        found = changed_functions(compiled(before), compiled(before.replace(old, new)))
+        assert (None if found is None else set(found)) == changed, new
 
 
 def test_what_is_equivalent_is_still_there() -> None:
     """A line of equivalent.txt names a place that exists: path | scope | kind | before | after."""
-    for line in filter(None, EQUIVALENT.read_text().splitlines()):
+    for line in EQUIVALENT.read_text().splitlines():
+        if not line or line.startswith("#"):
+            continue
         path, scope, kind, before, _after = line.split(" | ")
         source = (ROOT / path).read_text()
         normal = [" ".join(each.split()) for each in ast.unparse(ast.parse(source)).splitlines()]

@@ -107,6 +107,7 @@ def _drawn(version: ServerVersion) -> Iterator[Model]:
         yield from dice.sample(every[shape::shapes], _DRAWN)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("choices", _CHOICES, ids=_NAMES)
 def test_every_cut_of_a_plan_leads_to_the_same_end(choices: Mapping[str, str]) -> None:
     assert _planned(_drawn(_version(choices)), choices) > 10

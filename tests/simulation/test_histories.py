@@ -56,7 +56,9 @@ def assert_none_is_new(seeds: range, known: frozenset[tuple[str, str]] = KNOWN) 
         assert new == [], f"seed {seed}\n{history.text()}"
 
 
-@pytest.mark.parametrize("first", BATCHES)
+@pytest.mark.parametrize(
+    "first", [pytest.param(each, marks=[pytest.mark.long] if each else []) for each in BATCHES]
+)
 def test_no_history_contradicts_the_product(first: int) -> None:
     assert_none_is_new(range(first, first + 250))
 

@@ -94,6 +94,7 @@ def clusters() -> dict[str, list[Record]]:
     return fleet(400)
 
 
+@pytest.mark.long
 def test_the_columns_and_the_rules_agree_on_every_cluster(
     clusters: dict[str, list[Record]],
 ) -> None:
@@ -126,6 +127,7 @@ def test_what_is_at_rest_is_settled_without_asking_a_rule() -> None:
     assert clean.all()
 
 
+@pytest.mark.long
 def test_company_and_order_change_nothing(clusters: dict[str, list[Record]]) -> None:
     names = sorted(clusters)[:60]
     expected = judged({name: clusters[name] for name in names})
@@ -137,6 +139,7 @@ def test_company_and_order_change_nothing(clusters: dict[str, list[Record]]) -> 
     assert alone == expected
 
 
+@pytest.mark.long
 def test_batches_are_cut_between_clusters(clusters: dict[str, list[Record]]) -> None:
     rows = [row for name in sorted(clusters) for row in clusters[name]]
     table = table_of_records(rows, SNAPSHOT_SCHEMA)

@@ -1,7 +1,8 @@
 """The fleet audit on a cluster: what was sent there is what runs, and nothing else is needed.
 
-A standalone master and two workers, processes of their own on loopback, each with one executor. Its
-Python has what this project needs, and not this project.
+By night, a standalone master and two workers, processes of their own on loopback, each with one
+executor. By day, the same job in one process of Spark. The Python of either has what this project
+needs, and not this project.
 """
 
 import json
@@ -71,12 +72,24 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cluster(scratch: Path) -> Iterator[Cluster]:
+def python(scratch: Path) -> Path:
     try:
         require_java(os.environ)
     except JavaMissing as missing:
         pytest.skip(f"provider missing: {missing}")
-    with standalone(scratch / "spark", python=bare_python(scratch / "python")) as running:
+    return bare_python(scratch / "python")
+
+
+@pytest.fixture(scope="module")
+def alone(scratch: Path, python: Path) -> Cluster:
+    """Return what runs jobs without any cluster, in one process of Spark."""
+    (scratch / "alone").mkdir()
+    return Cluster("local[2]", python, scratch / "alone", ())
+
+
+@pytest.fixture(scope="module")
+def cluster(scratch: Path, python: Path) -> Iterator[Cluster]:
+    with standalone(scratch / "spark", python=python) as running:
         yield running
 
 
@@ -148,49 +161,74 @@ def packed(python: Path, folder: Path) -> Path:
     return archive
 
 
-def test_what_was_sent_is_what_runs_and_finds_the_same(
-    cluster: Cluster, package: Package, tmp_path: Path
-) -> None:
-    stored = written(tmp_path / "stored", Fleet(pairs=600, fault_rate=0.1, busy_rate=0.1))
-    lacking = subprocess.run(
-        [str(cluster.python), "-P", "-c", "import numba, pyarrow, gtid"],
-        cwd=tmp_path,
+def asked_places(
+    where: Cluster, package: Package, folder: Path, **more: str
+) -> tuple[list[list[str]], str]:
+    """Audit a fleet in any order, hold the results to ours; return what executors ran, and where."""
+    stored = written(folder / "stored", Fleet(pairs=600, fault_rate=0.1, busy_rate=0.1))
+    missing = subprocess.run(
+        [str(where.python), "-P", "-c", "import numba, pyarrow, gtid"],
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert "No module named 'gtid'" in lacking.stderr
-    program = tmp_path / "asking.py"
+    assert "No module named 'gtid'" in missing.stderr
+    program = folder / "asking.py"
     program.write_text(ASKING)
     cache = jit.cache_directory()
     assert cache is not None
-    ran = cluster.run(
+    archive = f"{packed(where.python, folder)}#environment" if more else None
+    ran = where.run(
         program,
-        tmp_path / "places.json",
+        folder / "places.json",
         "--max-age",
         "none",
         "--snapshots",
-        mixed(tmp_path / "mixed", stored),
+        mixed(folder / "mixed", stored),
         "--out",
-        tmp_path / "results",
+        folder / "results",
         package=package.archive,
-        archive=f"{packed(cluster.python, tmp_path)}#environment",
-        settings={
-            "spark.executorEnv.GTID_AUDIT_CACHE": str(cache.parent.parent),
-            "spark.pyspark.python": "./environment/bin/python",
-            "spark.pyspark.driver.python": str(cluster.python),
-        },
+        archive=archive,
+        settings={"spark.executorEnv.GTID_AUDIT_CACHE": str(cache.parent.parent), **more},
     )
     assert ran.status == 2, ran.log[-4000:]
-    assert_results(tmp_path / "results", judged_locally(stored), ran.output)
-    asked = [json.loads(each) for each in json.loads((tmp_path / "places.json").read_text())]
+    assert_results(folder / "results", judged_locally(stored), ran.output)
+    asked = [json.loads(each) for each in json.loads((folder / "places.json").read_text())]
+    return asked, str(cache)
+
+
+INSIDE = ("gtid/jit.py", "spark_audit/batch.py", "topology/__init__.py")
+
+
+def test_the_package_is_all_that_is_needed_of_us(
+    alone: Cluster, package: Package, tmp_path: Path
+) -> None:
+    asked, cache = asked_places(alone, package, tmp_path)
+    assert asked
+    for *files, python, cached in asked:
+        assert (python, cached) == (str(alone.python), cache)
+        archive = files[0].removesuffix(INSIDE[0])
+        assert archive.endswith("/gtid-audit.zip/")
+        assert files == [archive + name for name in INSIDE]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_what_was_sent_is_what_runs_and_finds_the_same(
+    cluster: Cluster, package: Package, tmp_path: Path
+) -> None:
+    of_executors = {
+        "spark.pyspark.python": "./environment/bin/python",
+        "spark.pyspark.driver.python": str(cluster.python),
+    }
+    asked, cache = asked_places(cluster, package, tmp_path, **of_executors)
     places = set()
     for *files, python, cached in asked:
-        assert cached == str(cache)
+        assert cached == cache
         home = Path(python.removesuffix("/environment/bin/python"))
         places.add(home.relative_to(cluster.scratch).parts[0])
-        inside = ("gtid/jit.py", "spark_audit/batch.py", "topology/__init__.py")
-        assert files == [f"{home}/gtid-audit.zip/{name}" for name in inside]
+        assert files == [f"{home}/gtid-audit.zip/{name}" for name in INSIDE]
     assert places == {"work-0", "work-1"}
 
 

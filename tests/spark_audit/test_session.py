@@ -66,6 +66,7 @@ def test_a_wrong_java_home_is_not_excused_by_a_java_in_path(tmp_path: Path) -> N
         require_java({"JAVA_HOME": f"{tmp_path}/gone", "PATH": str(java.parent)})
 
 
+@pytest.mark.long
 def test_a_machine_without_java_is_told_what_to_install(stored: Path, tmp_path: Path) -> None:
     without_java = {
         name: value for name, value in os.environ.items() if name not in {"JAVA_HOME", "PATH"}
@@ -96,6 +97,7 @@ def test_an_archive_belongs_to_one_java(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.long
 def test_what_a_jvm_says_when_it_does_not_start_is_shown(tmp_path: Path, stored: Path) -> None:
     java = a_java(tmp_path / "java", 'openjdk version "17.0.15" 2025-04-15')
     java.write_text(java.read_text() + '[ "$1" = -version ] || { echo no room >&2; exit 7; }\n')

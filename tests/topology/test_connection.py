@@ -303,6 +303,7 @@ print(peak, round(time.monotonic() - begun), *[f"{u.fact}: {u.detail}" for u in 
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("serve", "said", "mib_max"),
     [

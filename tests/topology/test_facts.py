@@ -284,6 +284,7 @@ def core(audit: ClusterAudit, names: dict[str, str]) -> list[tuple[Any, ...]]:
     )
 
 
+@pytest.mark.long
 @LAWS
 @given(snapshots(), st.permutations(NAMES))
 def test_names_decide_nothing(snapshot: ClusterSnapshot, others: list[str]) -> None:

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ def test_an_item_is_what_the_standard_library_writes(record: dict[str, Any]) -> 
     assert f"[\n  [\n{item_text(record)}\n  ]\n]" == whole
 
 
+@pytest.mark.long
 @given(
     st.dictionaries(st.text(), SCALARS, min_size=1),
     st.lists(RECORDS, max_size=5),

@@ -236,6 +236,7 @@ def a_finding(gtid_set: GtidSet | None = None) -> Finding:
 # -- what is written is read back -----------------------------------------------------------------
 
 
+@pytest.mark.long
 @LAWS
 @given(servers())
 def test_a_snapshot_survives_json(server: ServerSnapshot) -> None:
@@ -414,6 +415,7 @@ def test_a_finding_that_contradicts_itself_is_refused(
     assert str(refused.value).startswith(message)
 
 
+@pytest.mark.long
 @LAWS
 @given(servers(), st.data())
 def test_a_truncated_record_names_the_missing_field(

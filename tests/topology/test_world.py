@@ -51,6 +51,7 @@ def assert_no_alarm(world: World) -> None:
 # -- the healthy world ----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @every_shape
 @MORE
 @given(seeds)

@@ -1,0 +1,199 @@
+"""One pytest session in which every mutant is tried, each in a fork of its own.
+
+How it works
+------------
+1. The tests of a target are collected once. A fork runs all of them without a mutant: they have to
+   pass, and the time of each is kept.
+2. For each mutant a fork puts it in place (in_place.py) and runs the same tests up to the first
+   that fails. Which one that was comes back through a pipe: tests that notice much in little time
+   come first from then on, so most mutants take a fraction of a second.
+3. A mutant that cannot be put in place is tried in a fork that imports everything anew.
+4. A mutant is noticed if a test fails, or if the tests take far longer than without it.
+"""
+
+import ast
+import multiprocessing
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+
+import pytest
+
+from tests.mutate.in_place import changed_functions, put_functions, put_module
+from tests.mutate.mutants import Mutant, mutant_of
+from tests.mutate.targets import ROOT
+
+SECONDS_FLOOR = 60.0  # no test run is called endless before
+SECONDS_FACTOR = 6
+PASSED = "passed"
+Place = tuple[str, int]  # a path, and the number of a mutant
+_OPTIONS = (*("-x", "-q", "-p", "no:cacheprovider"), *("-p", "no:xdist"))
+_MARKS = ("-m", "not mysql and not spark and not slow")
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A mutant, and whether a test noticed it."""
+
+    mutant: Mutant
+    is_noticed: bool
+
+
+class WithoutMutantFailed(Exception):
+    """The tests do not pass without a mutant."""
+
+
+def examine(
+    tests: Sequence[str], parts: Sequence[Sequence[Place]], deadline: float
+) -> Iterator[Examined]:
+    """Try mutants until a moment, each part in a process. Raises WithoutMutantFailed."""
+    sessions: dict[Connection, int] = {}
+    for part in parts:
+        results, answers = multiprocessing.Pipe(duplex=False)
+        child = os.fork()
+        if child == 0:
+            os._exit(_session(tests, _Loop(part, deadline, answers.send)))
+        answers.close()
+        sessions[results] = child
+    while sessions:
+        for ready in wait(list(sessions)):
+            assert isinstance(ready, Connection)
+            try:
+                yield ready.recv()
+            except EOFError:
+                _, status = os.waitpid(sessions.pop(ready), 0)
+                if status:
+                    raise WithoutMutantFailed(f"{', '.join(tests)}: status {status}") from None
+
+
+def _session(tests: Sequence[str], loop: "_Loop") -> int:
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    sys.dont_write_bytecode = True
+    return int(pytest.main([*_OPTIONS, *_MARKS, *tests], plugins=[loop]))
+
+
+@dataclass
+class _Loop:
+    """Replaces pytest's loop over tests by one over mutants."""
+
+    places: Sequence[Place]
+    deadline: float
+    send: Callable[[Examined], None]
+    seconds: dict[str, float] = field(default_factory=dict)
+    kills: dict[str, int] = field(default_factory=dict)
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        begun = time.monotonic()
+        outcome = _in_fork(lambda report: _run_all(session.items, report), 3600.0, self._timed)
+        if outcome != PASSED:
+            raise pytest.UsageError(f"without a mutant: {outcome}")
+        allowed = max(SECONDS_FLOOR, SECONDS_FACTOR * (time.monotonic() - begun))
+        for path, number in self.places:
+            if time.monotonic() > self.deadline:
+                break
+            source = (ROOT / path).read_text()
+            mutant, tree = mutant_of(path, source, number)
+            outcome = self._outcome(session, path, source, tree, allowed)
+            if outcome in self.seconds:
+                self.kills[outcome] = self.kills.get(outcome, 0) + 1
+            self.send(Examined(mutant, outcome != PASSED))
+        return True
+
+    def _timed(self, line: str) -> None:
+        seconds, _, name = line.partition(" ")
+        self.seconds[name] = float(seconds)
+
+    def _outcome(
+        self, session: pytest.Session, path: str, source: str, tree: ast.Module, allowed: float
+    ) -> str:
+        file = str(ROOT / path)
+        changed = changed_functions(compile(source, file, "exec"), compile(tree, file, "exec"))
+        ordered = sorted(session.items, key=self._worth, reverse=True)
+
+        def run(report: Callable[[str], None]) -> str:
+            if changed is not None and put_functions(file, changed):
+                return _run_all(ordered, report)
+            put_module(ROOT, path, tree)
+            tests = dict.fromkeys(item.nodeid.partition("::")[0] for item in ordered)
+            status = pytest.main([*_OPTIONS, *_MARKS, *(str(ROOT / each) for each in tests)])
+            return "imported anew" if status else PASSED
+
+        return _in_fork(run, allowed)
+
+    def _worth(self, item: pytest.Item) -> float:
+        return (self.kills.get(item.nodeid, 0) + 0.1) / (self.seconds.get(item.nodeid, 1.0) + 0.01)
+
+
+def _run_all(items: Sequence[pytest.Item], report: Callable[[str], None]) -> str:
+    """Run tests up to the first that fails; return its name, or PASSED."""
+    failed: list[str] = []
+
+    class Watching:
+        def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+            if report.failed:
+                failed.append(report.nodeid)
+
+    items[0].config.pluginmanager.register(Watching())
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        begun = time.monotonic()
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        report(f"{time.monotonic() - begun:.4f} {item.nodeid}")
+        if failed:
+            return failed[0]
+    return PASSED
+
+
+def _in_fork(
+    run: Callable[[Callable[[str], None]], str],
+    seconds_max: float,
+    report: Callable[[str], None] = lambda _line: None,
+) -> str:
+    """Run in a fork; return what it returned, or why it did not."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        os.setpgid(0, 0)
+        with os.fdopen(writing, "w") as pipe:
+
+            def write(line: str) -> None:
+                pipe.write(line + "\n")
+
+            try:
+                outcome = run(write)
+            except BaseException as problem:  # noqa: BLE001 - a mutant may break anything
+                outcome = f"broken: {type(problem).__name__}"
+            pipe.write(outcome + "\n")
+        os._exit(0)
+    os.close(writing)
+    text = _read_until_end(reading, seconds_max)
+    if text is None:
+        os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    if text is None:
+        return "endless"
+    *lines, outcome = text.splitlines() or ["broken: no answer"]
+    for line in lines:
+        report(line)
+    return outcome
+
+
+def _read_until_end(reading: int, seconds_max: float) -> str | None:
+    """Return all that comes through a pipe; None if it is not closed in time."""
+    deadline = time.monotonic() + seconds_max
+    parts: list[bytes] = []
+    with os.fdopen(reading, "rb", buffering=0) as pipe:
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([pipe], [], [], left)[0]:
+                return None
+            part = pipe.read(1 << 16)
+            if not part:
+                return b"".join(parts).decode(errors="replace")
+            parts.append(part)

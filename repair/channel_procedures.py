@@ -5,6 +5,7 @@ account of a channel stay what they are, and no secret is in a script.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, MovePast, StartChannel, StopChannel
@@ -17,6 +18,7 @@ from repair.row_sql import table_name
 from repair.script import (
     RUN_TODO,
     arrived,
+    awaited,
     has_history,
     if_go,
     keeps_history,
@@ -37,6 +39,33 @@ from topology.quoting import quote_number, quote_string
 STUCK_WAIT_SECONDS = 1
 _APPLIED_PER_SECOND = 500
 _NEEDS = (StatementKind.STEER_CHANNEL, StatementKind.READ_CHANNELS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Timing:
+    """How long the transactions that a channel brings take, and which of them a script awaits.
+
+    SOURCE_DELAY counts from each commit on the source (Reference Manual, "Delayed Replication").
+    The time of the newest one is not known here: so the whole delay is the estimate.
+    """
+
+    awaited: GtidSet
+    seconds: int
+    assumes: str
+    check: str  # what is to be looked at later, where the script does not wait for it
+
+    @classmethod
+    def of(cls, channel: str, setting: Setting) -> "_Timing":
+        """Return the times of a channel that is started."""
+        arriving, delay = setting.arriving, setting.delay_seconds(channel)
+        seconds = arriving.gtid_count // _APPLIED_PER_SECOND
+        assumes = f"{_APPLIED_PER_SECOND} transactions applied a second"
+        if not delay or not arriving:
+            return cls(arriving, seconds, assumes, "")
+        waits_for = awaited(arriving, delay_seconds=delay)
+        assumes += f", each {delay} s after its commit on the source (SOURCE_DELAY)"
+        later = f"; within {delay} s gtid_executed contains {arriving.shortened()}"
+        return cls(waits_for, seconds + delay, assumes, "" if waits_for else later)
 
 
 def move_past(action: MovePast, setting: Setting) -> Procedure:
@@ -112,6 +141,7 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
     asks = ChannelQuestions.of(setting.server.version, action.channel)
     suffix = for_channel(dialect, action.channel)
     arriving = setting.arriving
+    timing = _Timing.of(action.channel, setting)
     filled = (
         (
             Guard(
@@ -144,19 +174,19 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
             ),
             *unless_done(f"{dialect.start_replica}{suffix}"),
             *until_runs(asks),
-            *until_executed(dialect, asks, arriving),
+            *until_executed(dialect, asks, timing.awaited),
         ),
         verifications=(
-            *arrived(name, arriving, dialect, asks),
+            *arrived(name, timing.awaited, dialect, asks),
             Guard(
                 f"IFNULL({asks.auto_position}, 1) = 1",
                 f"{name}: auto-position is still off; read {dialect.show_replica_status}",
             ),
         ),
-        check=f"{dialect.show_replica_status}: both threads run, Auto_Position: 1",
+        check=f"{dialect.show_replica_status}: both threads run, Auto_Position: 1{timing.check}",
         undo="auto-position can be switched off again; what was applied stays",
-        estimated_seconds=5 + arriving.gtid_count // _APPLIED_PER_SECOND,
-        estimate_assumes=f"{_APPLIED_PER_SECOND} transactions applied a second",
+        estimated_seconds=5 + timing.seconds,
+        estimate_assumes=timing.assumes,
         if_stopped="the channel may be stopped; run the script again",
         risk="old transactions are applied after newer ones; rows they touch may have changed since"
         if arriving
@@ -219,6 +249,7 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
     asks = ChannelQuestions.of(setting.server.version, action.channel)
     suffix = for_channel(dialect, action.channel)
     arriving = setting.arriving
+    timing = _Timing.of(action.channel, setting)
     return Procedure(
         title=f"start replication on {name}"
         + (f" and fetch {transactions(arriving.gtid_count)}" if arriving else ""),
@@ -227,13 +258,13 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
             f"SET @done = IFNULL({asks.runs}, FALSE);",
             *unless_done(f"{dialect.start_replica}{suffix}"),
             *until_runs(asks),
-            *until_executed(dialect, asks, arriving),
+            *until_executed(dialect, asks, timing.awaited),
         ),
-        verifications=arrived(name, arriving, dialect, asks),
-        check=f"{dialect.show_replica_status}: both threads run",
+        verifications=arrived(name, timing.awaited, dialect, asks),
+        check=f"{dialect.show_replica_status}: both threads run{timing.check}",
         undo=f"{dialect.stop_replica}{suffix}; what was applied stays",
-        estimated_seconds=2 + arriving.gtid_count // _APPLIED_PER_SECOND,
-        estimate_assumes=f"{_APPLIED_PER_SECOND} transactions applied a second",
+        estimated_seconds=2 + timing.seconds,
+        estimate_assumes=timing.assumes,
         if_stopped="replication may or may not run; run the script again",
         risk="the waiting transactions are applied as they are",
         needs=_NEEDS,

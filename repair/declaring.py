@@ -347,8 +347,8 @@ def way_home(case: Case) -> tuple[Action, ...]:
     channel = case.channel
     if not case.is_hole:
         return tuple(_stopped_between(case))
-    if channel is None or case.replica is None:
-        return ()
+    if channel is None or case.replica is None or channel.until:
+        return ()  # where an operator told it to stop, it is started only if that is selected
     if not channel.auto_position:
         return (AutoPositionOn(case.replica.name, channel.name, filled=case.wanted),)
     if channel.running and not channel.is_stuck:
@@ -368,6 +368,7 @@ def _stopped_between(case: Case) -> Iterator[StartChannel]:
             if (
                 channel.source == sending.name
                 and not channel.running
+                and not channel.until
                 and channel.auto_position
                 and not refused(sending, starting, channel)
             ):

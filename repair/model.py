@@ -55,6 +55,8 @@ class ModelChannel:
     # applier goes on behind them. Empty for an event whose expected error differs (A1), where
     # starting does not help, not even when the GTID is executed (seen on 5.6.24 and 9.7.4).
     stuck_at: GtidSet = field(default_factory=GtidSet)
+    # The condition of START REPLICA UNTIL that the applier was started with; "" if none.
+    until: str = ""
 
 
 @dataclass(frozen=True, slots=True)

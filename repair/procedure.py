@@ -49,3 +49,8 @@ class Setting:
     def arriving(self) -> GtidSet:
         """Return what the model expects the server to have afterwards and not before."""
         return self.after[self.server.name].executed - self.server.executed
+
+    def delay_seconds(self, channel: str) -> int:
+        """Return SOURCE_DELAY of a channel of the server, as it was read."""
+        channels = self.seen[self.server.name].channels or ()
+        return next((each.delay_seconds for each in channels if each.name == channel), 0)

@@ -53,6 +53,12 @@ def until_runs(asks: ChannelQuestions) -> tuple[str, ...]:
     return (*_prepared("look", look), *("EXECUTE look;" for _ in range(CONNECT_LOOKS_MAX)))
 
 
+def awaited(gtids: GtidSet, *, delay_seconds: int) -> GtidSet:
+    """Return what a script waits for: nothing where SOURCE_DELAY may last longer than it waits."""
+    lasts = delay_seconds + APPLY_TURN_SECONDS > APPLY_WAIT_SECONDS_MAX
+    return GtidSet() if lasts else gtids
+
+
 def until_executed(dialect: Dialect, asks: ChannelQuestions, gtids: GtidSet) -> tuple[str, ...]:
     """Wait until the GTIDs are executed, the channel stops, or the time is used up."""
     if not gtids:

@@ -106,6 +106,7 @@ def _channel(
         running=(
             channel.receiver is not ThreadState.STOPPED
             and channel.applier is not ThreadState.STOPPED
+            and not channel.until  # it stops by itself, before what an operator wanted to look at
         ),
         retrieved=channel.gtid_retrieved,
         bypassed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H1"),
@@ -113,4 +114,5 @@ def _channel(
         passed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H8"),
         is_stuck=any(finding.code in _STUCK_CODES for finding in findings),
         stuck_at=stuck_at,
+        until=channel.until,
     )

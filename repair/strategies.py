@@ -80,6 +80,11 @@ def refetch(case: Case) -> Outcome:
         return Refusal("the source is not a server of this snapshot: what it purged is not known")
     if channel.is_stuck:
         return Refusal("the applier is stopped by an event; repair that first")
+    if channel.until and not case.is_chosen:
+        return Refusal(
+            f"{replica.name} was started with START REPLICA UNTIL {channel.until}: an operator"
+            f" wanted it to stop there. Find out why, then choose with {offered(case)}"
+        )
     gone = case.finding.gtid_set - replica.executed - source.available
     if case.is_hole and gone:
         return Refusal(f"{source.name} can no longer send {gone.shortened()}")
@@ -202,7 +207,7 @@ def start_channel(case: Case) -> Outcome:
             "its source is not a server of this snapshot: what it would send is not known. Add the"
             " source to the fleet, or select it with --strategy A7=start_channel"
         )
-    why = _would_not_connect(case.model, replica, channel)
+    why = _would_not_connect(case.model, replica, channel) or _stops_by_wish(case, replica, channel)
     if why is None and channel.passed and not case.is_chosen:
         # By a restart or a lost relay log, and in 5.6 always for the last of them (the handshake
         # leaves out the last GTID of the retrieved set: it may be incomplete), they come again.
@@ -257,6 +262,17 @@ def _would_not_connect(model: Model, replica: ModelServer, channel: ModelChannel
     return f"{source.name} would refuse {replica.name} with error 1236: {lacking.shortened()}"
 
 
+def _stops_by_wish(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
+    """Return why a channel that an operator told to stop somewhere is not started unasked."""
+    if not channel.until or case.is_chosen:
+        return None
+    return (
+        f"{replica.name} was started with START REPLICA UNTIL {channel.until}: an operator wanted"
+        " it to stop there, and what follows would be applied. Find out why, then select"
+        f" --strategy {case.finding.code}=start_channel"
+    )
+
+
 def _start_way_back(case: Case) -> Outcome:
     """Start the stopped channels on the way to the source that deliver the extra transactions.
 
@@ -274,7 +290,9 @@ def _start_way_back(case: Case) -> Outcome:
                 " compared: see C3"
             )
             continue
-        why = _would_not_connect(case.model, starting, replace(channel, auto_position=True))
+        why = _would_not_connect(
+            case.model, starting, replace(channel, auto_position=True)
+        ) or _stops_by_wish(case, starting, channel)
         if why is None and channel.passed and starting.executed and not case.is_chosen:
             why = f"{starting.name} may fetch {channel.passed.shortened()} again: answer H8 first"
         if why is not None:

@@ -87,3 +87,31 @@ def started_until(
     there.execute(f"{there.dialect.start_replica} UNTIL SQL_BEFORE_GTIDS = '{first}'")
     await_status(there, lambda status: status["Replica_SQL_Running"] == "No")
     return Filtered(source=here, replica=there, gtids=gtids)
+
+
+def unlogged_updates(
+    topology: Topology, *, source: str = "first", on: str = "middle", replica: str = "last"
+) -> Filtered:
+    """Restart a server with log_replica_updates = OFF, and let its source commit."""
+    here, there = topology[on], topology[replica]
+    topology.settle()
+    restart_with(here, f"--{here.dialect.words.log_replica_updates.replace('_', '-')}=OFF")
+    await_status(here, lambda status: status["Replica_IO_Running"] == "Yes")
+    gtids = commit(topology[source], "CREATE DATABASE unlogged")
+    wait_for(here, gtids)
+    # Refused if it connects after the commit; otherwise it waits for what never comes.
+    await_status(there, lambda status: status["Replica_IO_Running"] != "Connecting")
+    return Filtered(source=here, replica=there, gtids=gtids)
+
+
+def equal_server_id(topology: Topology, *, source: str = "a", replica: str = "b") -> Filtered:
+    """Give a replica the server_id of its source: the receiver stops when it connects."""
+    here, there = topology[source], topology[replica]
+    there.execute(
+        there.dialect.stop_replica,
+        f"SET GLOBAL server_id = {here.server_id}",
+        there.dialect.start_replica,
+    )
+    gtids = commit(here, "CREATE DATABASE refused")
+    await_status(there, lambda status: status["Replica_IO_Running"] == "No")
+    return Filtered(source=here, replica=there, gtids=gtids)

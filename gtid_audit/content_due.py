@@ -21,6 +21,7 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.contents import ContentReading
 from topology.findings import Finding
+from topology.gtid_waits import waits_for_gtid
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
 RECENT: Final = timedelta(hours=24)
@@ -28,6 +29,7 @@ RECENT: Final = timedelta(hours=24)
 _SLACK: Final = timedelta(seconds=2)
 # Findings whose transactions are on one server, and which may be given other content elsewhere.
 SUSPECTED: Final = frozenset({"E1", "E2", "E3", "E6", "H7", "J3", "T4"})
+# And of an applier that waits for a session which owns the GTID: the session may commit it.
 _NEVER: Final[Mapping[UUID, datetime]] = {}
 
 
@@ -86,7 +88,7 @@ def suspects_in(findings: Iterable[Finding]) -> GtidSet:
     """Return the GTIDs of findings that must be compared once two servers have them."""
     result = GtidSet()
     for finding in findings:
-        if finding.code in SUSPECTED:
+        if finding.code in SUSPECTED or waits_for_gtid(finding):
             result |= finding.gtid_set
     return result
 

@@ -15,6 +15,7 @@ from topology.catalogue import UnknownCode
 from topology.dialect import Dialect, dialect_of
 from topology.explain import Unexplained, explain
 from topology.findings import Finding
+from topology.gtid_waits import waits_for_gtid
 from topology.version import ServerVersion
 
 
@@ -159,6 +160,20 @@ def _explain(situation: Situation) -> str:
     return otherwise
 
 
+def _kill_blocker(situation: Situation) -> str:
+    if waits_for_gtid(situation.finding):
+        return (
+            f"SELECT @@GLOBAL.gtid_owned on {situation.finding.replica}: it lists GTID#thread; end"
+            " the session of that thread with ROLLBACK or KILL. It must not commit: the transaction"
+            " would then be executed without its rows"
+        )
+    return (
+        "find the session in performance_schema.metadata_locks or data_locks (before 8.0:"
+        " information_schema.INNODB_TRX and SHOW PROCESSLIST), make sure that its transaction may"
+        " be rolled back, and KILL it"
+    )
+
+
 def _always(text: str) -> Text:
     return lambda _situation: text
 
@@ -174,10 +189,7 @@ BY_HAND: Mapping[str, Text] = {
         "SET GLOBAL binlog_expire_logs_seconds (expire_logs_days before 8.0) to a higher value on"
         " the source now, and in its configuration file"
     ),
-    "kill_blocker": _always(
-        "find the session in performance_schema.metadata_locks (before 5.7: SHOW PROCESSLIST), make"
-        " sure that its transaction may be rolled back, and KILL it"
-    ),
+    "kill_blocker": _kill_blocker,
     "new_server_uuid": _always(
         "only on the server whose data directory was copied: stop it, remove auto.cnf from its data"
         " directory, start it"

@@ -107,6 +107,7 @@ CLEAN_WHEN_SILENT: Final = (
 QUOTED: Final = {
     "U4": ("version_text",),
     "C1": ("settings",),
+    "P1": ("settings",),
     **dict.fromkeys(("E3", "E6", "H7"), ("binary_logs",)),
 }
 _OTHERS: Final = tuple(name for name in SNAPSHOT_SCHEMA.names if name not in COLUMNS)

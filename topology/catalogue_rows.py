@@ -191,7 +191,8 @@ ROWS: tuple[Row, ...] = (
     Row(
         "P1", "1236 on the next connect", "critical", True, ("donor_refetch", "reclone"),
         "The source has purged transactions that the replica still needs.",
-        "Binary logs were purged while the replica was stopped or behind.",
+        "Binary logs were purged while the replica was stopped or behind. Or the source does not"
+        " log what it receives (log_replica_updates = OFF).",
         "The source's gtid_purged is not within what the replica has executed and received.",
     ),
     Row(

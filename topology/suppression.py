@@ -5,12 +5,14 @@
 3. What could not be read (U) explains only what follows from it, and is never suppressed.
 4. A cause that is only one of several possible ones (`likely`) explains nothing, unless what it
    explains follows from each of them: a stopped applier has a backlog whatever stopped it.
+5. A finding hides none that is more severe: the verdict never becomes better by what is left out.
 """
 
 from collections.abc import Callable, Iterable
 
-from topology.findings import Finding, Grade
+from topology.findings import Finding, Grade, Severity
 from topology.rules.differences import WAY_BACK
+from topology.rules.settings import EQUAL_IDS
 
 Reach = Callable[[Finding, Finding], bool]
 
@@ -70,10 +72,16 @@ def _between_equal_ids(cause: Finding, symptom: Finding) -> bool:
     """Reach what equal server_ids explain: a refused connection, transactions that were dropped."""
     if symptom.code == "A4":
         return {cause.source, cause.replica} == {symptom.source, symptom.replica} and any(
-            "equal MySQL server ids" in fact.value for fact in symptom.evidence
+            EQUAL_IDS in fact.value for fact in symptom.evidence
         )
     is_dropped = bool(symptom.gtid_set) and symptom.gtid_set <= cause.gtid_set
     return symptom.replica in (cause.source, cause.replica) and is_dropped
+
+
+def _hides(cause: Finding, symptom: Finding, reaches: Reach) -> bool:
+    order = tuple(Severity)
+    is_as_severe = order.index(cause.severity) >= order.index(symptom.severity)
+    return is_as_severe and reaches(cause, symptom)
 
 
 _DIFFERENCES = (
@@ -105,6 +113,7 @@ def suppress_symptoms(findings: Iterable[Finding]) -> list[Finding]:
         standing = [
             finding
             for finding in standing
-            if finding.code not in symptoms or not any(reaches(cause, finding) for cause in present)
+            if finding.code not in symptoms
+            or not any(_hides(cause, finding, reaches) for cause in present)
         ]
     return standing

@@ -11,6 +11,7 @@ from compose.native.installation import Clients
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
+from gtid_audit.content_due import suspects_in
 from topology.adapters.collect import collect_cluster
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
@@ -119,7 +120,7 @@ def with_workers(server: Server, count: int = 2) -> None:
     )
 
 
-def assert_blocked(topology: Topology, lock: str, *, grade: Grade) -> None:
+def assert_blocked(topology: Topology, lock: str, *, grade: Grade) -> ClusterAudit:
     with faults.held_up(topology, lock, count=2) as fault:
         early = audited(topology)  # before the limit
         time.sleep(LONGER_SECONDS)
@@ -138,6 +139,7 @@ def assert_blocked(topology: Topology, lock: str, *, grade: Grade) -> None:
     assert found["A5"].gtid_set
     assert not [each for each in late.findings if each.code in ("T1", "T2")]
     assert above_info(audited(topology, SOON)) == {}  # and gone with the lock
+    return late
 
 
 @pytest.mark.parametrize("lock", ["metadata lock", "FLUSH TABLES WITH READ LOCK", "row lock"])
@@ -152,14 +154,37 @@ def test_an_applier_that_waits_for_another_lock_is_a5(pair97: Pair, lock: str) -
 
 
 def test_an_applier_behind_a_session_that_owns_the_gtid_is_a5(pair97: Pair) -> None:
-    assert_blocked(pair97, "owned GTID", grade=Grade.LIKELY)
+    audit = assert_blocked(pair97, "owned GTID", grade=Grade.LIKELY)
+    finding = above_info(audit)["A5"]
+    assert "ROLLBACK or KILL" in finding.explanation
+    # If the session commits instead, only the content shows it.
+    assert suspects_in(audit.findings) == finding.gtid_set
+
+
+def test_an_old_applier_that_waits_for_a_table_is_a5(pair56: Pair) -> None:
+    assert_blocked(pair56, "LOCK TABLES", grade=Grade.LIKELY)
+
+
+@pytest.mark.slow
+def test_an_old_worker_that_waits_for_a_table_is_a5(pair56: Pair) -> None:
+    with_workers(pair56["b"], 2)
+    assert_blocked(pair56, "LOCK TABLES", grade=Grade.LIKELY)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_an_old_applier_that_waits_for_a_lock_is_a5(pair56: Pair, workers: int) -> None:
+def test_an_old_applier_that_waits_for_a_row_is_a5_and_one_at_work_is_a8(
+    pair56: Pair, workers: int
+) -> None:
+    """Both are in "System lock", or at a statement: only InnoDB shows the row lock."""
     if workers:
         with_workers(pair56["b"], workers)
-    assert_blocked(pair56, "LOCK TABLES", grade=Grade.LIKELY)
+    audit = assert_blocked(pair56, "row lock", grade=Grade.LIKELY)
+    assert "row lock" in above_info(audit)["A5"].explanation
+    assert suspects_in(audit.findings) == GtidSet()
+    if not workers:
+        long_statement(pair56)
+        time.sleep(LONGER_SECONDS)
+        assert above_info(audited(pair56, SOON)).keys() == {"A8"}
 
 
 @pytest.mark.slow
@@ -172,19 +197,24 @@ def test_an_old_applier_behind_a_session_that_owns_the_gtid_is_a5(
     assert_blocked(pair56, "owned GTID", grade=Grade.LIKELY)
 
 
-def test_an_applier_at_one_statement_for_long_is_a8(pair97: Pair) -> None:
-    a, b = pair97["a"], pair97["b"]
+def long_statement(topology: Pair) -> str:
+    """Commit a statement that takes 5 s on b; return all that a has executed."""
+    a, b = topology["a"], topology["b"]
     table_on(a, b, "slow")
     with a.connect() as session, session.cursor() as cursor:
         cursor.execute("SET SESSION binlog_format = 'STATEMENT'")
         sleeps = f"SLEEP(IF(@@server_id = {b.value('@@GLOBAL.server_id')}, 5, 0))"
         cursor.execute(f"INSERT INTO slow.t (id) VALUES (1 + {sleeps})")
-    held = str(a.value("@@GLOBAL.gtid_executed"))
+    return str(a.value("@@GLOBAL.gtid_executed"))
+
+
+def test_an_applier_at_one_statement_for_long_is_a8(pair97: Pair) -> None:
+    held = long_statement(pair97)
     time.sleep(LONGER_SECONDS)
     found = above_info(audited(pair97, SOON))
     assert found.keys() == {"A8"}
     assert "for 2 s" in found["A8"].explanation or "for 3 s" in found["A8"].explanation
-    wait_for(b, held)
+    wait_for(pair97["b"], held)
     assert above_info(audited(pair97, SOON)) == {}
 
 

@@ -53,3 +53,25 @@ def test_ignored_server_ids_are_named_as_the_cause(pair56: Pair) -> None:
     assert (finding.code, finding.grade) == ("H8", Grade.LIKELY)
     assert "IGNORE_SERVER_IDS (78)" in finding.explanation
     assert "refetch" not in [strategy.name for strategy in finding.strategies]
+
+
+@pytest.mark.mysql
+def test_a_source_that_does_not_log_what_it_receives_is_the_cause_of_p1(chain97: Topology) -> None:
+    fault = faults_filters.unlogged_updates(chain97)
+    finding = only(audited(chain97))
+    assert (finding.code, finding.source, finding.replica) == ("P1", "middle", "last")
+    assert finding.gtid_set == GtidSet.parse(fault.gtids)
+    assert "log_replica_updates is OFF on middle" in finding.explanation
+    assert "has purged" not in finding.explanation
+    names = [strategy.name for strategy in finding.strategies]
+    assert names == ["configure", "donor_refetch", "reclone"]
+
+
+@pytest.mark.mysql
+def test_a_receiver_that_refuses_an_equal_server_id_has_dropped_nothing(pair56: Pair) -> None:
+    fault = faults_filters.equal_server_id(pair56)
+    finding = only(audited(pair56))
+    assert (finding.code, finding.gtid_set) == ("C2", GtidSet.parse(fault.gtids))
+    assert "stopped with error 1593" in finding.explanation
+    assert "b drops" not in finding.explanation
+    assert "1 transaction is missing" in finding.explanation

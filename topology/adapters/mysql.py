@@ -31,6 +31,7 @@ from topology.adapters.connection import (
 )
 from topology.adapters.reading_statements import (
     IDENTITY,
+    ROW_LOCK_WAITS,
     UPTIME,
     VERSION,
     group_statement,
@@ -40,7 +41,9 @@ from topology.adapters.reading_statements import (
 from topology.adapters.status import (
     channel_from_row,
     hides_workers,
+    may_wait_for_row,
     parse_owned,
+    waiting_for_rows,
     workers_by_channel,
     workers_of_processlist,
 )
@@ -252,6 +255,8 @@ class _Reading:
             if hides_workers(rows, statuses):
                 detail = "5.6 shows the workers of its applier only with the privilege PROCESS"
                 self._note("workers", UnreadReason.PRIVILEGE, detail)
+            if any(map(may_wait_for_row, rows)):
+                rows = waiting_for_rows(rows, self._all(ROW_LOCK_WAITS, "thread"))
             return workers_of_processlist(rows, statuses)
         return workers_by_channel(self._all(workers_statement(dialect), "worker_id"))
 

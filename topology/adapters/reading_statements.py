@@ -39,6 +39,11 @@ _FROM_WORKERS = (
     " ON w.CHANNEL_NAME = c.CHANNEL_NAME"
     " LEFT JOIN performance_schema.threads t ON t.THREAD_ID = w.THREAD_ID"
 )
+# 5.6 has no processlist state for a row lock: an applier that waits for one is in "System lock".
+ROW_LOCK_WAITS = (
+    "SELECT trx_mysql_thread_id AS thread FROM information_schema.INNODB_TRX"
+    " WHERE trx_state = 'LOCK WAIT'"
+)
 _FROM_GROUP = (
     ", m.MEMBER_STATE AS member_state, c.RECEIVED_TRANSACTION_SET AS received"
     " FROM performance_schema.replication_group_members m"

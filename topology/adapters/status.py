@@ -27,6 +27,9 @@ Row = Mapping[str, Any]
 
 _OWNER = re.compile(r"[0-9]+(?:,?(?P<uuid>[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}))?")
 _PROCESSLIST_STATE_CHARS = 64
+# States in which a thread of replication works on no row: it waits for events, for another thread,
+# for its source or for a lock that has a state of its own.
+_NO_WORK = re.compile("^$|^Waiting |has read all relay log|onnecting |^Queueing ", re.IGNORECASE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -116,8 +119,9 @@ def workers_of_processlist(rows: Sequence[Row], statuses: Sequence[Row]) -> dict
     """Return the workers of 5.6, which shows them in the process list alone.
 
     Every thread of replication is a "system user". Those in the states that SHOW REPLICA STATUS
-    prints are the receiver and the applier itself; the others are workers. The list cuts states
-    off after 64 characters. Without the privilege PROCESS there are no rows.
+    prints are the receiver and the applier itself; the others are workers. An applier without
+    workers that waits for a row lock is listed as a worker too: it is at work. The list cuts
+    states off after 64 characters. Without the privilege PROCESS there are no rows.
     """
     known = {
         str(_get(status, state, default=""))[:_PROCESSLIST_STATE_CHARS]
@@ -131,12 +135,30 @@ def workers_of_processlist(rows: Sequence[Row], statuses: Sequence[Row]) -> dict
             "errno": 0,
             "error": "",
             "state": row["state"],
+            "waits_for_row": row.get("waits_for_row"),
             "applying_seconds": None if IDLE_WORKER.match(str(row["state"])) else row["seconds"],
         }
         for row in rows
-        if row["thread"] is not None and str(row["state"] or "") not in known
+        if row["thread"] is not None
+        and (str(row["state"] or "") not in known or row.get("waits_for_row"))
     ]
     return workers_by_channel(workers)
+
+
+def may_wait_for_row(row: Row) -> bool:
+    """Return whether a thread of 5.6 has been at work for a second or more.
+
+    InnoDB is asked about row locks only then: that is not free, and needs the privilege PROCESS,
+    without which there are no threads either.
+    """
+    state = str(row["state"] or "")
+    return row["thread"] is not None and int(row["seconds"]) >= 1 and not _NO_WORK.search(state)
+
+
+def waiting_for_rows(rows: Sequence[Row], waits: Sequence[Row]) -> list[Row]:
+    """Mark the threads of 5.6 that wait for a row lock."""
+    waiting = {int(each["thread"]) for each in waits}
+    return [{**row, "waits_for_row": row["thread"] in waiting} for row in rows]
 
 
 def hides_workers(rows: Sequence[Row], statuses: Sequence[Row]) -> bool:

@@ -9,21 +9,17 @@
    estimated by the lag, and count only if nothing moved.
 """
 
-import re
 from collections.abc import Iterator
-from typing import Final
 
 from gtid import GtidSet
 from topology.applier_facts import ApplierFacts, ApplierWait
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade
+from topology.gtid_waits import is_gtid_wait
 from topology.progress import blocked_by_lock, stalled
 from topology.rules.build import evidence, finding, many, on_edge
 from topology.rules.passed import has_earlier, logged
 from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
-
-# A session owns the GTID: 5.7 and later; 5.6.
-_GTID_WAIT: Final = re.compile("waiting for GTID to be", re.IGNORECASE)
 
 
 def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
@@ -155,7 +151,7 @@ def applier_blocked(facts: ClusterFacts) -> Iterator[Finding]:
 
 def _way_out(wait: ApplierWait, name: str) -> str:
     """Explain how the wait ends; where a session owns the GTID, how it must not end."""
-    if _GTID_WAIT.search(wait.state):
+    if is_gtid_wait(wait.state):
         return (
             f" A session on {name} owns this GTID (see @@GLOBAL.gtid_owned: GTID#thread). End it"
             " with ROLLBACK or KILL. If it commits, the transaction is taken for executed here, and"

@@ -178,14 +178,17 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
             <= (facts.first[name].gtid_executed or GtidSet())
             - (facts.first[name].gtid_purged or GtidSet())
         ]
+        unlogged = _unlogged(edge.purged, source)
+        ways = ("donor_refetch", "reclone") if donors else ("reclone",)
         yield on_edge(
             facts,
             edge,
             "P1",
             edge.purged,
             grade=Grade.PROVED,
-            strategies=("donor_refetch", "reclone") if donors else ("reclone",),
+            strategies=("configure", *ways) if unlogged else ways,
             proof=(
+                *((evidence("log_replica_updates", "OFF", source),) if unlogged else ()),
                 evidence("missing and purged on the source", edge.purged, source),
                 evidence("neither executed nor retrieved", edge.purged, replica),
                 evidence("receiver", edge.edge.channel.receiver.value, replica),
@@ -193,7 +196,9 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
                 evidence("donors that still have all of it", ", ".join(donors) or "none", source),
             ),
             explanation=f"{edge.edge.replica} needs {many(edge.purged)} that {edge.edge.source} has"
-            " purged: its next connection is refused with error 1236."
+            f" {_NOT_LOGGED if unlogged else 'purged'}: its next connection is refused with error"
+            " 1236."
+            + (_UNLOGGED.format(name=edge.edge.source, what=many(unlogged)) if unlogged else "")
             + (f" {donors[0]} can still send them." if donors else "")
             + (
                 f" {', '.join(others)} may have them; gtid-audit did not read that."
@@ -201,6 +206,24 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
                 else ""
             ),
         )
+
+
+_NOT_LOGGED = "in no binary log"
+_UNLOGGED = (
+    " log_replica_updates is OFF on {name}: it does not log what it receives, and counts that as"
+    " purged ({what} of these). Set it to ON and restart {name} first. Otherwise the next"
+    " transaction that {name} receives is missing as well."
+)
+
+
+def _unlogged(purged: GtidSet, source: ServerSnapshot) -> GtidSet:
+    """Return what a source received and never logged; gtid_purged has it from the start.
+
+    Seen on 9.7.4: with log_replica_updates = OFF each received GTID is in gtid_purged at once.
+    """
+    if source.setting("log_replica_updates") != "OFF" or source.server_uuid is None:
+        return GtidSet()
+    return purged.without_uuid(source.server_uuid)
 
 
 def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) -> Finding:

@@ -17,6 +17,9 @@ from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade, Severity
 from topology.notable_settings import notable_values
 from topology.rules.build import evidence, finding, many
+from topology.snapshot import ThreadState
+
+EQUAL_IDS: Final = "equal MySQL server ids"  # in the error of a receiver: 1593, since 8.0 13117
 
 # Setting, and what it does unless its value is harmless: see notable_settings.py.
 _SKIPS: Final = {
@@ -85,7 +88,8 @@ def _dropping(facts: ClusterFacts, flows: list[tuple[str, str]]) -> Finding:
     dropped = GtidSet.union_of(_dropped(facts, origin, replica) for origin, replica in flows)
     origin, replica = flows[0]
     servers = (facts.last[origin], facts.last[replica])
-    both = " and ".join(f"{end} drops the transactions of {start}" for start, end in flows)
+    effects = " ".join(_effect(facts, start, end) for start, end in flows)
+    is_are = "is" if dropped.gtid_count == 1 else "are"
     return finding(
         facts,
         "C2",
@@ -97,10 +101,34 @@ def _dropping(facts: ClusterFacts, flows: list[tuple[str, str]]) -> Finding:
             *(evidence("server_id", server.server_id, server) for server in servers),
             evidence("transactions of the other that are missing", dropped, servers[1]),
         ),
-        explanation=f"{origin} and {replica} have the same server_id, {servers[0].server_id}:"
-        f" {both} as if they were its own, without an error."
-        + (f" {many(dropped)} are missing for this reason." if dropped else "")
-        + " Set another server_id on one of them. What was dropped must then be fetched again.",
+        explanation=f"{origin} and {replica} have the same server_id, {servers[0].server_id}."
+        f" {effects}"
+        + (f" {many(dropped)} {is_are} missing." if dropped else "")
+        + " Set another server_id on one of them, then start its channels again. A source sends by"
+        " auto-position what its replica did not apply.",
+    )
+
+
+def _effect(facts: ClusterFacts, origin: str, replica: str) -> str:
+    """Explain what equal server_ids do to the transactions of one server on the other.
+
+    A receiver refuses a source with its own server_id when it connects: it stops with an error and
+    receives nothing. Everywhere else the replica drops the events, without an error.
+    """
+    for edge in facts.graph.edges:
+        if (edge.source, edge.replica) != (origin, replica):
+            continue
+        if EQUAL_IDS in edge.channel.receiver_error:
+            return (
+                f"The receiver of {replica} stopped with error {edge.channel.receiver_errno} for"
+                f" this reason, and has received nothing since."
+            )
+        if edge.channel.receiver is ThreadState.STOPPED:
+            return (
+                f"The receiver of {replica} is stopped; started, it refuses {origin} with an error."
+            )
+    return (
+        f"{replica} drops the transactions of {origin} as if they were its own, without an error."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.simulation.contents import contents_of
+from tests.simulation.group_oracles import group_conclusions, group_plans
 from tests.simulation.history import History, generate
 from tests.simulation.oracles import Truth, Violation, conclusions
 from tests.simulation.plan_oracles import plans
@@ -24,8 +25,10 @@ def check_world(
     snapshot = read(world, history.reading)
     audit = audit_cluster(snapshot, policy, contents_of(world, history.reading))
     truth = Truth(world, history.reading, snapshot, policy)
-    found = conclusions(truth, audit)
-    return [*found, *plans(truth, snapshot, audit)] if with_plans else found, audit
+    found = [*conclusions(truth, audit), *group_conclusions(truth, audit)]
+    if with_plans:
+        found += [*plans(truth, snapshot, audit), *group_plans(truth, snapshot, audit)]
+    return found, audit
 
 
 def check(history: History, *, with_plans: bool = True) -> list[Violation]:

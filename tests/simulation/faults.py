@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 
 from tests.simulation import replication as act
+from tests.simulation.membership import is_member, leave
 from tests.simulation.state import Channel, LogFile, Place, Server, Transaction, World
 from tests.simulation.steps import (
     Args,
@@ -30,6 +31,8 @@ def _choose_crash(world: World, dice: random.Random) -> Args | None:
 def crash(world: World, name: str, lost: int) -> bool:
     """Lose power: the last transactions were not on disk. Recovery, and the server is back."""
     server = world[name]
+    if is_member(world, name):
+        leave(world, server, is_crash=True)
     tail = server.files[-1].entries
     lost = min(lost, len(tail))
     gone = tail[len(tail) - lost :] if lost else []
@@ -129,6 +132,8 @@ def restart_in_order(world: World, server: Server) -> bool:
         return False
     while server.pending:
         act.finish(world, server, server.pending[0])
+    if is_member(world, server.name):
+        leave(world, server)
     for channel in server.channels:
         if channel.applier == "Yes":
             act.finish_workers(world, server, channel)

@@ -5,17 +5,23 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from tests.simulation import faults, options
+from tests.simulation import faults, groups, options
 from tests.simulation.reading import Reading
 from tests.simulation.shapes import SHAPES, Setup
 from tests.simulation.state import World
 from tests.simulation.steps import STEPS, Line, perform
 
 assert faults.__name__, "importing it adds its steps to the table"
+assert groups.__name__, "importing it adds its steps to the table"
 assert options.__name__, "importing it adds its steps to the table"
 
-_QUIET = tuple(sorted(name for name, each in STEPS.items() if not each.is_fault))
-_FAULTS = tuple(sorted(name for name, each in STEPS.items() if each.is_fault))
+_QUIET = tuple(
+    sorted(name for name, each in STEPS.items() if not each.is_fault and name != "group-join")
+)
+_OF_GROUPS = tuple(sorted(name for name in STEPS if name.startswith("group-")))
+_FAULTS = tuple(
+    sorted(name for name, each in STEPS.items() if each.is_fault and name not in _OF_GROUPS)
+)
 _QUIET_WEIGHTS = {"load": 6.0, "flow": 3.0, "rest": 2.0, "write": 3.0, "write-statement": 1.5}
 
 
@@ -88,7 +94,8 @@ def generate(seed: int, shapes: tuple[str, ...] = tuple(SHAPES)) -> tuple[Histor
     """Make a history by chance. Return it and the world before its reading."""
     dice = random.Random(seed)
     shape = dice.choice(shapes)
-    old = dice.random() < 0.15 and not SHAPES[shape].is_multi_source
+    is_old = not SHAPES[shape].is_multi_source and not SHAPES[shape].group
+    old = dice.random() < 0.15 and is_old
     setup = Setup(
         shape,
         version="5.6.24" if old else "9.7.4",
@@ -97,7 +104,7 @@ def generate(seed: int, shapes: tuple[str, ...] = tuple(SHAPES)) -> tuple[Histor
     )
     world = setup.world()
     lines: list[Line] = []
-    for name in _plan(dice):
+    for name in _plan(dice, in_group=world.group is not None):
         chosen = STEPS[name].choose(world, dice)
         if chosen is None:
             continue
@@ -107,14 +114,16 @@ def generate(seed: int, shapes: tuple[str, ...] = tuple(SHAPES)) -> tuple[Histor
     return History(setup, tuple(lines), _reading(dice, world)), world
 
 
-def _plan(dice: random.Random) -> list[str]:
+def _plan(dice: random.Random, *, in_group: bool) -> list[str]:
     """Return the names of the steps to try: a quiet life with a few faults in it."""
     faulty = dice.choice((0, 1, 1, 1, 2, 2, 3))
     weights = [_QUIET_WEIGHTS.get(name, 0.5) for name in _QUIET]
     names = ["load"]
     for _ in range(faulty):
         names += dice.choices(_QUIET, weights, k=dice.randint(0, 3))
-        names.append(dice.choice(_FAULTS))
+        names.append(dice.choice(_OF_GROUPS if in_group and dice.random() < 0.6 else _FAULTS))
+        if in_group and dice.random() < 0.5:
+            names += ["write", "write-errant", "group-join"]
     names += dice.choices(_QUIET, weights, k=dice.randint(0, 4))
     if dice.random() < 0.6:
         names.append("rest")

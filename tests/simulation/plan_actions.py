@@ -46,6 +46,8 @@ def members(world: World, gtid_set: GtidSet) -> set[Gtid]:
         keys |= {each[0] for each in server.executed}
         for channel in server.channels:
             keys |= {each[0] for each in channel.retrieved}
+        if server.group_applier is not None:
+            keys |= {each[0] for each in server.group_applier.retrieved}
     by_uuid = {uuid_of(key): key for key in keys}
     found: set[Gtid] = set()
     for each in gtid_set.gtids():
@@ -63,6 +65,8 @@ def run_action(world: World, action: Action) -> None:
     server = world[action.server]
     if server.lock or server.session_owns is not None:
         raise Refused("the script waits for a session that holds a lock")
+    if world.group is not None and not act.accepts_writes(world.group, server):
+        raise Refused("super_read_only is ON")
     do(world, server, action)
     act.rest(world)
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from gtid import GtidSet, Tsid
 from tests.simulation import replication as act
+from tests.simulation.membership import is_member
 from tests.simulation.state import SECOND, Channel, Gtid, Place, Server, World, uuid_of
 from topology.facts import gather_facts, grave_differences
 from topology.policy import Policy
@@ -25,6 +26,7 @@ from topology.snapshot import (
     BinaryLog,
     ChannelSnapshot,
     ClusterSnapshot,
+    GroupSnapshot,
     LogPosition,
     ServerSnapshot,
     ThreadState,
@@ -88,6 +90,8 @@ def members_of(gtid_set: GtidSet, world: World) -> set[Gtid]:
         known |= server.executed | server.owned
         for channel in server.channels:
             known |= channel.retrieved
+        if server.group_applier is not None:
+            known |= server.group_applier.retrieved
     known |= {each.transaction.gtid for each in world.acknowledged}
     return {each for each in known if gtids([each]) <= gtid_set}
 
@@ -236,19 +240,37 @@ def _looks(
             for log in server.files
             if server.log_bin
         ),
-        settings=_settings(server),
+        settings=_settings(world, server),
+        group=_group(world, server),
         unread=tuple(
             UnreadFact(fact, UnreadReason.PRIVILEGE, "not allowed") for fact in sorted(unread)
         ),
     )
 
 
-def _settings(server: Server) -> tuple[tuple[str, str], ...]:
+def _group(world: World, server: Server) -> GroupSnapshot | None:
+    """Return a member's view of its group; a member that left it has none."""
+    group, queue = world.group, server.group_applier
+    if group is None or not is_member(world, server.name):
+        return None
+    role = "PRIMARY" if server.name == group.primary else "SECONDARY"
+    return GroupSnapshot(
+        group_name=str(uuid_of(group.uuid)),
+        member_state="ERROR" if server.name in group.expelled else "ONLINE",
+        member_role="" if server.name in group.expelled else role,
+        received=gtids(queue.retrieved) if queue is not None else GtidSet(),
+    )
+
+
+def _settings(world: World, server: Server) -> tuple[tuple[str, str], ...]:
     channel = server.channels[0] if server.channels else None
+    name = str(uuid_of(world.group.uuid)) if world.group is not None else ""
+    of_group = (("group_replication_group_name", name),)
     return (
         ("datadir", f"/{server.name}/"),
         ("enforce_gtid_consistency", "ON"),
         ("gtid_mode", "ON_PERMISSIVE" if server.permissive else "ON"),
+        *(of_group if world.group is not None and server.name in world.group.names else ()),
         ("hostname", server.name),
         ("log_bin", "ON" if server.log_bin else "OFF"),
         ("log_replica_updates", "ON" if server.log_replica_updates else "OFF"),
@@ -258,8 +280,13 @@ def _settings(server: Server) -> tuple[tuple[str, str], ...]:
         ("replica_parallel_workers", str(channel.workers if channel else 4)),
         ("replica_preserve_commit_order", "ON" if channel and channel.commit_order else "OFF"),
         ("replica_skip_errors", "ALL" if server.skips_errors else "OFF"),
+        ("sql_replica_skip_counter", str(max(_skip_counters(server), default=0))),
         ("sync_binlog", "1"),
     )
+
+
+def _skip_counters(server: Server) -> Iterator[int]:
+    return (channel.skip_counter for channel in server.channels)
 
 
 def position(place: Place | None, base: str = "binlog") -> LogPosition | None:

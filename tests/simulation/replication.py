@@ -25,6 +25,7 @@ from tests.simulation.state import (
     Acknowledged,
     Change,
     Channel,
+    Group,
     Gtid,
     Key,
     LogFile,
@@ -42,25 +43,26 @@ MODERN = (8, 0, 0)
 _DUPLICATE = 1062
 DDL = ("create", "drop")
 ANONYMOUS: Gtid = ("", "", 0)
+GROUP_APPLIER = "group_replication_applier"
 UNTOUCHED: tuple[tuple[Key, int | None], ...] = ()
 
 
 # -- commits of clients ---------------------------------------------------------------------------
 
 
-def next_gtid(server: Server, tag: str = "") -> Gtid:
+def next_gtid(server: Server, tag: str = "", uuid: str = "") -> Gtid:
     """Draw the next automatic GTID: the smallest free one, searched from where the last was.
 
     sql/rpl_gtid_state.cc, get_automatic_gno: 8.0 remembers the place until the next restart, 5.6
     begins at 1 each time.
     """
-    number = server.next_free.get(tag, 1) if server.version >= MODERN else 1
-    while (server.uuid, tag, number) in server.executed or (
-        (server.uuid, tag, number) in server.owned
-    ):
+    key = uuid or server.uuid
+    number = server.next_free.get(tag, 1) if server.version >= MODERN and not uuid else 1
+    while (key, tag, number) in server.executed or (key, tag, number) in server.owned:
         number += 1
-    server.next_free[tag] = number + 1
-    return (server.uuid, tag, number)
+    if not uuid:
+        server.next_free[tag] = number + 1
+    return (key, tag, number)
 
 
 def _error_of(rows: dict[Key, int], change: Change) -> int:
@@ -135,8 +137,12 @@ def begin(
         return None
     if gtid is None and not server.log_bin:
         return _commit_anonymous(world, server, changes)
+    group = world.group if world.group is not None and server.name in world.group.names else None
+    if group is not None and not accepts_writes(group, server):
+        return None
+    in_group = group is not None and server.name in group.online
     if gtid is None:
-        gtid = next_gtid(server, tag)
+        gtid = next_gtid(server, tag, group.uuid if group is not None and in_group else "")
     elif gtid in server.executed or gtid in server.owned:
         return None
     world.works += 1
@@ -146,7 +152,34 @@ def begin(
     if server.log_bin:
         server.files[-1].entries.append(made)
     server.pending.append(made)
+    if group is not None and in_group:
+        _send_to_group(world, group, server, made)
     return made
+
+
+def accepts_writes(group: Group, server: Server) -> bool:
+    """Return whether a client may write on a server that is configured for a group.
+
+    A secondary has super_read_only=ON, a new primary first applies what it has received, and an
+    expelled member refuses every commit. A server that left accepts them once an operator sets
+    super_read_only=OFF.
+    """
+    if server.name in group.expelled:
+        return False
+    if server.name not in group.online:
+        return True
+    queue = server.group_applier
+    is_behind = queue is not None and (queue.working or queue.relay_at < len(queue.relay))
+    return server.name == group.primary and not is_behind
+
+
+def _send_to_group(world: World, group: Group, server: Server, made: Transaction) -> None:
+    """Certify a transaction: all online members have it before its server commits it."""
+    for name in group.online - {server.name}:
+        queue = world[name].group_applier
+        assert queue is not None, "an online member has a queue"
+        queue.relay.append(Relayed(made, Place(0, 0)))
+        queue.retrieved.add(made.gtid)
 
 
 def _commit_anonymous(world: World, server: Server, changes: tuple[Change, ...]) -> Transaction:
@@ -339,7 +372,8 @@ def take(world: World, replica: Server, channel: Channel) -> bool:
     if entry.gtid in replica.executed:
         channel.relay_at += 1
         return True
-    if entry.server_id == replica.server_id:  # received under another server_id
+    if entry.server_id == replica.server_id and channel.name != GROUP_APPLIER:
+        # received under another server_id
         channel.relay_at += 1
         note(world, replica, entry.gtid, "same_server_id")
         return True
@@ -481,7 +515,19 @@ def moves_of(world: World, dice: random.Random) -> list[Callable[[], bool]]:
                 moves.append(lambda a=act, s=server, c=channel: a(world, s, c))  # type: ignore[misc]
             moves.append(lambda s=server, c=channel: flush(s, c, dice))  # type: ignore[misc]
             moves.append(lambda s=server, c=channel: apply(world, s, c, dice))  # type: ignore[misc]
+        if server.group_applier is not None:
+            moves.append(lambda s=server: _apply_of_group(world, s, dice))  # type: ignore[misc]
     return moves
+
+
+def _apply_of_group(world: World, server: Server, dice: random.Random | None = None) -> bool:
+    """Let a member's group applier do one thing."""
+    queue = server.group_applier
+    return queue is not None and (
+        apply(world, server, queue, dice)
+        or flush(server, queue, dice)
+        or take(world, server, queue)
+    )
 
 
 def _finish_any(world: World, server: Server, dice: random.Random) -> bool:
@@ -518,6 +564,8 @@ def rest(world: World, *, with_delay: bool = True) -> None:
                     or apply(world, server, channel)
                 ):
                     moved = True
+            while server.group_applier is not None and _apply_of_group(world, server):
+                moved = True
         if moved:
             continue
         later = [

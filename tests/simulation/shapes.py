@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.simulation import replication as act
-from tests.simulation.state import Channel, World, new_server
+from tests.simulation.membership import new_queue
+from tests.simulation.state import Channel, Group, World, new_server
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,8 @@ class Shape:
 
     sources: dict[str, tuple[str, ...]]  # replica -> its sources
     primaries: tuple[str, ...]
+    group: tuple[str, ...] = ()  # the members; the first one is the primary
+    group_uuid: str = "g"
 
     @property
     def is_multi_source(self) -> bool:
@@ -31,6 +34,9 @@ SHAPES: dict[str, Shape] = {
     "diamond": Shape({"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c")}, ("a",)),
     "pair and replica": Shape({"a": ("b",), "b": ("a",), "c": ("a",)}, ("a", "b")),
     "unlinked": Shape({"a": (), "b": (), "c": ("a",)}, ("a", "b")),
+    "group": Shape({"a": (), "b": (), "c": ()}, ("a",), ("a", "b", "c")),
+    "group and replica": Shape({"a": (), "b": (), "c": (), "d": ("b",)}, ("a",), ("a", "b", "c")),
+    "group named a": Shape({"a": (), "b": (), "c": ()}, ("a",), ("a", "b", "c"), "a"),
 }
 
 VERSIONS: dict[str, tuple[int, int, int]] = {"9.7.4": (9, 7, 4), "5.6.24": (5, 6, 24)}
@@ -57,5 +63,10 @@ class Setup:
                 channel.workers, channel.commit_order = self.workers, self.commit_order
                 channel.receiver, channel.applier = "Connecting", "Yes"
                 world[name].channels.append(channel)
+        if shape.group:
+            world.group = Group(shape.group_uuid, shape.group, set(shape.group))
+            world.group.primary = shape.group[0]
+            for name in shape.group:
+                world[name].group_applier = new_queue(world[name])
         act.rest(world)
         return world

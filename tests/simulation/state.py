@@ -210,6 +210,8 @@ class Server:
     skips_errors: bool = False  # replica_skip_errors = all
     relay_log_recovery: bool = True
     permissive: bool = False  # gtid_mode = ON_PERMISSIVE
+    # The queue of Group Replication; None outside a group. It is not in SHOW REPLICA STATUS.
+    group_applier: Channel | None = None
     lock: str = ""  # the kind of lock that a session holds
     lock_since: int = 0
     session_owns: Gtid | None = None
@@ -228,10 +230,16 @@ class Server:
         made.applied, made.pending = list(self.applied), list(self.pending)
         made.works = Counter(self.works)
         made.channels = [each.copy() for each in self.channels]
+        if self.group_applier is not None:
+            made.group_applier = self.group_applier.copy()
         return made
 
     def channel(self, name: str) -> Channel | None:
         return next((each for each in self.channels if each.name == name), None)
+
+    @property
+    def sources(self) -> list[str]:
+        return [each.source for each in self.channels]
 
     @property
     def end(self) -> Place:
@@ -266,6 +274,20 @@ class Acknowledged:
 
 
 @dataclass(slots=True)
+class Group:
+    """A replication group in single-primary mode: who is a member, and as what."""
+
+    uuid: str  # the group's name, under which it commits
+    names: tuple[str, ...]  # of the servers that are configured for it
+    online: set[str] = field(default_factory=set)
+    expelled: set[str] = field(default_factory=set)
+    primary: str = ""
+
+    def copy(self) -> Group:
+        return Group(self.uuid, self.names, set(self.online), set(self.expelled), self.primary)
+
+
+@dataclass(slots=True)
 class World:
     """All servers of a topology, seen by the auditor or not."""
 
@@ -279,6 +301,7 @@ class World:
     drifted: set[Key] = field(default_factory=set)  # rows changed without the binary log
     backups: dict[str, Server] = field(default_factory=dict)
     steps_done: list[str] = field(default_factory=list)
+    group: Group | None = None
 
     def copy(self) -> World:
         return World(
@@ -292,6 +315,7 @@ class World:
             drifted=set(self.drifted),
             backups=self.backups,
             steps_done=list(self.steps_done),
+            group=self.group.copy() if self.group is not None else None,
         )
 
     def __getitem__(self, name: str) -> Server:
@@ -311,11 +335,18 @@ class World:
         found: set[str] = set()
         frontier = [name]
         while frontier:
-            for channel in self.servers[frontier.pop()].channels:
-                if channel.source not in found:
-                    found.add(channel.source)
-                    frontier.append(channel.source)
+            reached = frontier.pop()
+            for source in (*self.peers_of(reached), *self.servers[reached].sources):
+                if source not in found:
+                    found.add(source)
+                    frontier.append(source)
         return found
+
+    def peers_of(self, name: str) -> set[str]:
+        """Return the other online members of a server's group."""
+        if self.group is None or name not in self.group.online:
+            return set()
+        return self.group.online - {name}
 
 
 _UUIDS: dict[str, UUID] = {}

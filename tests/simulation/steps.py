@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.simulation import replication as act
+from tests.simulation.membership import REFUSED_ON_MEMBERS, is_member
 from tests.simulation.state import SECOND, Change, Channel, Gtid, Place, Server, World
 
 Arg = str | int
@@ -61,6 +62,8 @@ def perform(world: World, line: Line) -> bool:
         server = world[str(args[0])]
         if server.lock or server.session_owns is not None:
             return False  # the statement would wait for the session
+        if name in REFUSED_ON_MEMBERS and is_member(world, server.name):
+            return False
     done = STEPS[str(name)].do(world, *args)
     if done:
         world.steps_done.append(str(name))

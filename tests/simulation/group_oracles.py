@@ -1,0 +1,66 @@
+"""What must hold about replication groups, whose rules the product does not have yet.
+
+0. Never OK: this version does not evaluate what members deliver to each other.
+1. Never A7 about a member: members have no channels between them, and need none.
+2. What a member is missing and its queue or a donor delivers is not a hole, nor errant elsewhere.
+3. No step of a plan changes the GTIDs of a member: on one of its members a group refuses it, or
+   takes it for all (an empty transaction under the group's UUID removes the rows everywhere).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from repair.actions import AppendPurged, InjectEmpty, RedoTransactions, ResetAndPurge
+from tests.simulation.membership import is_member
+from tests.simulation.oracles import Truth, Violation, above_info
+from tests.simulation.plan_oracles import plan_of
+from tests.simulation.reading import gtids
+from topology.findings import ClusterAudit, Finding, Grade, Verdict
+from topology.snapshot import ClusterSnapshot
+
+_CHANGES_GTIDS = (InjectEmpty, AppendPurged, ResetAndPurge, RedoTransactions)
+
+
+def group_conclusions(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
+    """Compare what an audit concludes about members with the true world."""
+    if truth.world.group is None:
+        return
+    configured = sorted({*truth.world.group.names} & {*truth.reading.visible})
+    if audit.verdict is Verdict.OK and configured:
+        yield Violation("group", "OK", f"OK, but {configured[0]} is configured for a group")
+    for one in audit.findings:
+        if one.code == "A7" and any(_is_member(truth, name) for name in (one.source, one.replica)):
+            if one.channel is None:
+                yield Violation(
+                    "group", "A7", f"A7 {one.source}->{one.replica}: members of a group"
+                )
+        elif one.grade is Grade.PROVED and one.code[0] in "EHJ":
+            yield from _arrives(truth, one)
+
+
+def _is_member(truth: Truth, name: str | None) -> bool:
+    return name is not None and is_member(truth.world, name)
+
+
+def _arrives(truth: Truth, one: Finding) -> Iterator[Violation]:
+    """Report what is said to be missing for good, and the group delivers."""
+    name = one.source if one.code[0] in "EJ" else one.replica
+    if name is None or not _is_member(truth, name):
+        return
+    came = truth.rested[name].executed - truth.world[name].executed
+    if one.gtid_set & gtids(came):
+        text = f"{one.code} proved {one.source}->{one.replica}: {one.gtid_set} arrives on {name}"
+        yield Violation("group", one.code, text)
+
+
+def group_plans(
+    truth: Truth, snapshot: ClusterSnapshot, audit: ClusterAudit
+) -> Iterator[Violation]:
+    """Report steps that change the GTIDs of a member."""
+    if truth.world.group is None or not above_info(audit):
+        return
+    for step in plan_of(truth, truth.world, snapshot, audit).steps:
+        if isinstance(step.effect, _CHANGES_GTIDS) and is_member(truth.world, step.effect.server):
+            kind = type(step.effect).__name__
+            yield Violation("group plan", kind, f"{kind} on {step.effect.server}, a group member")

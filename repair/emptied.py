@@ -8,12 +8,15 @@ nothing is planned for either.
 
 from collections.abc import Iterator
 
-from repair.actions import Action
+from repair.actions import Action, AutoPositionOn, StartChannel
 from repair.model import Model, ModelServer
 
 
 def nothing_on_an_emptied_server(before: Model, _after: Model, action: Action) -> Iterator[str]:
-    """Refuse every action on a replica that has executed nothing, while its source has."""
+    """Refuse every action on a replica that has executed nothing, while its source has.
+
+    A channel from such a server is not started either: its set comes back first.
+    """
     server = before[action.server]
     if is_emptied(server, before):
         yield (
@@ -22,6 +25,14 @@ def nothing_on_an_emptied_server(before: Model, _after: Model, action: Action) -
             " set; started now, the channel would apply the whole history again. A new and empty"
             " replica is started by hand"
         )
+    if isinstance(action, StartChannel | AutoPositionOn):
+        channel = server.channel(action.channel)
+        source = before.servers.get(channel.source or "") if channel is not None else None
+        if source is not None and is_emptied(source, before):
+            yield (
+                f"gtid_executed of {source.name}, its source, is empty: if a reset_and_purge script"
+                " stopped there, run that script again first"
+            )
 
 
 def is_emptied(server: ModelServer, model: Model) -> bool:

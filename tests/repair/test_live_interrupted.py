@@ -15,6 +15,7 @@ from repair import Plan
 from repair.render import render_files
 from repair.steps import Step
 from tests.repair.live import examine, executed, rows
+from topology.findings import Verdict
 
 # Behind which statements the client is killed: those that change the server or the session.
 CHANGES = ("EXECUTE todo;", "COMMIT;", "SET SESSION gtid_next", "SET GLOBAL")
@@ -64,6 +65,25 @@ def test_a_reset(pair56: Pair) -> None:
     faults.position_bypass(pair56)
     plan = examine(pair56).plan({"H1": "reset_and_purge"})
     run_cut(pair56, plan, "StopChannel", "ResetAndPurge", "StartChannel", "AutoPositionOn")
+
+
+def test_a_reset_that_stopped_between_its_statements_is_reported(pair56: Pair) -> None:
+    faults.position_bypass(pair56)
+    plan = examine(pair56).plan({"H1": "reset_and_purge"})
+    b, files = pair56.b, render_files(plan)
+    stop, reset, *_ = plan.steps
+    assert pair56[stop.server].client(files[stop.file_name]).returncode == 0
+    for piece in pieces(files[reset.file_name]):
+        b.client(piece)
+        if not executed(b):
+            break
+    found = examine(pair56)
+    texts = [each.explanation for each in found.audit.findings if each.replica == "b"]
+    assert any("`reset_and_purge` script of a repair stopped there" in each for each in texts)
+    assert found.audit.verdict is not Verdict.OK
+    assert not found.plan().steps
+    assert b.client(files[reset.file_name]).returncode == 0
+    assert not any("reset_and_purge" in each.explanation for each in examine(pair56).audit.findings)
 
 
 @pytest.mark.parametrize(

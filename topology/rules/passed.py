@@ -18,6 +18,7 @@ from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Finding, Grade
 from topology.rules.build import evidence, many, on_edge
+from topology.rules.emptied import emptied_text
 from topology.snapshot import ServerSnapshot, ThreadState
 
 
@@ -52,7 +53,7 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
             gone,
             grade=Grade.PROVED if is_proved else Grade.LIKELY,
             proof=tuple(proof),
-            explanation=_passed_text(facts, edge, unsent=unsent),
+            explanation=_passed_text(facts, edge, unsent=unsent) + emptied_text(replica, channel),
             # What a receiver ignores does not come again.
             strategies=("configure", "inject_empty")
             if unsent and channel.ignored_server_ids

@@ -7,6 +7,7 @@ from gtid import GtidSet
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.rules.build import evidence, finding, many
+from topology.rules.emptied import emptied_text
 from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 
 # sql/log_event.cc, Query_log_event::do_apply_event: the two texts of "the error is not the expected
@@ -117,7 +118,8 @@ def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
                 explanation=f"{replica.name} is not replicating: its {' and '.join(stopped)} "
                 + ("are" if len(stopped) > 1 else "is")
                 + " stopped, without an error."
-                + (_UNTIL.format(condition=channel.until) if stops else ""),
+                + (_UNTIL.format(condition=channel.until) if stops else "")
+                + emptied_text(replica, channel),
             )
 
 

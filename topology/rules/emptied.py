@@ -1,0 +1,26 @@
+"""A replica whose GTID history is empty although its channel has applied transactions.
+
+RESET BINARY LOGS AND GTIDS did that, and the rows are there. It is also what a `reset_and_purge`
+script of a repair leaves for a moment, between its two statements: if it stopped there, the whole
+set is in the script and on no server. A replica that is new looks like it by its sets; its channel
+has no place in a log yet.
+"""
+
+from topology.snapshot import ChannelSnapshot, ServerSnapshot
+
+_LOG_BEGINS = 4  # behind the magic number: the first place of a binary log
+
+
+def emptied_text(replica: ServerSnapshot, channel: ChannelSnapshot) -> str:
+    """Return what to do about an emptied replica, as a sentence behind others; "" elsewhere."""
+    place = channel.applied_to
+    if replica.gtid_executed is None or replica.gtid_executed:
+        return ""
+    if place is None or not place.file or place.position <= _LOG_BEGINS:
+        return ""
+    return (
+        f" gtid_executed of {replica.name} is empty although its channel has applied the log of its"
+        f" source up to {place}: {replica.name} was reset, and its rows are probably there. If a"
+        " `reset_and_purge` script of a repair stopped there, run that script again: it holds the"
+        " whole set. Until then start no channel and let no client write."
+    )

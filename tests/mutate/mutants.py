@@ -6,7 +6,7 @@ A source is parsed, and every place where a decision could be another one is num
 in which the tree is walked: the same source gives the same numbers. `count_of` counts them;
 `mutant_of` parses again and changes the one with a given number. Comparisons, `and` and `or`, `not`,
 conditions, True and False, numbers, operations of sets, elements of tables and statements are
-changed. What decides nothing is left alone: annotations, docstrings, assertions, texts, imports.
+changed. What decides nothing is left alone: annotations, docstrings, assertions, texts, imports, `__all__`.
 
 Own code, and no library: the well-kept ones rewrite files and start one pytest for each mutant.
 Here a process that has everything loaded forks, and takes the mutant in place of one module, which
@@ -112,6 +112,8 @@ def _in_block(owner: ast.AST, name: str, scope: str) -> Iterator[_Place]:
         if _is_docstring(statement) or isinstance(
             statement, ast.Import | ast.ImportFrom | ast.Assert | ast.Pass | ast.Raise
         ):
+            continue
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
             continue
         if isinstance(statement, ast.Expr | ast.AugAssign | ast.Continue | ast.Break):
             yield _Place(statement, scope, "statement dropped", _dropping(block, at))

@@ -15,6 +15,7 @@ from tests.mutate.targets import ROOT, TARGETS, Target, files_of
 SOURCE = '''
 """A docstring."""
 from typing import Any
+__all__ = ["TABLE", "decide"]
 TABLE = {"A1", "A2"}
 
 def decide(a: int, b: Any = 1) -> bool:

@@ -1,0 +1,312 @@
+"""What is declared unneeded, where, in which order, and what is refused: one strategy at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from repair.actions import AppendPurged, AutoPositionOn, InjectEmpty, ResetAndPurge, StartChannel
+from repair.case import Case, Outcome
+from repair.declaring import (
+    INJECTED_GTIDS_MAX,
+    INJECTED_PER_SCRIPT_MAX,
+    INJECTED_UNASKED_MAX,
+    gtid_purged_append,
+    inject_empty,
+    reset_and_purge,
+)
+from repair.model import Model
+from repair.transaction_content import ContentClass, RowsOn, RowState
+from tests.repair.build import NEW, OLD, channel, gtids, model, server
+from tests.repair.cases import a_case, a_content, a_finding, proposed, reason, redone, shown
+from topology.findings import Grade
+
+ERRANT = a_finding("E1", "b:1")
+HOLE = a_finding("H1", "a:2")
+NOTHING = ContentClass.EMPTY
+
+
+def errant(*others: Any, source: Any = None) -> Model:
+    return model(source or server("a", "a:1-3"), server("b", "a:1-3 b:1", channel("a")), *others)
+
+
+def hole(version: Any = NEW, **facts: Any) -> Model:
+    return model(
+        server("a", "a:1-3", version=version),
+        server("b", "a:1 a:3", channel("a", **facts), version=version),
+    )
+
+
+def unasked(servers: Model, finding: Any, **facts: Any) -> Case:
+    """Make the case of a strategy that nobody selected, about transactions that are empty."""
+    content = a_content("a:1-99999 b:1-99", NOTHING)
+    return a_case(servers, finding, **{"is_chosen": False, "content": content, **facts})
+
+
+def targets(outcome: Outcome) -> list[str]:
+    kinds = (InjectEmpty, AppendPurged, ResetAndPurge)
+    return [each.server for each in proposed(outcome).actions if isinstance(each, kinds)]
+
+
+# -- empty transactions ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("finding", "facts", "words"),
+    [
+        (a_finding("E1", "b:1", grade=Grade.LIKELY), {}, "E1 is not proved"),
+        (ERRANT, {"meant_to_arrive": ("P1", "H3")}, "repair P1, H3 first"),
+        (ERRANT, {"content": None}, "has not been read"),
+        (ERRANT, {"content": a_content("b:1")}, "needs a decision"),
+        (ERRANT, {"content": a_content("b:2", NOTHING)}, "needs a decision"),
+        (a_finding("P1", "a:2"), {}, "only planned when selected"),
+        (a_finding("A2", "a:2"), {}, "only planned when selected"),
+    ],
+)
+def test_what_is_not_planned_unasked(finding: Any, facts: dict[str, Any], words: str) -> None:
+    servers = errant() if finding.code == "E1" else hole()
+    assert words in reason(inject_empty(unasked(servers, finding, **facts)))
+    selected = {"content": a_content("a:2 b:1"), **facts, "is_chosen": True}
+    assert proposed(inject_empty(unasked(servers, finding, **selected))).actions
+
+
+def test_what_a_repaired_channel_delivers_is_not_left_out_unasked() -> None:
+    stuck = hole(runs=False)
+    assert "can still deliver" in reason(inject_empty(unasked(stuck, HOLE)))
+    chosen = proposed(inject_empty(a_case(stuck, HOLE, content=a_content("a:2"))))
+    assert "this strategy prevents it" in "\n".join(chosen.warnings)
+    gone = stuck.replace(server("a", "a:1-3", purged="a:1-2"))
+    assert shown(proposed(inject_empty(unasked(gone, HOLE))).actions) == [
+        "b InjectEmpty a:2",
+        "b StartChannel",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "is_chosen", "scripts"),
+    [
+        (1, False, 1),
+        (INJECTED_PER_SCRIPT_MAX, False, 1),
+        (INJECTED_PER_SCRIPT_MAX + 1, False, 2),
+        (INJECTED_UNASKED_MAX, False, 10),
+        (INJECTED_UNASKED_MAX + 1, False, None),
+        (INJECTED_UNASKED_MAX + 1, True, 11),
+        (INJECTED_GTIDS_MAX, True, 100),
+        (INJECTED_GTIDS_MAX + 1, True, None),
+    ],
+)
+def test_how_many_are_planned(count: int, is_chosen: bool, scripts: int | None) -> None:
+    wanted = f"b:1-{count}"
+    servers = model(server("a", "a:1"), server("b", f"a:1 {wanted}", channel("a")))
+    content = a_content(wanted, NOTHING)
+    case = a_case(servers, a_finding("E1", wanted), is_chosen=is_chosen, content=content)
+    outcome = inject_empty(case)
+    if scripts is None:
+        assert "empty transactions are" in reason(outcome)
+        return
+    actions = [each for each in proposed(outcome).actions if isinstance(each, InjectEmpty)]
+    assert len(actions) == scripts
+    assert all(each.gtids.gtid_count <= INJECTED_PER_SCRIPT_MAX for each in actions)
+    assert sum(each.gtids.gtid_count for each in actions) == count
+
+
+def test_only_what_is_missing_is_added_and_only_where_it_is_missing() -> None:
+    whole = hole().replace(server("b", "a:1-3", channel("a")))
+    for strategy in (inject_empty, gtid_purged_append):
+        assert proposed(strategy(a_case(whole, HOLE))).actions == ()
+        partly = a_case(hole(), a_finding("H1", "a:2-3"))
+        [action] = proposed(strategy(partly)).actions
+        assert isinstance(action, InjectEmpty | AppendPurged)
+        assert action.gtids == gtids("a:2")
+
+
+def test_a_server_below_one_that_has_them_gets_them_by_itself() -> None:
+    below = server("c", "a:1-3", channel("b"), channel("a", name="second"))
+    assert targets(gtid_purged_append(a_case(errant(below), ERRANT))) == ["a"]
+    # What b has purged it cannot send.
+    purged = errant(below).replace(server("b", "a:1-3 b:1", channel("a"), purged="b:1"))
+    assert targets(gtid_purged_append(a_case(purged, ERRANT))) == ["c", "a"]
+    beside = server("c", "a:1-3", channel("a"))
+    assert targets(gtid_purged_append(a_case(errant(beside), ERRANT))) == ["c", "a"]
+    assert targets(inject_empty(a_case(errant(beside), ERRANT))) == ["a"]
+
+
+def test_a_source_outside_the_snapshot_is_no_target() -> None:
+    outside = channel("a", name="elsewhere")
+    servers = errant(source=server("a", "a:1-3", type(outside)("x", None, True, True)))
+    assert targets(inject_empty(a_case(servers, ERRANT))) == ["a"]
+
+
+@pytest.mark.parametrize("strategy", [inject_empty, gtid_purged_append])
+@pytest.mark.parametrize(
+    ("servers", "finding"),
+    [(model(server("b", "b:1")), ERRANT), (model(server("a", "a:1-3")), HOLE)],
+)
+def test_the_server_that_needs_them_must_have_been_read(
+    strategy: Any, servers: Model, finding: Any
+) -> None:
+    assert "could not be read" in reason(strategy(a_case(servers, finding)))
+
+
+def test_a_set_that_nobody_could_name_is_refused() -> None:
+    assert "could not be named" in reason(inject_empty(a_case(hole(), a_finding("P1", ""))))
+    # A stopped applier's finding has no set: the content of what it met has.
+    met = a_case(hole(), a_finding("A2", ""), content=a_content("a:2"))
+    assert shown(proposed(inject_empty(met)).actions)[0] == "b InjectEmpty a:2"
+
+
+# -- what is told about the data ------------------------------------------------------------------
+
+
+def warnings(case: Case) -> str:
+    return "\n".join(proposed(inject_empty(case)).warnings)
+
+
+def test_what_is_lost_is_named_and_saved() -> None:
+    content = a_content("b:1", redo=redone("b:1"))
+    outcome = proposed(inject_empty(a_case(errant(), ERRANT, content=content)))
+    [saved] = outcome.saved
+    assert saved.file_name.startswith("content-of-E1-")
+    assert "INSERT INTO d.t VALUES (1, 1);" in saved.text
+    assert "is left out on a for good (data: " in "\n".join(outcome.warnings)
+    assert "NOT saved" not in "\n".join(outcome.warnings)
+
+
+def test_content_that_was_not_read_is_not_saved_and_the_plan_says_so() -> None:
+    assert "is NOT saved: no log was read" in warnings(a_case(errant(), ERRANT))
+    assert "its content was not read" in warnings(a_case(errant(), ERRANT))
+    whole = errant(source=server("a", "a:1-3 b:1"))
+    assert "is left out on no server for good" in warnings(a_case(whole, ERRANT))
+
+
+def test_what_is_empty_needs_no_warning() -> None:
+    outcome = proposed(inject_empty(unasked(errant(), ERRANT)))
+    assert (outcome.warnings, outcome.saved) == ((), ())
+
+
+def test_rows_that_are_there_already_are_no_loss() -> None:
+    there = a_content("a:2", redo=redone("a:2"), rows_on={"b": RowsOn(RowState.AS_AFTER)})
+    stopped = hole(runs=False)
+    outcome = proposed(inject_empty(unasked(stopped, HOLE, content=there)))
+    assert outcome.saved == ()
+    [warning] = outcome.warnings
+    assert "are on b already" in warning
+    for state in (RowState.AS_BEFORE, RowState.CONFLICT, RowState.UNREAD):
+        other = a_content("a:2", rows_on={"b": RowsOn(state)})
+        assert "needs a decision" in reason(inject_empty(unasked(stopped, HOLE, content=other)))
+    # Of DDL no row shows whether it is there.
+    ddl = a_content("a:2", ContentClass.DDL, rows_on={"b": RowsOn(RowState.AS_AFTER)})
+    assert "needs a decision" in reason(inject_empty(unasked(stopped, HOLE, content=ddl)))
+    # An errant transaction's rows are on the replica, and missing on the source.
+    extra = a_content("b:1", rows_on={"b": RowsOn(RowState.AS_AFTER)})
+    assert "needs a decision" in reason(inject_empty(unasked(errant(), ERRANT, content=extra)))
+
+
+# -- gtid_purged, and the reset before 8.0 --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("facts", "version", "words"),
+    [
+        ({"is_chosen": False}, NEW, "only planned when selected"),
+        ({"unread": ("c", "d")}, NEW, "c, d could not be read"),
+        ({}, OLD, "b runs 5.6.24: gtid_purged cannot be appended to"),
+    ],
+)
+def test_appending_is_refused(facts: dict[str, Any], version: Any, words: str) -> None:
+    assert words in reason(gtid_purged_append(a_case(hole(version), HOLE, **facts)))
+
+
+def chained(**facts: Any) -> Model:
+    """Return a → b → c on 5.6, where b misses a:2."""
+    made: dict[str, Any] = {"below": "a:1-3", "auto": True, **facts}
+    return model(
+        server("a", "a:1-3", version=OLD),
+        server(
+            "b",
+            "a:1 a:3",
+            channel("a", auto=False, bypassed="a:2"),
+            channel("a", name="other", runs=False),
+            version=OLD,
+        ),
+        server(
+            "c",
+            made["below"],
+            channel("b", auto=made["auto"]),
+            channel("b", name="spare", runs=False),
+            version=OLD,
+        ),
+    )
+
+
+def test_the_reset_stops_what_runs_below_and_starts_it_again() -> None:
+    outcome = proposed(reset_and_purge(a_case(chained(), HOLE)))
+    assert shown(outcome.actions) == [
+        "c StopChannel",
+        "b ResetAndPurge",
+        "c StartChannel",
+        "b AutoPositionOn",
+    ]
+    reset = outcome.actions[1]
+    assert isinstance(reset, ResetAndPurge)
+    assert (reset.gtids, reset.executed) == (gtids("a:2"), gtids("a:1 a:3"))
+    assert reset.restart == ("",), "a stopped channel stays stopped"
+
+
+@pytest.mark.parametrize(
+    ("servers", "facts", "words"),
+    [
+        (model(server("a", "a:1-3")), {}, "server to reset could not be read"),
+        (hole(), {}, "gtid_purged_append does it without"),
+        (chained(), {"is_chosen": False}, "only planned when selected"),
+        (chained(), {"unread": ("d",)}, "d could not be read, and may replicate from it"),
+        (
+            chained(),
+            {"snapshot_executed": {"b": gtids("a:1")}},
+            "b is still receiving transactions",
+        ),
+        (chained(auto=False), {}, "c replicates from it by file position"),
+        (chained(below="a:1"), {}, "c, c still needs transactions"),
+        (chained(below="a:1 a:3"), {}, "c, c still needs transactions"),
+    ],
+)
+def test_the_reset_is_refused(servers: Model, facts: dict[str, Any], words: str) -> None:
+    assert words in reason(reset_and_purge(a_case(servers, HOLE, **facts)))
+
+
+# -- the way home ---------------------------------------------------------------------------------
+
+
+def way_home(servers: Model, finding: Any) -> list[Any]:
+    actions = proposed(inject_empty(a_case(servers, finding))).actions
+    return [each for each in actions if not isinstance(each, InjectEmpty)]
+
+
+def test_a_holes_channel_ends_by_auto_position_and_running() -> None:
+    assert way_home(hole(), HOLE) == []
+    assert way_home(hole(runs=False), HOLE) == [StartChannel("b", "")]
+    assert way_home(hole(stuck=True), HOLE) == [StartChannel("b", "")]
+    assert way_home(hole(auto=False), HOLE) == [AutoPositionOn("b", "", filled=gtids("a:2"))]
+    assert way_home(hole(), a_finding("H1", "a:2", channel=None)) == []
+
+
+def back(**facts: Any) -> Model:
+    made = channel(facts.pop("source", "b"), **{"runs": False, **facts})
+    return errant(server("c", "a:1-3"), source=server("a", "a:1-3", made))
+
+
+def test_the_channel_to_the_source_is_started_if_it_is_stopped_and_will_be_served() -> None:
+    assert way_home(back(), ERRANT) == [StartChannel("a", "")]
+    for servers in (back(runs=True), back(auto=False), back(source="c")):
+        assert way_home(servers, ERRANT) == []
+    purged = back().replace(server("b", "a:1-3 b:1-2", channel("a"), purged="b:2"))
+    assert way_home(purged, ERRANT) == []
+
+
+def test_the_channel_that_the_source_refused_is_started_for_a_lost_tail_only() -> None:
+    servers = model(server("a", "a:1-3"), server("b", "a:1-5", channel("a", runs=False)))
+    assert way_home(servers, a_finding("E3", "a:4-5")) == [StartChannel("b", "")]
+    assert way_home(servers, a_finding("E1", "a:4-5")) == []
+    more = servers.replace(server("b", "a:1-6", channel("a", runs=False)))
+    assert way_home(more, a_finding("E3", "a:4-5")) == []  # a:6 would still be refused

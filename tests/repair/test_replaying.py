@@ -1,0 +1,318 @@
+"""Redo and undo without servers: where, of what, in which order, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from binlog.rows.values import ABSENT
+from gtid import GtidSet
+from repair.actions import RedoTransactions, UndoRows
+from repair.case import Proposal
+from repair.model import Model
+from repair.replaying import redo_on_source, undo_on_replica
+from repair.transaction_content import (
+    ContentClass,
+    NetRow,
+    RowsOn,
+    RowState,
+    TransactionContent,
+    nothing_read,
+)
+from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server
+from tests.repair.cases import (
+    ENUMS,
+    a_case,
+    a_content,
+    a_finding,
+    a_net_row,
+    a_table,
+    proposed,
+    reason,
+    redone,
+    shown,
+)
+from topology.version import ServerVersion
+
+
+def pair(version: ServerVersion = NEW, extra: str = "b:1-2") -> Model:
+    return model(
+        server("a", "a:1-3", version=version),
+        server("b", f"a:1-3 {extra}", channel("a"), version=version),
+    )
+
+
+ERRANT = a_finding("E1", "b:1-2")
+READ = a_content("b:1-2", redo=redone("b:1-2"))
+ROWS = (
+    a_net_row((1, 5), (1, 6)),
+    a_net_row(None, (2, 7)),
+    a_net_row((3, 8), None),
+    a_net_row((9, 1), (9, 2), a_table("s")),
+)
+UNDONE = a_content("b:1-2", rows=ROWS)
+
+# -- redo -----------------------------------------------------------------------------------------
+
+
+def test_redo_does_each_again_under_its_gtid_in_the_order_of_the_log() -> None:
+    in_order = a_content("b:1-2", redo=redone("b:2 b:1"))
+    done = proposed(redo_on_source(a_case(pair(), ERRANT, content=in_order)))
+    assert shown(done.actions) == ["a RedoTransactions b:1-2"]
+    [action] = done.actions
+    assert isinstance(action, RedoTransactions)
+    assert [each.gtid.gno for each in action.transactions if each.gtid is not None] == [2, 1]
+    [warning] = done.warnings
+    assert f"it does again: data: {UUIDS['b']}:1-2" in warning
+
+
+def test_redo_leaves_out_what_the_source_has() -> None:
+    partly = pair().replace(server("a", "a:1-3 b:1"))
+    done = proposed(redo_on_source(a_case(partly, ERRANT, content=READ)))
+    assert shown(done.actions) == ["a RedoTransactions b:2"]
+    wholly = pair().replace(server("a", "a:1-3 b:1-2"))
+    assert redo_on_source(a_case(wholly, ERRANT, content=READ)) == Proposal(())
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"is_chosen": False}, "only planned when selected"),
+        ({"content": None}, "could not be read: no log"),
+        ({"content": nothing_read(gtids("b:1-2"), "it was purged")}, "read: it was purged"),
+        ({"content": a_content("b:1-2", redo=redone("b:1"))}, f"{UUIDS['b']}:2 was not read"),
+        ({"content": a_content("b:1-2", redo=redone("b:1"))}, "as SQL; too many"),
+        ({"content": a_content("b:1-2", redo=redone("b:1"), unread="cut")}, "as SQL; cut"),
+        ({"content": a_content("b:1-2", redo=redone("b:1-2", "no key"))}, "no key"),
+    ],
+)
+def test_redo_is_refused(facts: dict[str, Any], words: str) -> None:
+    assert words in reason(redo_on_source(a_case(pair(), ERRANT, **{"content": READ, **facts})))
+
+
+def test_redo_needs_a_source_that_was_read() -> None:
+    alone = model(server("b", "a:1-3 b:1-2", channel("a")))
+    assert "source could not be read" in reason(redo_on_source(a_case(alone, ERRANT, content=READ)))
+
+
+@pytest.mark.parametrize(
+    ("version", "tag", "is_refused"),
+    [(OLD, "x:", True), (OLD, "", False), (NEW, "x:", False)],
+)
+def test_tags_are_not_redone_where_none_are_known(
+    version: ServerVersion, tag: str, is_refused: bool
+) -> None:
+    text = f"b:{tag}1"
+    case = a_case(
+        pair(version, extra=text),
+        a_finding("E1", text),
+        content=a_content(text, redo=redone(text)),
+    )
+    outcome = redo_on_source(case)
+    assert isinstance(outcome, Proposal) is not is_refused
+    if is_refused:
+        assert "knows no tags" in reason(outcome)
+
+
+def upwards(*, runs: bool = True, above: str = "a:1-3", below: str = "a:1-3") -> Model:
+    """Return c → a → b with extra transactions on b: what a commits does not reach c."""
+    return model(
+        server("a", below, channel("c", runs=runs)),
+        server("b", "a:1-3 b:1-2", channel("a")),
+        server("c", above),
+    )
+
+
+@pytest.mark.parametrize(
+    ("servers", "where"),
+    [
+        (upwards(), "c RedoTransactions b:1-2"),  # from there it reaches a as well
+        (upwards(runs=False), "a RedoTransactions b:1-2"),  # from nowhere does it reach all
+        (upwards(above="a:1-3 b:1"), "a RedoTransactions b:1-2"),  # c has a part of them
+        (upwards(above="a:1-3 b:1-2"), "a RedoTransactions b:1-2"),
+    ],
+)
+def test_redo_begins_where_it_reaches_every_server(servers: Model, where: str) -> None:
+    done = proposed(redo_on_source(a_case(servers, ERRANT, content=READ)))
+    assert shown(done.actions)[0] == where
+
+
+def test_servers_without_any_history_count_as_well() -> None:
+    servers = model(
+        server("a", "", channel("c")), server("b", "b:1-2", channel("a")), server("c", "")
+    )
+    done = proposed(redo_on_source(a_case(servers, ERRANT, content=READ)))
+    assert shown(done.actions) == ["c RedoTransactions b:1-2"]
+
+
+def test_a_transaction_without_a_gtid_is_not_redone() -> None:
+    anonymous = replace(redone("b:1")[0], gtid=None)
+    content = a_content("b:1-2", redo=(anonymous, *redone("b:1-2")))
+    done = proposed(redo_on_source(a_case(pair(), ERRANT, content=content)))
+    [action] = done.actions
+    assert isinstance(action, RedoTransactions)
+    assert len(action.transactions) == 2
+
+
+def test_redo_of_a_lost_tail_starts_the_channel_that_was_refused() -> None:
+    lost = model(
+        server("a", "a:1-3"),
+        server("b", "a:1-5", channel("a", runs=False)),
+    )
+    content = a_content("a:4-5", redo=redone("a:4-5"))
+    done = proposed(redo_on_source(a_case(lost, a_finding("E3", "a:4-5"), content=content)))
+    assert shown(done.actions) == ["a RedoTransactions a:4-5", "b StartChannel"]
+
+
+# -- undo -----------------------------------------------------------------------------------------
+
+
+def test_undo_sets_rows_back_then_uses_up_the_gtids() -> None:
+    done = proposed(undo_on_replica(a_case(pair(), ERRANT, content=UNDONE)))
+    assert shown(done.actions) == [
+        "b UndoRows s `id` = 9",
+        # What goes makes room for what comes.
+        "b UndoRows t `id` = 2,`id` = 1,`id` = 3",
+        "a InjectEmpty b:1-2",
+    ]
+    changes = [
+        (row.source, row.replica)
+        for action in done.actions
+        if isinstance(action, UndoRows)
+        for row in action.rows
+    ]
+    assert changes == [((9, 1), (9, 2)), (None, (2, 7)), ((1, 5), (1, 6)), ((3, 8), None)]
+    [warning] = done.warnings
+    assert f"it takes back: data: {UUIDS['b']}:1-2" in warning
+    assert all(each.gtids == gtids("b:1-2") for each in done.actions if isinstance(each, UndoRows))
+
+
+def test_undo_reaches_every_server_that_has_the_transactions() -> None:
+    servers = model(
+        server("a", "a:1-3"),
+        server("b", "a:1-3 b:1-2", channel("a")),
+        server("c", "a:1-3 b:1-2", channel("b")),
+        server("d", "a:1-3", channel("a")),
+    )
+    content = a_content("b:1-2", rows=ROWS[:1])
+    done = proposed(undo_on_replica(a_case(servers, ERRANT, content=content)))
+    assert shown(done.actions) == [
+        "b UndoRows t `id` = 1",
+        "c UndoRows t `id` = 1",
+        "a InjectEmpty b:1-2",  # and replication brings it to d
+    ]
+
+
+def test_undo_of_a_lost_tail_starts_the_channel_that_was_refused() -> None:
+    lost = model(server("a", "a:1-3"), server("b", "a:1-5", channel("a", runs=False)))
+    content = a_content("a:4-5", rows=ROWS[:1])
+    done = proposed(undo_on_replica(a_case(lost, a_finding("E3", "a:4-5"), content=content)))
+    assert shown(done.actions)[1:] == ["a InjectEmpty a:4-5", "b StartChannel"]
+
+
+def test_gtids_are_used_up_on_every_server_that_no_other_brings_them_to() -> None:
+    content = a_content("b:1-2", rows=ROWS[:1])
+    case = a_case(upwards(), ERRANT, content=content)
+    # Sources first: what is committed on c reaches a, unless the channel stops meanwhile.
+    done = shown(proposed(undo_on_replica(case)).actions)
+    assert done == ["b UndoRows t `id` = 1", "c InjectEmpty b:1-2", "a InjectEmpty b:1-2"]
+
+
+def test_tables_of_one_name_in_two_schemas_are_two_steps() -> None:
+    other = replace(a_table(), schema="e")
+    content = a_content("b:1-2", rows=(ROWS[0], a_net_row((1, 5), (1, 6), other)))
+    done = proposed(undo_on_replica(a_case(pair(), ERRANT, content=content)))
+    tables = [each.rows[0].table.schema for each in done.actions if isinstance(each, UndoRows)]
+    assert tables == ["d", "e"]
+
+
+def conflict(name: str) -> TransactionContent:
+    return a_content("b:1-2", rows=ROWS, rows_on={name: RowsOn(RowState.CONFLICT, "`id` = 1")})
+
+
+def with_ddl(where: str) -> TransactionContent:
+    classes = {ContentClass.DATA: gtids("b:1-2") - gtids(where), ContentClass.DDL: gtids(where)}
+    return TransactionContent("b", classes, rows=ROWS)
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"is_chosen": False}, "only planned when selected"),
+        ({"content": None}, "could not be read: no log"),
+        ({"content": nothing_read(gtids("b:1-2"), "it was purged")}, "read: it was purged"),
+        ({"content": with_ddl("b:2")}, "only rows can be undone"),
+        ({"content": a_content("b:1-2", ContentClass.UNREAD, rows=ROWS)}, "only rows can be"),
+        ({"content": a_content("b:1-2", rows_unread="d.t: it has no key")}, "it has no key;"),
+        ({"content": conflict("b")}, "changed since: b: `id` = 1"),
+    ],
+)
+def test_undo_is_refused(facts: dict[str, Any], words: str) -> None:
+    case = a_case(pair(), ERRANT, **{"content": UNDONE, **facts})
+    assert words in reason(undo_on_replica(case))
+
+
+@pytest.mark.parametrize("content", [conflict("a"), with_ddl("b:9")])
+def test_what_is_elsewhere_does_not_forbid_to_undo(content: TransactionContent) -> None:
+    assert proposed(undo_on_replica(a_case(pair(), ERRANT, content=content))).actions
+
+
+def test_undo_needs_to_know_where_the_gtids_are_missing() -> None:
+    alone = model(server("b", "a:1-3 b:1-2", channel("a")))
+    case = a_case(alone, ERRANT, content=UNDONE)
+    assert "on which they are missing could not be read" in reason(undo_on_replica(case))
+
+
+def test_a_server_with_a_part_of_them_comes_first() -> None:
+    partly = pair().replace(server("c", "a:1-3 b:1", channel("a")))
+    case = a_case(partly, ERRANT, content=UNDONE)
+    assert reason(undo_on_replica(case)).startswith("c has only a part of them")
+    # A server that has others of that UUID, or none, has no part of them.
+    for executed in ("a:1-3 b:3", "a:1-3"):
+        other = pair().replace(server("c", executed, channel("a")))
+        case = a_case(other, ERRANT, content=UNDONE)
+        assert "c UndoRows" not in " ".join(shown(proposed(undo_on_replica(case)).actions))
+
+
+def test_a_server_with_nothing_else_has_all_of_them() -> None:
+    other = pair().replace(server("c", "b:1-2", channel("a", runs=False)))
+    done = proposed(undo_on_replica(a_case(other, ERRANT, content=UNDONE)))
+    assert "c UndoRows s `id` = 9" in shown(done.actions)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (a_net_row((1, ABSENT), (1, 6)), "`id` = 1: the log does not hold the whole row"),
+        (a_net_row((1, ABSENT), None), "`id` = 1: the log does not hold the whole row"),
+        (a_net_row((1, 0), (1, 1), ENUMS), "an ENUM holds the error value"),
+        (a_net_row((1, 1), (1, 0), ENUMS), "an ENUM holds the error value"),
+    ],
+)
+def test_a_row_that_cannot_be_set_back_is_refused(row: NetRow, words: str) -> None:
+    content = a_content("b:1-2", rows=(*ROWS, row))
+    assert words in reason(undo_on_replica(a_case(pair(), ERRANT, content=content)))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        NetRow(a_table(), None, None, between=(1, 5)),  # inserted and deleted again
+        a_net_row((1, 5), (1, 5)),  # changed and changed back
+        a_net_row((1, ABSENT), (1, ABSENT)),
+    ],
+)
+def test_a_row_without_a_net_change_is_left_alone(row: NetRow) -> None:
+    content = a_content("b:1-2", rows=(row,))
+    done = proposed(undo_on_replica(a_case(pair(), ERRANT, content=content)))
+    assert shown(done.actions) == ["a InjectEmpty b:1-2"]
+
+
+def test_a_deleted_row_comes_back_and_an_enum_may_hold_a_member() -> None:
+    content = a_content("b:1-2", rows=(a_net_row((1, 1), None, ENUMS),))
+    [action, _] = proposed(undo_on_replica(a_case(pair(), ERRANT, content=content))).actions
+    assert isinstance(action, UndoRows)
+    assert [(row.source, row.replica) for row in action.rows] == [((1, 1), None)]
+    assert action.gtids == GtidSet.parse(f"{UUIDS['b']}:1-2")

@@ -6,9 +6,11 @@
 2. GTIDs that an earlier audit found on one server only, and should not have (SUSPECTED), may since
    have been committed elsewhere with other content: an origin that reached a GTID made by hand, an
    empty transaction under a lost GTID. They are compared as soon as both servers have them.
-3. Without a memory of earlier audits (`pair`, an audit without --out, a server not seen before) the
+3. GTIDs that a replica executed and did not receive where its source has them in its log
+   (topology/not_received.py) are compared in every audit: another transaction may have them.
+4. Without a memory of earlier audits (`pair`, an audit without --out, a server not seen before) the
    last day is compared.
-4. A server's uptime is measured by its own clock, the time of the last audit by ours: a clock that
+5. A server's uptime is measured by its own clock, the time of the last audit by ours: a clock that
    was changed together with a restart hides no restart.
 """
 
@@ -22,6 +24,7 @@ from gtid import GtidSet
 from topology.contents import ContentReading
 from topology.findings import Finding
 from topology.gtid_waits import waits_for_gtid
+from topology.not_received import not_received
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
 RECENT: Final = timedelta(hours=24)
@@ -91,6 +94,11 @@ def suspects_in(findings: Iterable[Finding]) -> GtidSet:
         if finding.code in SUSPECTED or waits_for_gtid(finding):
             result |= finding.gtid_set
     return result
+
+
+def suspects_now(snapshot: ClusterSnapshot, chosen: bool | None) -> GtidSet:
+    """Return the GTIDs that must be compared by what was read now; `chosen` as in looked_back."""
+    return GtidSet() if chosen is False else not_received(snapshot)
 
 
 def held_by_two(snapshot: ClusterSnapshot, suspects: GtidSet) -> GtidSet:

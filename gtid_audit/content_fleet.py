@@ -14,7 +14,14 @@ from typing import Final
 from uuid import UUID
 
 from gtid import GtidSet
-from gtid_audit.content_due import Looked, Remembered, held_by_two, looked_back, suspects_in
+from gtid_audit.content_due import (
+    Looked,
+    Remembered,
+    held_by_two,
+    looked_back,
+    suspects_in,
+    suspects_now,
+)
 from topology.adapters.collect_fleet import Say
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit import EVERY_SERVER, audit_or_unknown
@@ -94,6 +101,7 @@ def _look(
     """Compare contents in one cluster where that is due. Never raises."""
     back = looked_back(snapshot, chosen, remembered.looks)
     suspects = held_by_two(snapshot, remembered.suspects.get(snapshot.cluster, GtidSet()))
+    suspects |= suspects_now(snapshot, chosen)
     if not back and not suspects:
         return Looked(None)
     from gtid_audit.content import read_contents

@@ -21,6 +21,8 @@ NONE_DUE: Final = (
     " that compared). --content compares around every restart."
 )
 
+_SUSPECT: Final = "that an earlier audit reported, or that a replica executed and did not receive"
+
 
 def content_lines(
     readings: Mapping[str, ContentReading] | None, *, is_stored: bool
@@ -57,7 +59,7 @@ def content_line(reading: ContentReading) -> str:
     if not starts:
         where = "nothing: no restart of a server was found"
     if reading.suspect_count:
-        earlier = f"{number_of(reading.suspect_count, 'GTID')} that an earlier audit reported"
+        earlier = f"{number_of(reading.suspect_count, 'GTID')} {_SUSPECT}"
         where = f"{where}, and {earlier}" if starts else earlier
     if reading.newest_count:
         newest = f"the newest {number_of(reading.newest_count, 'GTID')}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from gtid_audit.content_due import looked_back
+from gtid_audit.content_due import looked_back, suspects_now
 from gtid_audit.exits import UsageProblem
 from gtid_audit.one_server import refuse_same_servers
 from gtid_audit.output import progress, warn
@@ -84,14 +84,20 @@ def contents_of(
 ) -> ContentReading | None:
     """Compare contents if that is due; what it takes is imported only then."""
     back = looked_back(snapshot, chosen)
-    if not back:
+    suspects = suspects_now(snapshot, chosen)
+    if not back and not suspects:
         return None
     from gtid_audit import content
 
     say("comparing the content of transactions")
     limit = content.SECONDS_MAX if seconds_max is None else seconds_max
     return content.read_contents(
-        snapshot, targets, back=back, newest=chosen is True, seconds_max=limit
+        snapshot,
+        targets,
+        back=back,
+        suspects=suspects,
+        newest=chosen is True,
+        seconds_max=limit,
     ).reading
 
 

@@ -1,0 +1,75 @@
+"""A GTID that a replica executed and did not receive is compared: a difference is found, or none.
+
+The servers of a test have just started, and contents are compared around every restart: here that
+is switched off, as it is for servers that have been up for long.
+"""
+
+import pytest
+
+from compose.faults import await_status, commit, table_on
+from compose.faults_content import hand_made_gtid
+from compose.native.shapes import Pair, Topology, wait_for
+from gtid import GtidSet
+from gtid_audit import pair as pair_command
+from tests.topology.test_faults_live import targets_of
+from topology.adapters.collect import collect_cluster
+from topology.audit import audit_cluster
+from topology.contents import ContentReading
+from topology.findings import ClusterAudit, Grade, Severity, Verdict
+from topology.not_received import not_received
+
+pytestmark = pytest.mark.mysql
+
+
+@pytest.fixture(autouse=True)
+def up_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_command, "looked_back", lambda _snapshot, _chosen: {})
+
+
+def audited(topology: Topology) -> tuple[ClusterAudit, ContentReading | None, GtidSet]:
+    targets = targets_of(topology)
+    snapshot = collect_cluster("live", targets)
+    contents = pair_command.contents_of(snapshot, targets, None, None, lambda _text: None)
+    return audit_cluster(snapshot, None, contents), contents, not_received(snapshot)
+
+
+def test_a_gtid_made_by_hand_and_reached_later_is_e4(pair97: Pair) -> None:
+    made = hand_made_gtid(pair97)
+    b = pair97.b
+    b.execute(b.dialect.stop_replica)
+    commit(pair97.a, *["INSERT INTO handmade.t (note) VALUES ('by the origin')"] * 4)
+    b.execute(b.dialect.start_replica)  # the source leaves out what b has
+    pair97.a.execute(pair97.a.dialect.start_replica)
+    pair97.settle()
+    assert pair97.a.value("@@GLOBAL.gtid_executed") == b.value("@@GLOBAL.gtid_executed")
+    audit, contents, suspects = audited(pair97)
+    assert suspects == GtidSet.parse(made.gtid)
+    [finding] = audit.findings
+    assert (finding.code, finding.severity) == ("E4", Severity.CRITICAL)
+    assert (finding.grade, finding.gtid_set) == (Grade.PROVED, suspects)
+    assert contents is not None
+    assert contents.suspect_count == contents.compared_count == 1
+
+
+def test_what_another_channel_brought_is_compared_and_the_same(chain97: Topology) -> None:
+    first, middle, last = (chain97[name] for name in ("first", "middle", "last"))
+    table_on(first, middle, "brought")
+    chain97.settle()
+    assert audited(chain97)[1] is None, "nothing to compare"
+    last.execute("STOP REPLICA")
+    options = last.dialect.change_source_to(
+        host=first.host, port=first.port, user="replication", auto_position=1
+    )
+    last.execute(f"{options} FOR CHANNEL 'direct'", "START REPLICA FOR CHANNEL 'direct'")
+    brought = commit(first, "INSERT INTO brought.t () VALUES ()")
+    wait_for(last, brought)
+    last.execute("STOP REPLICA FOR CHANNEL 'direct'", "RESET REPLICA ALL FOR CHANNEL 'direct'")
+    last.execute("START REPLICA FOR CHANNEL ''")
+    await_status(last, lambda status: status["Replica_IO_Running"] == "Yes")
+    commit(first, "INSERT INTO brought.t () VALUES ()")
+    chain97.settle()
+    audit, contents, suspects = audited(chain97)
+    assert suspects == GtidSet.parse(brought)
+    assert (audit.verdict, audit.findings) == (Verdict.OK, ())
+    assert contents is not None
+    assert contents.compared_count >= 1

@@ -9,6 +9,7 @@ Sources: sql/share messages of 5.6 to 9.7, sql/rpl_binlog_sender.cc, sql/rpl_rep
 reference manual's list of server errors.
 """
 
+import re
 from dataclasses import dataclass
 
 
@@ -26,9 +27,14 @@ class ErrorText:
 _SOURCE = r"(?:master|source)"
 _REPLICA = r"(?:slave|replica)"
 
+_PURGED = "the source has purged what the replica needs"
+_NO_FILE = "the file the replica asks for is gone"
+# The titles of texts by which a source refuses to send what it has purged.
+FOR_WANT_OF_LOGS = frozenset({_PURGED, _NO_FILE})
+
 TEXTS: tuple[ErrorText, ...] = (
     ErrorText(
-        "the source has purged what the replica needs",
+        _PURGED,
         rf"(?:{_SOURCE} has purged binary logs containing GTIDs|"
         rf"{_SOURCE} purged required binary logs|missing purged transactions are too long)",
         "P1",
@@ -128,7 +134,7 @@ TEXTS: tuple[ErrorText, ...] = (
         ),
     ),
     ErrorText(
-        "the file the replica asks for is gone",
+        _NO_FILE,
         r"Could not find first log file name in binary log index",
         "A4",
         "A channel that runs by file position asks for a binary log that was purged, or that"
@@ -296,7 +302,7 @@ NUMBERS: dict[int, str] = {
     1593: "source and replica have one identity",
     1756: "the workers of a parallel applier have stopped",
     1772: "a GTID set that the server cannot read",
-    1789: "the source has purged what the replica needs",
+    1789: _PURGED,
     1802: "the parallel applier has gaps",
     1837: "a session still has an explicit GTID",
     1840: "gtid_purged refused: the history is not empty",
@@ -311,3 +317,9 @@ QUOTED_SETS: tuple[tuple[str, str], ...] = (
     ("sent by the replica", rf"GTID set sent by the {_REPLICA} is '([^']*)'"),
     ("missing transactions", r"missing transactions are '([^']*)'"),
 )
+
+
+def row_of(text: str) -> ErrorText | None:
+    """Return the first row that an error text matches, None if none does."""
+    folded = " ".join(text.split())
+    return next((row for row in TEXTS if re.search(row.pattern, folded, re.IGNORECASE)), None)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gtid import GtidSet, MalformedText
 from topology.catalogue import CATALOGUE, CatalogueEntry, entry_of
-from topology.error_texts import NUMBERS, QUOTED_SETS, TEXTS, ErrorText
+from topology.error_texts import NUMBERS, QUOTED_SETS, TEXTS, ErrorText, row_of
 
 _BLANKS = re.compile(r"\s+")
 _CODE = re.compile(r"[A-Za-z][0-9]{1,2}")
@@ -55,7 +55,7 @@ def explain(text_or_code: str) -> Explanation:
         title = NUMBERS.get(int(number[1]))
         row = next((row for row in TEXTS if row.title == title), None)
     else:
-        row = next((row for row in TEXTS if re.search(row.pattern, text, re.IGNORECASE)), None)
+        row = row_of(text)
     if row is None:
         raise Unexplained(text)
     return _of_text(row, text)

@@ -10,9 +10,11 @@
 
 from collections.abc import Callable, Iterable
 
+from topology.error_texts import FOR_WANT_OF_LOGS, row_of
 from topology.findings import Finding, Grade, Severity
 from topology.rules.differences import WAY_BACK
 from topology.rules.settings import EQUAL_IDS
+from topology.rules.threads import RECEIVER_ERROR
 
 Reach = Callable[[Finding, Finding], bool]
 
@@ -27,6 +29,18 @@ def _same_edge(cause: Finding, symptom: Finding) -> bool:
 
 def _same_servers(cause: Finding, symptom: Finding) -> bool:
     return (cause.source, cause.replica) == (symptom.source, symptom.replica)
+
+
+def _refused_for_purged_logs(cause: Finding, symptom: Finding) -> bool:
+    """Reach the channel that needs what was purged, if its error says nothing else.
+
+    A receiver that was refused for another reason has a fault of its own: a source that reused
+    GTIDs, for example, says that the replica has more GTIDs.
+    """
+    if not _same_edge(cause, symptom):
+        return False
+    kinds = [row_of(each.value) for each in symptom.evidence if each.fact == RECEIVER_ERROR]
+    return all(kind is not None and kind.title in FOR_WANT_OF_LOGS for kind in kinds)
 
 
 def _way_back(cause: Finding, symptom: Finding) -> bool:
@@ -96,7 +110,7 @@ EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("C2",), ("H1", "H8", "T1", "T2", "T3", "A4", "A8"), _between_equal_ids),
     (("A1", "A2", "A3"), ("T1", "T2", "A5", "A7", "A8"), _same_edge),
     (("A5", "A8"), ("T1", "T2"), _same_edge),
-    (("P1",), ("A4", "A7", "C3", "T3"), _if_proved(_same_edge)),
+    (("P1",), ("A4", "A7", "C3", "T3"), _if_proved(_refused_for_purged_logs)),
     (("H1", "H8", "P1", "C11"), ("E1", "E2"), _if_proved(_same_transactions_back)),
     (("E3", "E6"), ("A4", "A7", "C3", "T3"), _same_servers),
     (("E1", "E2"), ("A7",), _stopped_way_back),

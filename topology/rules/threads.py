@@ -16,6 +16,7 @@ _DIFFERENT_ERRORS = re.compile(
     r"caused different errors on (?:master|source) and (?:slave|replica)", re.IGNORECASE
 )
 _ROW_CONFLICTS = {1032: "the row is not there", 1062: "the key is already there"}
+RECEIVER_ERROR = "receiver error"  # the evidence of A4 that quotes the server
 _WORKERS_STOPPED = 1756  # ER_MTS_INCONSISTENT_DATA: the coordinator's word for any worker's error
 
 # The client's errors for a source that is away (no socket, no host, unknown host, gone, lost): the
@@ -79,7 +80,7 @@ def receiver_error(facts: ClusterFacts) -> Iterator[Finding]:
                 severity=Severity.WARNING if may_heal else None,
                 proof=(
                     evidence("receiver errno", channel.receiver_errno, replica),
-                    evidence("receiver error", channel.receiver_error, replica),
+                    evidence(RECEIVER_ERROR, channel.receiver_error, replica),
                     evidence("receiver", channel.receiver.value, replica),
                     *_address(channel, replica),
                 ),

@@ -3,9 +3,9 @@
 How it works
 ------------
 Servers are only read, so a repair leaves no record on them. Its record is the plan itself
-(`plan.json`): which GTIDs it commits as empty transactions on which server. A policy names plans;
-an audit that compares contents then finds such a GTID empty on one server and not on another (E4),
-and reports it as accepted instead of missing work.
+(`plan.json`): which GTIDs it commits as empty transactions, or declares executed, on which server.
+A policy names plans; an audit that compares contents then finds such a GTID empty on one server and
+not on another (E4), and reports it as accepted instead of missing work.
 
 A plan in a policy shows only what was intended. A difference is accepted if the servers show that
 it was done, and that nothing else happened under the GTID:
@@ -18,9 +18,9 @@ it was done, and that nothing else happened under the GTID:
 Everything else about the two servers is reported as before: GTIDs of the same pair that no plan
 empties stay in the finding, and the accepted ones are left out of its set.
 
-A GTID set that a plan appended to gtid_purged needs no record: it is in no log, so its content is
-compared with nothing. Rows that were written or taken back without logging are not accepted: no
-state of a server shows that a script for them was run.
+A GTID set that a plan appended to gtid_purged is in no log: there is no second version, and only
+the first condition is checked (rules/unlogged.py reports such sets). Rows that were written or
+taken back without logging are not accepted: no state of a server shows that their script was run.
 """
 
 import json
@@ -36,7 +36,7 @@ from topology.snapshot import ServerSnapshot
 
 # The format of plan.json (repair/plan.py) that is understood here.
 PLAN_FORMAT_VERSION: Final = 2
-_EMPTIES: Final = "InjectEmpty"
+_EMPTIES: Final = frozenset({"InjectEmpty", "AppendPurged"})
 
 
 class NotAPlan(ValueError):
@@ -84,7 +84,7 @@ def accepted_from_plan(text: str) -> AcceptedRepair:
             [
                 (uuids[change["server"]], GtidSet.parse(change["gtids"]))
                 for change in changes
-                if change["type"] == _EMPTIES
+                if change["type"] in _EMPTIES
             ],
         )
     except NotAPlan:

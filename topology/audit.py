@@ -15,6 +15,7 @@ from topology.policy import Policy
 from topology.rules import RULES
 from topology.rules.content import same_gtid_different_content
 from topology.rules.partial import not_compared
+from topology.rules.unlogged import not_decided
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.suppression import suppress_symptoms
 
@@ -48,6 +49,7 @@ def audit_cluster(
                 *_torn(facts),
                 *_uncompared(snapshot, contents),
                 *not_compared(facts),
+                *not_decided(facts),
             }
         )
     )

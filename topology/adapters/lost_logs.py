@@ -1,11 +1,13 @@
-"""Reads from binary logs what tells a crash from a reset: only where a loss is seen.
+"""Reads from binary logs what tells a crash from a reset, and a purge from a declaration.
 
-1. Of the server that lost transactions: the start of its first log, and the oldest own transaction
+1. Only where sets show a loss, or a purged GTID above a logged one (topology/unlogged.py).
+2. Of the server that lost transactions: the start of its first log, and the oldest own transaction
    that both logs hold. Of the server that holds them: that one too, and the first and last of each
-   lost interval. Some packets each; the servers send only what is asked for.
-2. What cannot be read (a privilege, a purged log, a time limit) is named in the evidence, and the
+   lost interval. Of a server that may not have logged what it purged: the start of its first log.
+   Some packets each; the servers send only what is asked for.
+3. What cannot be read (a privilege, a purged log, a time limit) is named in the evidence, and the
    finding is then `likely` at most. Nothing is raised.
-3. The binlog reader is imported here, and here alone in this package: collect.py imports this file
+4. The binlog reader is imported here, and here alone in this package: collect.py imports this file
    only when it is needed.
 """
 
@@ -33,6 +35,7 @@ from topology.lost import neighbours_of, samples_of
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.target import ServerTarget
+from topology.unlogged import candidates
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _HEAD_BYTES_MAX: Final = 64 * 1024**2  # a format description, and previous GTIDs of any size
@@ -48,10 +51,10 @@ def with_history_evidence(
     """Return the snapshot with what the logs show of each loss in it, in the last readings."""
     facts = gather_facts(snapshot, policy)
     wanted: dict[str, list[GtidSet]] = {}
-    origins = set()
+    first_logs = {server.name for server in snapshot.last if candidates(server)}
     for lost in facts.lost:
         if lost.lost:
-            origins.add(lost.origin)
+            first_logs.add(lost.origin)
             neighbours = neighbours_of(facts, lost)
             wanted.setdefault(lost.origin, []).append(neighbours)
             wanted.setdefault(lost.holder, []).extend((neighbours, samples_of(lost)))
@@ -61,12 +64,12 @@ def with_history_evidence(
             history_evidence=_read(
                 server,
                 targets[server.name],
-                wanted[server.name],
-                is_origin=server.name in origins,
+                wanted.get(server.name, ()),
+                has_first_log=server.name in first_logs,
                 seconds_max=seconds_max,
             ),
         )
-        if server.name in wanted and server.name in targets
+        if server.name in wanted.keys() | first_logs and server.name in targets
         else server
         for server in snapshot.last
     )
@@ -78,14 +81,14 @@ def _read(
     target: ServerTarget,
     wanted: Sequence[GtidSet],
     *,
-    is_origin: bool,
+    has_first_log: bool,
     seconds_max: float,
 ) -> HistoryEvidence:
     """Read what is wanted, one question for each set: a dump ends once it has given its set."""
     logs = _logs_of(server, target, seconds_max)
     first_log, commits, unread = None, {}, []
     try:
-        if is_origin and server.binary_logs:
+        if has_first_log and server.binary_logs:
             first_log = _first_log(logs, server.binary_logs[0].name)
     except (BinlogError, pymysql.MySQLError, OSError) as error:
         unread.append(f"the first binary log: {error}")

@@ -41,6 +41,7 @@ from topology.rules.threads import (
     receiver_error,
     replication_not_running,
 )
+from topology.rules.unlogged import executed_without_content
 
 Rule = Callable[[ClusterFacts], Iterator[Finding]]
 
@@ -57,6 +58,7 @@ RULES: tuple[Rule, ...] = (
     crash_lost,  # E3
     history_reset,  # E6
     made_by_hand,  # H7
+    executed_without_content,  # E4
     can_join,  # J1
     cannot_join_purged,  # J2
     cannot_join_diverged,  # J3

@@ -1,0 +1,142 @@
+"""GTIDs in gtid_purged that no binary log of the server ever held."""
+
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from compose.native.shapes import Topology
+from gtid import GtidSet
+from tests.snapshots import NOON, A, B, a_channel, a_server
+from tests.topology.test_faults_live import audited
+from topology.accepted import AcceptedRepair
+from topology.audit import audit_cluster
+from topology.findings import ClusterAudit, Grade, Severity, Verdict
+from topology.history_evidence import HistoryEvidence, LogStart
+from topology.policy import Policy
+from topology.snapshot import BinaryLog, ClusterSnapshot
+from topology.unlogged import candidates
+
+LOGS = (BinaryLog("binlog.000007", 1000),)
+
+
+def pair(
+    purged: str, *, held: str | None = "", log_updates: str = "ON", policy: Policy | None = None
+) -> ClusterAudit:
+    """Audit a, with A:1-20, and its replica b, that has purged what is given.
+
+    `held` is what the logs that b has deleted had held, None if its first log could not be read.
+    """
+    first_log = None
+    if held is not None:
+        first_log = LogStart("binlog.000007", NOON, GtidSet.parse(held.replace("A", str(A))))
+    evidence = HistoryEvidence(first_log, (), "" if first_log else "the first binary log: refused")
+    a = a_server("a", A, f"{A}:1-20", channels=(), binary_logs=LOGS)
+    b = a_server(
+        "b",
+        B,
+        f"{A}:1-20",
+        gtid_purged=GtidSet.parse(purged.replace("A", str(A))),
+        channels=(a_channel("a", A, gtid_retrieved=GtidSet.parse(f"{A}:1-20")),),
+        binary_logs=LOGS,
+        settings=(("log_replica_updates", log_updates),),
+    )
+    last = [
+        replace(
+            each,
+            phase=2,
+            read_started=each.read_ended,
+            read_ended=each.read_ended + timedelta(seconds=2),
+        )
+        for each in (a, b)
+    ]
+    return audit_cluster(
+        ClusterSnapshot("pair", (a, b), (last[0], replace(last[1], history_evidence=evidence))),
+        policy,
+    )
+
+
+def test_what_was_declared_above_logged_gtids_is_reported() -> None:
+    audit = pair("A:13-16")
+    [found] = audit.findings
+    assert (found.code, found.grade, found.severity) == ("E4", Grade.LIKELY, Severity.WARNING)
+    assert (found.replica, found.gtid_set) == ("b", GtidSet.parse(f"{A}:13-16"))
+    assert "gtid_purged" in found.explanation
+    assert "log_replica_updates" in found.explanation
+
+
+@pytest.mark.parametrize(
+    ("purged", "held", "log_updates"),
+    [
+        ("A:1-16", "", "ON"),  # restored from a backup: below all that is logged
+        ("A:1-8,A:10", "A:1-8,A:10", "ON"),  # logged out of order, then purged
+        ("A:13-16", "", "OFF"),  # it logs nothing that it applies
+    ],
+)
+def test_what_looks_like_it_and_is_healthy_is_not_reported(
+    purged: str, held: str, log_updates: str
+) -> None:
+    audit = pair(purged, held=held, log_updates=log_updates)
+    assert (audit.verdict, audit.findings, audit.unknown) == (Verdict.OK, (), ())
+
+
+def test_a_part_that_was_logged_is_left_out() -> None:
+    [found] = pair("A:1-8,A:10,A:13-16", held="A:1-8,A:10").findings
+    assert found.gtid_set == GtidSet.parse(f"{A}:13-16")
+
+
+def test_without_its_first_log_nothing_is_known_of_it() -> None:
+    audit = pair("A:13-16", held=None)
+    assert (audit.verdict, audit.findings) == (Verdict.UNKNOWN, ())
+    [unknown] = audit.unknown
+    assert (unknown.server, unknown.reason) == ("b", "the first binary log: refused")
+
+
+def test_a_plan_that_declared_them_may_be_accepted() -> None:
+    def accepting(gtids: str, server: UUID = B) -> Policy:
+        repair = AcceptedRepair("p1", NOON, ((server, GtidSet.parse(f"{A}:{gtids}")),))
+        return Policy(accepted=(repair,))
+
+    whole = pair("A:13-16", policy=accepting("13-16"))
+    assert [(one.severity, whole.verdict) for one in whole.findings] == [
+        (Severity.INFO, Verdict.OK)
+    ]
+    assert "accepted" in whole.findings[0].explanation
+    part = pair("A:13-16", policy=accepting("13-15"))
+    assert [(one.severity, one.gtid_set.gtid_count) for one in part.findings] == [
+        (Severity.WARNING, 1)
+    ]
+    assert "accepted" in part.findings[0].explanation
+    elsewhere = pair("A:13-16", policy=accepting("13-16", A))
+    assert [one.severity for one in elsewhere.findings] == [Severity.WARNING]
+
+
+def test_candidates_need_every_fact() -> None:
+    server = a_server("a", A, f"{A}:1-20", gtid_purged=GtidSet.parse(f"{A}:13"), binary_logs=LOGS)
+    assert candidates(server) == GtidSet.parse(f"{A}:13")
+    for absent in ("gtid_executed", "gtid_purged", "binary_logs"):
+        assert not candidates(replace(server, **{absent: None}))
+    assert not candidates(replace(server, binary_logs=()))
+
+
+def test_gtids_declared_before_the_source_reaches_them(star97: Topology) -> None:
+    source, replica = star97["source"], star97["replica1"]
+    source.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
+    star97.settle()
+    uuid = source.value("@@server_uuid")
+    highest = GtidSet.parse(source.value("@@gtid_executed")).gtid_count
+    declared = f"{uuid}:{highest + 2}-{highest + 4}"
+    replica.execute(f"SET GLOBAL gtid_purged = '+{declared}'")
+    ahead = audited(star97)
+    assert [(one.code, one.replica) for one in ahead.findings] == [("H7", "replica1")]
+    source.execute(*[f"INSERT INTO d.t VALUES ({row})" for row in range(6)])
+    star97.settle()
+    assert replica.value("COUNT(*) FROM d.t") == 3
+    audit = audited(star97)
+    [found] = audit.findings
+    assert (found.code, found.grade, audit.verdict) == ("E4", Grade.LIKELY, Verdict.WARNING)
+    assert (found.replica, str(found.gtid_set)) == ("replica1", declared)
+    replica.restart()
+    star97.settle()
+    assert [(one.code, str(one.gtid_set)) for one in audited(star97).findings] == [("E4", declared)]

@@ -1,0 +1,98 @@
+"""The rule on GTIDs that a server has executed and never logged: nothing shows what it has of them.
+
+Their content can be compared with nothing, and the sets are equal. So this is E4 without a second
+version: a warning, `likely`, until an operator has compared the rows or accepts the plan that
+declared them.
+"""
+
+from collections.abc import Iterator
+
+from gtid import GtidSet
+from topology.facts import ClusterFacts
+from topology.findings import Finding, Grade, Severity, Unknown
+from topology.rules.build import evidence, finding, many
+from topology.snapshot import ServerSnapshot
+from topology.unlogged import candidates, unlogged
+
+
+def executed_without_content(facts: ClusterFacts) -> Iterator[Finding]:
+    """E4: other servers have the transactions; this one has only their GTIDs, or never logged them.
+
+    What only this server has is reported as lost, made by hand or errant, and not here.
+    """
+    for name in sorted(facts.judgeable):
+        server = facts.last[name]
+        found = unlogged(server)
+        if not found:
+            continue
+        found &= _held_with_content(facts, name)
+        accepted = [
+            (repair.plan_id, declared)
+            for repair in facts.policy.accepted
+            for uuid, gtids in repair.emptied
+            if uuid == server.server_uuid and (declared := gtids & found)
+        ]
+        left = found - GtidSet.union_of(declared for _, declared in accepted)
+        note = " ".join(
+            f"{declared.shortened()} declared executed by plan {plan}, accepted."
+            for plan, declared in accepted
+        )
+        if left:
+            text = f"{_explanation(name, left)} {note}".rstrip()
+            yield _about(facts, server, left, text, Severity.WARNING)
+        elif found:
+            yield _about(facts, server, found, note, Severity.INFO)
+
+
+def not_decided(facts: ClusterFacts) -> Iterator[Unknown]:
+    """Yield the servers of which the first log, that would decide, could not be read."""
+    for name in sorted(facts.judgeable):
+        server = facts.last[name]
+        evidence_of = server.history_evidence
+        if evidence_of is None or evidence_of.first_log is not None:
+            continue
+        if found := candidates(server) & _held_with_content(facts, name):
+            fact = f"whether its logs ever held {found.shortened()}"
+            reason = evidence_of.unread or "its first binary log has no Previous_gtids"
+            yield Unknown(facts.snapshot.cluster, name, fact, reason)
+
+
+def _held_with_content(facts: ClusterFacts, name: str) -> GtidSet:
+    """Return what other servers have logged at some time, as far as sets show it."""
+    return GtidSet.union_of(
+        (server.gtid_executed or GtidSet()) - candidates(server)
+        for other, server in facts.last.items()
+        if other in facts.judgeable and other != name
+    )
+
+
+def _about(
+    facts: ClusterFacts, server: ServerSnapshot, gtids: GtidSet, text: str, severity: Severity
+) -> Finding:
+    log = server.history_evidence.first_log if server.history_evidence is not None else None
+    assert log is not None, "nothing is known to be unlogged unless the first log was read"
+    return finding(
+        facts,
+        "E4",
+        replica=server.name,
+        gtid_set=gtids,
+        grade=Grade.LIKELY,
+        severity=severity,
+        proof=(
+            evidence("in gtid_purged, above GTIDs that its logs hold", gtids, server),
+            evidence(f"Previous_gtids of {log.file}, its first log", log.previous_gtids, server),
+        ),
+        explanation=text,
+        strategies=(),
+    )
+
+
+def _explanation(name: str, gtids: GtidSet) -> str:
+    return (
+        f"{name} has executed {many(gtids)} that its binary logs never held, so their content"
+        " cannot be compared. Possible causes: an operator declared them executed (SET GLOBAL"
+        f" gtid_purged = '+...'): then their rows are missing on {name}. Or {name} applied them"
+        " without logging them (log_replica_updates or log_bin was off, sql_log_bin=0), or lost the"
+        " end of a log in a crash: then the rows are there, and its replicas cannot get them."
+        f" Compare the rows of these transactions on {name} with another server."
+    )

@@ -244,9 +244,9 @@ class Search:
         while wanted:
             chunk = wanted.first(GIVEN_AT_ONCE)
             wanted -= chunk
-            before, unread = self._gtids, len(self._unread)
+            unread = len(self._unread)
             self.compare(chunk)
-            absent = chunk - (self._gtids - before)
+            absent = chunk - self._gtids
             if absent and len(self._unread) == unread:
                 names = f"{self._left.name}, {self._right.name}"
                 self.note(Unread(names, f"not in both logs: {counted(absent)}", is_lasting=True))

@@ -7,10 +7,18 @@ import pytest
 
 from binlog.adapters.memory import MemoryLogs
 from binlog.content import digest
-from binlog.content.compare import Agreement, Comparison, Version, compare_versions
+from binlog.content.compare import (
+    EVENT_BYTES_KEPT,
+    Agreement,
+    Comparison,
+    Version,
+    are_one_commit,
+    compare_versions,
+)
 from binlog.content.parts import LeftOut
 from binlog.errors import BinlogMisuse
 from binlog.event_types import EventType
+from binlog.transactions import TransactionKind
 from gtid import Gtid, GtidSet, Tsid
 from tests.binlog.builders import UUID_A, Log, query_body, rows_body, table_map_body
 
@@ -198,6 +206,11 @@ def test_what_two_versions_say(
     assert judged(NOON, NOON).agreement is once
     found = judged(NOON, NOON + 1)
     assert (found.agreement, found.is_proved) == (twice, proved)
+    assert not found.is_one_commit
+    assert judged(NOON, NOON).is_one_commit
+    # Names that agree as they are agree however they are compared.
+    unsure = compare_versions(version(left, at=NOON), version(right, at=NOON), names_fold=None)
+    assert unsure.agreement is once
     assert found.gtid == Gtid(Tsid(UUID_A), 5)
     is_empty = [version(log).content.is_empty for log in (left, right)]
     assert found.has_one_empty == (is_empty[0] != is_empty[1])
@@ -218,14 +231,82 @@ def test_a_version_without_its_end_says_nothing() -> None:
     cut.gtid(5)
     cut.query("BEGIN")
     _add(cut, 1, table="t")
-    found = compare_versions(version(cut), version(rows(1)))
-    assert found.agreement is UNKNOWN
-    assert "its end is not in the log" in found.reason
+    for at in (None, NOON):
+        for left, right in ((cut, rows(1)), (rows(1), cut), (cut, cut), (cut, empty())):
+            found = compare_versions(version(left, at=at), version(right, at=at))
+            assert found.agreement is UNKNOWN
+            assert "its end is not in the log" in found.reason
 
 
 def test_only_one_gtid_is_compared() -> None:
     with pytest.raises(BinlogMisuse):
         compare_versions(version(rows(1)), version(rows(1, gno=6)))
+    anonymous = version(rows(1))
+    anonymous = replace(anonymous, transaction=replace(anonymous.transaction, gtid=None))
+    with pytest.raises(BinlogMisuse):
+        compare_versions(anonymous, anonymous)
+
+
+@pytest.mark.parametrize(
+    ("moments", "is_one"),
+    [
+        ((None, None), False),
+        ((NOON, None), False),
+        ((0, 0), False),
+        ((NOON, NOON + 1), False),
+        ((NOON, NOON), True),
+    ],
+)
+def test_one_commit_has_one_moment_in_both_logs(
+    moments: tuple[int | None, int | None], *, is_one: bool
+) -> None:
+    left, right = (version(rows(1), at=at) for at in moments)
+    assert are_one_commit(left, right) is are_one_commit(right, left) is is_one
+
+
+@pytest.mark.parametrize(("more", "is_kept"), [(-1, True), (0, True), (1, False)])
+def test_long_events_are_let_go_once_they_are_read(more: int, *, is_kept: bool) -> None:
+    def long(characters: int) -> Version:
+        return version(statement("DELETE FROM t" + " " * characters, inside=False))
+
+    bare = long(0).events
+    assert bare is not None
+    size = sum(event.header.event_bytes for event in bare.events)
+    found = compare_versions(*(long(EVENT_BYTES_KEPT - size + more) for _ in range(2)))
+    assert (found.left.events is not None) is (found.right.events is not None) is is_kept
+    assert found.left.content.parts, "its content is still known"
+    again = compare_versions(found.left, found.right)
+    assert (again.agreement, again.left) == (SAME, found.left)
+
+
+def test_a_version_is_the_same_before_and_after_it_is_read() -> None:
+    read, unread = version(rows(1)), version(rows(1))
+    assert read.content.parts
+    assert replace(read, events=None) == replace(unread, events=None)
+
+
+def test_kinds_decide_only_where_no_form_of_logging_explains_them() -> None:
+    def of(kind: TransactionKind) -> Version:
+        made = version(rows(2))
+        return replace(made, transaction=replace(made.transaction, kind=kind))
+
+    for kind in TransactionKind:
+        found = compare_versions(version(rows(1)), of(kind))
+        decides = kind in (TransactionKind.DDL, TransactionKind.INCIDENT)
+        assert found.reason.startswith("one is ") is decides, kind
+    both = compare_versions(of(TransactionKind.DDL), of(TransactionKind.DDL))
+    assert both.agreement is SAME
+
+
+def test_statements_of_one_commit_that_are_not_as_many_prove_nothing() -> None:
+    two = Log()
+    two.gtid(5)
+    two.query("BEGIN")
+    two.query("DELETE FROM t")
+    two.query("DELETE FROM u")
+    two.xid()
+    found = compare_versions(version(two, at=NOON), version(statement("DELETE FROM v"), at=NOON))
+    assert found.agreement is UNKNOWN
 
 
 def test_the_log_that_has_less_is_named() -> None:
@@ -235,6 +316,8 @@ def test_the_log_that_has_less_is_named() -> None:
     found = compare_versions(version(empty(), at=NOON), version(rows(2), at=NOON))
     assert (found.agreement, found.has_less) == (SKIPPED, LeftOut.LEFT)
     assert not found.is_proved
+    found = compare_versions(version(rows(2), at=NOON), version(empty(), at=NOON))
+    assert (found.agreement, found.has_less) == (SKIPPED, LeftOut.RIGHT)
 
 
 def test_rows_without_a_logged_column_cannot_be_counted() -> None:
@@ -276,6 +359,7 @@ def test_names_in_another_letter_case_are_the_same_where_a_server_folds_them() -
         assert folds.agreement is (TWICE if two else SAME)
         exact = compare_versions(left, right, names_fold=False)
         assert exact.agreement not in (SAME, TWICE)
+        assert "lower_case_table_names" not in exact.reason
         unsure = compare_versions(left, right, names_fold=None)
         assert unsure.agreement is UNKNOWN
         assert "lower_case_table_names" in unsure.reason

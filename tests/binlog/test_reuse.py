@@ -11,6 +11,8 @@ from binlog.content.compare import Agreement, Comparison, Version, compare_versi
 from binlog.content.reuse import (
     FIRST_COMPARED,
     INTERVALS_MAX,
+    Compared,
+    Search,
     Start,
     Unread,
     compare_after_starts,
@@ -88,7 +90,8 @@ class Told:
                 moment = self.committed_at + gno
                 head = gtid_of_8_0(gno, transaction_bytes=None, immediate=moment)
                 log.add(EventType.GTID, head)
-            log.query(sql)
+            for word in (sql,) if sql else ("BEGIN", "COMMIT"):
+                log.query(word)
         return MemoryLogs({"log": bytes(log)}).events_of(wanted)
 
 
@@ -156,6 +159,53 @@ def test_differences_without_end_are_cut(monkeypatch: pytest.MonkeyPatch) -> Non
     assert 50 <= found.gtids.gtid_count < 200
 
 
+@pytest.mark.parametrize(
+    ("most", "compared"), [(4, "1-4"), (5, "1-12"), (12, "1-12"), (13, "1-28")]
+)
+def test_the_search_ends_with_the_sizes_that_reach_the_limit(
+    most: int, compared: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reuse, "COMPARED_MAX", most)
+    left = Told("a", same(*range(1, 201)), own=a("1-200"))
+    found = compare_after_starts(left, Told("b", other(*range(1, 201))))
+    assert (found.gtids, found.is_cut) == (a(compared), True)
+    agreeing = compare_after_starts(left, Told("b", same(*range(1, 201))))
+    assert not agreeing.is_cut, "they agree, and nothing is left to compare"
+
+
+def test_what_one_server_skipped_does_not_end_the_search() -> None:
+    numbers = range(1, 101)
+    left = Told("a", same(*numbers), own=a("50-100"))
+    right = Told("b", {**same(*numbers), **dict.fromkeys(range(50, 58), "")})
+    found = compare_after_starts(left, right)
+    assert [each.gtid.gno for each in found.comparisons] == list(range(50, 58))
+    assert {each.agreement for each in found.comparisons} == {Agreement.SKIPPED}
+
+
+def test_others_are_compared_besides_and_the_search_may_go_on() -> None:
+    searches: list[Search] = []
+
+    def more(search: Search) -> None:
+        searches.append(search)
+        search.agree(a("90"))
+        search.cut()
+
+    numbers = range(1, 81)
+    left = Told("a", same(*numbers), own=a("50-80"))
+    right = Told("b", {**same(*numbers), **other(20)})
+    found = compare_after_starts(left, right, also=a("20-21"), more=more)
+    assert [each.gtid.gno for each in found.comparisons] == [20]
+    assert found.gtids == a("20-21:50-53:90")
+    assert (len(searches), found.is_cut, found.unread) == (1, True, ())
+
+
+def test_what_was_compared_after_a_start_may_be_given_once_more() -> None:
+    numbers = range(1, 81)
+    left = Told("a", same(*numbers), own=a("50-80"))
+    found = compare_after_starts(left, Told("b", same(*numbers)), also=a("49-55"))
+    assert (found.gtids, found.unread) == (a("49-55"), ())
+
+
 def test_what_the_other_does_not_hold_is_not_compared() -> None:
     left = Told("a", same(1, 2, 3), own=a("1-3"))
     found = compare_after_starts(left, Told("b", {}))
@@ -170,6 +220,8 @@ def test_what_is_purged_is_said_and_the_rest_compared() -> None:
         Unread("b", f"purged, or never in these logs: 1 GTID, {UUID_A}:1", is_lasting=True),
     )
     assert found.gtids == a("2-3")
+    other_way = compare_given(right, left, wanted=a("1-3"))
+    assert (other_way.unread, other_way.gtids) == (found.unread, found.gtids)
 
 
 def test_a_refusal_is_said_and_is_not_agreement() -> None:
@@ -178,6 +230,10 @@ def test_a_refusal_is_said_and_is_not_agreement() -> None:
     found = compare_after_starts(left, Told("b", same(1), refusal=refusal))
     assert found.gtids == GtidSet()
     assert found.unread == (Unread("b", str(refusal)),)
+    assert not found.unread[0].is_lasting
+    # What was refused may be in the log: nothing says that it is not.
+    given = compare_given(left, Told("b", same(1), refusal=refusal), wanted=a("1"))
+    assert given.unread == found.unread
 
 
 def test_a_start_that_cannot_be_found_is_said() -> None:
@@ -195,6 +251,26 @@ def test_given_transactions_are_compared_as_far_as_both_hold_them() -> None:
         Unread("b", f"purged, or never in these logs: 1 GTID, {UUID_A}:3", is_lasting=True),
         Unread("a, b", f"not in both logs: 6 GTIDs, {UUID_A}:4-9", is_lasting=True),
     )
+
+
+def test_given_transactions_are_compared_only_where_both_logs_hold_them() -> None:
+    more, fewer = Told("a", same(1, 2)), Told("b", same(1))
+    for left, right in ((more, fewer), (fewer, more)):
+        found = compare_given(left, right, wanted=a("1-2"))
+        assert found.gtids == a("1")
+        assert [each.reason for each in found.unread] == [f"not in both logs: 1 GTID, {UUID_A}:2"]
+    whole = compare_given(more, more, wanted=a("1-2"))
+    assert whole == Compared((), a("1-2"), (), ())
+    assert not whole.is_cut
+
+
+def test_many_given_transactions_are_read_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reuse, "GIVEN_AT_ONCE", 2)
+    left, right = Told("a", same(1, 2, 3)), Told("b", same(1, 3))
+    found = compare_given(left, right, wanted=a("1-3"))
+    assert left.asked == right.asked == [a("1-2"), a("3")]
+    assert found.gtids == a("1:3")
+    assert [each.reason for each in found.unread] == [f"not in both logs: 1 GTID, {UUID_A}:2"]
 
 
 @pytest.mark.parametrize("injected", [1, 3, 8, 30])

@@ -51,7 +51,8 @@ TARGETS: Sequence[Target] = (
         (
             *("tests/repair/test_model.py", "tests/repair/test_planner.py"),
             *("tests/repair/test_replaying.py", "tests/repair/test_other_steps.py"),
-            *("tests/repair/test_declaring.py", "tests/repair/test_plan_decisions.py"),
+            *("tests/repair/test_declaring.py", "tests/repair/test_channel_strategies.py"),
+            "tests/repair/test_plan_decisions.py",
             *("tests/repair/test_evidence.py", "tests/repair/test_data_repair.py"),
             *("tests/repair/test_transaction_content.py", "tests/repair/test_table_questions.py"),
             *("tests/repair/test_scripts.py", "tests/repair/test_guards_table.py"),
@@ -78,7 +79,7 @@ TARGETS: Sequence[Target] = (
     ),
     Target(
         "content comparison",
-        ("binlog/content/compare.py", "binlog/content/reuse.py"),
+        ("binlog/content/compare.py", "binlog/content/reuse.py", "binlog/content/parts.py"),
         ("tests/binlog/test_compare.py", "tests/binlog/test_reuse.py"),
     ),
     Target(

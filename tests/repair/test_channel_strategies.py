@@ -1,0 +1,405 @@
+"""Strategies that move and start channels, asked one at a time: what they propose and refuse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from repair.actions import AutoPositionOn, InjectEmpty, MovePast, StartChannel
+from repair.case import Case, Outcome
+from repair.evidence import FailingEvent
+from repair.model import Model
+from repair.strategies import position_bypass, refetch, start_channel
+from repair.transaction_content import ContentClass, NetRow, RowsOn, RowState
+from tests.repair.build import UUIDS, channel, gtids, model, server
+from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed, reason
+from topology.findings import Grade
+from topology.snapshot import LogPosition
+
+HOLE = a_finding("H1", "a:2")
+FITS = {"a": RowsOn(RowState.AS_AFTER), "b": RowsOn(RowState.AS_BEFORE)}
+ROWS: tuple[NetRow, ...] = (a_net_row((1, 5), (1, 6)),)
+FITTING = a_content("a:2", rows=ROWS, rows_on=FITS)
+EMPTY = a_content("a:1-9", ContentClass.EMPTY)
+
+
+def pair(executed: str = "a:1 a:3", **facts: Any) -> Model:
+    made = replace(channel("a", auto=False, bypassed="a:2"), **facts)
+    return model(server("a", "a:1-3"), server("b", executed, made))
+
+
+def event(before: str = "") -> FailingEvent:
+    start, end = (LogPosition.of(file="binlog.000001", position=at) for at in (100, 200))
+    assert start is not None
+    assert end is not None
+    return FailingEvent(
+        source="a",
+        source_uuid=UUIDS["a"],
+        gtid=next(iter(gtids("a:2").gtids())),
+        start=start,
+        end=end,
+        error_code=1050,
+        schema="d",
+        statement="CREATE VIEW v AS SELECT 1",
+        before=gtids(before) if before else GtidSet(),
+    )
+
+
+def unasked(servers: Model, finding: Any, **facts: Any) -> Case:
+    return a_case(servers, finding, **{"is_chosen": False, **facts})
+
+
+def without(name: str) -> Model:
+    servers = dict(pair().servers)
+    del servers[name]
+    return Model(servers)
+
+
+NAMED_NOWHERE = a_finding("H1", "a:2", channel=None)
+UNREADABLE = [
+    (without("b"), HOLE, "could not be read"),
+    (pair(), NAMED_NOWHERE, "could not be read"),
+    (pair(), a_finding("H1", "a:2", channel="other"), "could not be read"),
+]
+
+
+@pytest.mark.parametrize("strategy", [position_bypass, refetch, start_channel])
+@pytest.mark.parametrize(("servers", "finding", "words"), UNREADABLE)
+def test_a_channel_that_was_not_read_is_left_alone(
+    strategy: Any, servers: Model, finding: Any, words: str
+) -> None:
+    assert words in reason(strategy(a_case(servers, finding, event=event(), content=FITTING)))
+
+
+# -- past an event --------------------------------------------------------------------------------
+
+
+def test_the_bypass_is_three_actions_in_this_order() -> None:
+    done = proposed(position_bypass(unasked(pair(), a_finding("A1", ""), event=event("a:1"))))
+    assert done.actions == (
+        MovePast("b", "", event("a:1")),
+        InjectEmpty("b", gtids("a:2"), may_be_executed=True),
+        AutoPositionOn("b", "", filled=gtids("a:2")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("finding", "facts", "words"),
+    [
+        (a_finding("A1", ""), {"event": None}, "was not read from the source"),
+        (a_finding("A3", ""), {}, "the source logged with error 1050"),
+        (a_finding("A1", ""), {"event": event("a:1-3")}, "close them first"),
+    ],
+)
+def test_the_bypass_is_refused(finding: Any, facts: dict[str, Any], words: str) -> None:
+    case = unasked(pair("a:1"), finding, **{"event": event(), **facts})
+    assert words in reason(position_bypass(case))
+
+
+def test_a_worker_that_hides_its_error_is_bypassed_when_selected() -> None:
+    case = a_case(pair(), a_finding("A3", ""), event=event())
+    assert len(proposed(position_bypass(case)).actions) == 3
+
+
+# -- fetched again --------------------------------------------------------------------------------
+
+
+def fetched(case: Case) -> AutoPositionOn:
+    [action] = proposed(refetch(case)).actions
+    assert isinstance(action, AutoPositionOn)
+    return action
+
+
+def test_a_hole_whose_rows_fit_is_fetched_and_the_script_compares_them_again() -> None:
+    action = fetched(unasked(pair(), HOLE, content=FITTING))
+    assert action == AutoPositionOn(
+        "b", "", filled=GtidSet(), rows=ROWS, compared_at=gtids("a:1 a:3")
+    )
+    declared = unasked(pair("a:1 a:3 b:1"), HOLE, content=FITTING, declared=gtids("b:1"))
+    declared = replace(declared, snapshot_executed={"a": gtids("a:1-3"), "b": gtids("a:1 a:3")})
+    assert fetched(declared).compared_at == gtids("a:1 a:3 b:1")
+
+
+def test_what_is_empty_needs_no_rows() -> None:
+    action = fetched(unasked(pair(), HOLE, content=EMPTY))
+    assert (action.rows, action.compared_at) == ((), None)
+    filled = unasked(pair("a:1-3"), HOLE, content=None)
+    assert fetched(filled).compared_at is None, "there is nothing to fetch any more"
+
+
+@pytest.mark.parametrize(
+    ("servers", "finding", "words"),
+    [
+        (without("a"), HOLE, "the source is not a server of this snapshot"),
+        (pair(is_stuck=True), HOLE, "the applier is stopped by an event"),
+        (pair().replace(server("a", "a:1-3", purged="a:1-2")), HOLE, "a can no longer send"),
+    ],
+)
+def test_fetching_is_refused_even_when_selected(servers: Model, finding: Any, words: str) -> None:
+    assert words in reason(refetch(a_case(servers, finding, content=FITTING)))
+
+
+@pytest.mark.parametrize("strategy", [refetch, start_channel])
+def test_what_an_operator_stopped_by_until_is_not_started_unasked(strategy: Any) -> None:
+    condition = "SQL_BEFORE_GTIDS"
+    servers = stopped(until=condition)
+    refusal = reason(strategy(unasked(servers, STOPPED, content=EMPTY)))
+    assert f"START REPLICA UNTIL {condition}" in refusal
+    assert proposed(strategy(a_case(servers, STOPPED, content=EMPTY))).actions
+
+
+def rows_on(a: RowsOn, b: RowsOn) -> Any:
+    return a_content("a:2", rows=ROWS, rows_on={"a": a, "b": b})
+
+
+AFTER, BEFORE = RowsOn(RowState.AS_AFTER), RowsOn(RowState.AS_BEFORE)
+CONFLICT = RowsOn(RowState.CONFLICT, "row t `id` = 1")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "has not been read"),
+        (a_content("a:3", rows=ROWS, rows_on=FITS), "has not been read"),
+        (rows_on(AFTER, AFTER), "are on b already"),
+        (rows_on(AFTER, CONFLICT), "may conflict with rows of b: row t"),
+        (rows_on(BEFORE, BEFORE), "changed since on a: they are not as the transactions left"),
+        (rows_on(CONFLICT, BEFORE), "changed since on a: row t"),
+    ],
+)
+def test_what_may_conflict_is_fetched_only_when_selected(content: Any, words: str) -> None:
+    refusal = reason(refetch(unasked(pair(), HOLE, content=content)))
+    assert words in refusal
+    assert "choose with --strategy H1=NAME: " in refusal
+    chosen = proposed(refetch(a_case(pair(), HOLE, content=content)))
+    [warning] = chosen.warnings
+    assert words in warning
+    assert "may stop the applier or overwrite rows" in warning
+    [action] = chosen.actions
+    assert isinstance(action, AutoPositionOn)
+    assert (action.rows, action.compared_at) == ((), None), "rows that do not fit are no guard"
+
+
+def test_what_is_applied_first_may_change_the_rows() -> None:
+    case = unasked(pair(), HOLE, content=FITTING)
+    case = replace(case, snapshot_executed={"a": gtids("a:1-3"), "b": gtids("a:1")})
+    assert "will be applied on b first" in reason(refetch(case))
+    assert fetched(replace(case, declared=gtids("a:3"))).rows == ROWS
+
+
+@pytest.mark.parametrize(
+    ("code", "grade", "wanted", "is_refused"),
+    [
+        ("H8", Grade.LIKELY, "f:1", True),  # of no server that was read
+        ("H8", Grade.PROVED, "f:1", False),
+        ("H1", Grade.LIKELY, "f:1", False),
+        ("H8", Grade.LIKELY, "a:4", False),
+    ],
+)
+def test_what_a_receiver_may_drop_again_is_not_fetched_unasked(
+    code: str, grade: Grade, wanted: str, is_refused: bool
+) -> None:
+    servers = pair().replace(server("a", f"a:1-3 {wanted}"))
+    content = a_content(wanted, ContentClass.EMPTY)
+    outcome = refetch(unasked(servers, a_finding(code, wanted, grade=grade), content=content))
+    if is_refused:
+        assert "has the UUID of no server that was read" in reason(outcome)
+    else:
+        assert proposed(outcome).actions
+
+
+def test_an_event_that_would_stop_the_applier_again_is_left_empty() -> None:
+    done = proposed(refetch(unasked(pair(), HOLE, event=event(), content=FITTING)))
+    assert done.actions == (
+        InjectEmpty("b", gtids("a:2")),
+        AutoPositionOn("b", "", filled=gtids("a:2")),
+    )
+    assert "is left empty on b: compare what it did" in done.warnings[-1]
+    # What is warned of the others stays.
+    both = proposed(refetch(a_case(pair(), HOLE, event=event(), content=None)))
+    assert len(both.warnings) == 2
+
+
+def by_position(executed: str = "a:1") -> Case:
+    """Make C3: by file position, and what its source has is not all there."""
+    servers = pair(executed, bypassed=GtidSet())
+    return unasked(servers, a_finding("C3", ""))
+
+
+def test_by_file_position_all_that_the_source_may_send_again_is_compared() -> None:
+    assert f"what {UUIDS['a']}:2-3 did has not been read" in reason(refetch(by_position()))
+    content = a_content("a:2-3", rows=ROWS, rows_on=FITS)
+    action = fetched(replace(by_position(), content=content))
+    assert (action.rows, action.compared_at) == (ROWS, gtids("a:1"))
+    assert fetched(by_position("a:1-3")) == AutoPositionOn("b", "", filled=GtidSet())
+
+
+def test_what_the_source_itself_gets_later_comes_in_its_order() -> None:
+    case = by_position("a:1-3")
+    later = case.model.replace(server("a", "a:1-3 c:1"))
+    assert fetched(replace(case, model=later)).rows == ()
+    # Read before, and brought in the model by a step that starts the channel: it may be passed.
+    content = a_content("a:3", rows_on={"a": AFTER, "b": AFTER})
+    assert "are on b already" in reason(refetch(replace(case, content=content)))
+
+
+def test_by_file_position_what_is_purged_is_no_reason_to_refuse() -> None:
+    case = unasked(pair("a:1-3").replace(server("a", "a:1-3", purged="a:1")), a_finding("C3", ""))
+    assert fetched(case).filled == GtidSet()
+
+
+# -- started --------------------------------------------------------------------------------------
+
+STOPPED = a_finding("A7", "a:2")
+
+
+def stopped(**facts: Any) -> Model:
+    return pair("a:1", **{"auto_position": True, "running": False, **facts})
+
+
+def started(outcome: Outcome) -> bool:
+    return proposed(outcome).actions == (StartChannel("b", ""),)
+
+
+def test_a_stopped_channel_is_started() -> None:
+    assert started(start_channel(unasked(stopped(), STOPPED)))
+
+
+@pytest.mark.parametrize(
+    ("servers", "words"),
+    [
+        (stopped(source=None), "its source is not a server of this snapshot"),
+        (stopped(passed=gtids("a:2")), "it may fetch"),
+    ],
+)
+def test_a_channel_is_not_started_unasked(servers: Model, words: str) -> None:
+    assert words in reason(start_channel(unasked(servers, STOPPED)))
+    assert started(start_channel(a_case(servers, STOPPED)))
+
+
+def test_a_channel_that_would_be_refused_is_not_even_started_when_selected() -> None:
+    purged = stopped(passed=gtids("a:2")).replace(server("a", "a:1-3", purged="a:1-2"))
+    assert "a would refuse b with error 1236" in reason(start_channel(a_case(purged, STOPPED)))
+    by_file = purged.replace(server("b", "a:1", channel("a", auto=False, runs=False)))
+    assert started(start_channel(unasked(by_file, STOPPED)))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "warns", "is_refused"),
+    [
+        (AFTER, BEFORE, False, False),
+        (AFTER, AFTER, False, True),
+        (BEFORE, BEFORE, False, True),
+        (AFTER, CONFLICT, False, True),
+        (AFTER, RowsOn(RowState.UNREAD, "no key"), True, False),
+    ],
+)
+def test_older_rows_are_not_delivered_over_newer_ones(
+    a: RowsOn, b: RowsOn, *, warns: bool, is_refused: bool
+) -> None:
+    outcome = start_channel(unasked(stopped(), STOPPED, content=rows_on(a, b)))
+    if is_refused:
+        assert "an older version over a newer one" in reason(outcome)
+        assert "--strategy A7=NAME" in reason(outcome)
+        chosen = start_channel(a_case(stopped(), STOPPED, content=rows_on(a, b)))
+        assert started(chosen)
+        assert "rows were changed since" in "".join(proposed(chosen).warnings)
+        return
+    assert started(outcome)
+    assert bool(proposed(outcome).warnings) is warns
+    assert ("b: no key" in "".join(proposed(outcome).warnings)) is warns
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, None),
+        (EMPTY, None),
+        (a_content("a:2"), "its rows were not read"),
+        (a_content("a:2", unread="it was purged"), "it was purged"),
+    ],
+)
+def test_rows_that_were_not_compared_are_a_warning(content: Any, words: str | None) -> None:
+    outcome = start_channel(unasked(stopped(), STOPPED, content=content))
+    assert started(outcome)
+    text = "".join(proposed(outcome).warnings)
+    assert (words in text) if words else text == ""
+
+
+# -- the way back ---------------------------------------------------------------------------------
+
+ERRANT = a_finding("E1", "b:1")
+
+
+def ring(back: Any, **executed: str) -> Model:
+    held = {"a": "a:1-3", "b": "a:1-3 b:1", "c": "a:1-3", **executed}
+    return model(
+        server("a", held["a"], back),
+        server("b", held["b"], channel("a")),
+        server("c", held["c"], channel("b")),
+    )
+
+
+BACK = channel("b", runs=False)
+
+
+@pytest.mark.parametrize(
+    ("back", "action"),
+    [
+        (BACK, StartChannel("a", "")),
+        # By file position: when selected, all that it has passed is fetched.
+        (channel("b", runs=False, auto=False), AutoPositionOn("a", "", filled=GtidSet())),
+    ],
+)
+def test_the_stopped_channel_that_brings_them_is_started(back: Any, action: Any) -> None:
+    assert proposed(start_channel(a_case(ring(back), ERRANT))).actions == (action,)
+
+
+@pytest.mark.parametrize(
+    ("back", "words"),
+    [
+        (channel("b", runs=False, auto=False), "runs by file position"),
+        (replace(BACK, passed=gtids("b:2")), "answer H8 first"),
+    ],
+)
+def test_a_way_back_that_may_fetch_more_is_not_started_unasked(back: Any, words: str) -> None:
+    assert words in reason(start_channel(unasked(ring(back), ERRANT)))
+    # Where nothing is, an invariant refuses, and says which script to run again.
+    empty = ring(back, a="")
+    assert words not in str(start_channel(unasked(empty, ERRANT)))
+
+
+@pytest.mark.parametrize(
+    "back",
+    [channel("b"), channel("b", runs=False, stuck=True), channel("c", runs=False)],
+)
+def test_another_channel_is_not_on_the_way(back: Any) -> None:
+    servers = ring(back)
+    if back.source == "c":  # it has not got them
+        servers = servers.replace(server("c", "a:1-3"))
+    assert "no stopped channel would bring them to a" in reason(
+        start_channel(unasked(servers, ERRANT))
+    )
+
+
+def test_a_way_back_that_would_be_refused_is_named() -> None:
+    servers = ring(BACK).replace(server("b", "a:1-3 b:1-2", channel("a"), purged="b:2"))
+    assert "b would refuse a with error 1236" in reason(start_channel(a_case(servers, ERRANT)))
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_both_ends_of_the_way_back_must_have_been_read(name: str) -> None:
+    servers = dict(ring(BACK).servers)
+    del servers[name]
+    assert "could not be read" in reason(start_channel(a_case(Model(servers), ERRANT)))
+
+
+def test_rows_are_compared_on_the_way_back_as_well() -> None:
+    content = a_content("b:1", rows_on={"a": AFTER, "b": AFTER})
+    assert "older version" in reason(start_channel(unasked(ring(BACK), ERRANT, content=content)))
+    fits = a_content("b:1", rows_on={"a": BEFORE, "b": AFTER})
+    outcome = proposed(start_channel(unasked(ring(BACK), ERRANT, content=fits)))
+    assert (outcome.actions, outcome.warnings) == ((StartChannel("a", ""),), ())

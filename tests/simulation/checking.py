@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.simulation.choice_oracles import chosen_plans
 from tests.simulation.contents import contents_of
 from tests.simulation.group_oracles import group_conclusions, group_plans
 from tests.simulation.history import History, generate
@@ -28,6 +29,7 @@ def check_world(
     found = [*conclusions(truth, audit), *group_conclusions(truth, audit)]
     if with_plans:
         found += [*plans(truth, snapshot, audit), *group_plans(truth, snapshot, audit)]
+        found += chosen_plans(truth, snapshot, audit)
     return found, audit
 
 

@@ -53,23 +53,33 @@ def log_bin_off(world: World, name: str) -> bool:
     return True
 
 
-@step("gtid-mode-on-permissive", some_replica)
+@step("gtid-mode-on-permissive", some_server)
 def gtid_mode_on_permissive(world: World, name: str) -> bool:
-    """SET GLOBAL gtid_mode = ON_PERMISSIVE, until the next restart. 5.6 does not have it."""
+    """SET GLOBAL gtid_mode = ON_PERMISSIVE, until the next restart. 5.6 does not have it.
+
+    Receivers by sets stay connected, and are refused when they connect again (seen on 9.7.4).
+    """
     server = world[name]
     if not _is_modern(server) or server.permissive:
         return False
-    server.permissive = True
+    set_mode(world, server, permissive=True)
     return True
 
 
-@step("gtid-mode-on", some_replica, is_fault=False)
+def set_mode(world: World, server: Server, *, permissive: bool) -> None:
+    """Set gtid_mode. A change begins a new binary log (seen on 9.7.4)."""
+    if server.permissive != permissive:
+        server.permissive = permissive
+        act.rotate(world, server)
+
+
+@step("gtid-mode-on", some_server, is_fault=False)
 def gtid_mode_on(world: World, name: str) -> bool:
     """SET GLOBAL gtid_mode = ON."""
     server = world[name]
     if not server.permissive or any(each.skip_counter for each in server.channels):
         return False
-    server.permissive = False
+    set_mode(world, server, permissive=False)
     return True
 
 
@@ -85,7 +95,7 @@ def skip_counter(world: World, name: str, channel: str) -> bool:
         return False
     if not stop_threads(world, server, path, which="applier"):
         return False
-    server.permissive = True
+    set_mode(world, server, permissive=True)
     path.skip_counter = 1
     start_threads(world, server, path, which="applier")
     return True

@@ -17,14 +17,28 @@ from repair.actions import (
     AppendPurged,
     AutoPositionOn,
     InjectEmpty,
+    MakeRowsAlike,
     MovePast,
+    RedoTransactions,
     ResetAndPurge,
     StartChannel,
     StopChannel,
+    UndoRows,
 )
+from repair.row_versions import RowVersions
 from tests.simulation import replication as act
+from tests.simulation.chosen_evidence import key_of, value_of
 from tests.simulation.reading import gtids
-from tests.simulation.state import Channel, Gtid, LogFile, Server, World, uuid_of
+from tests.simulation.state import (
+    Channel,
+    Gtid,
+    Key,
+    LogFile,
+    Server,
+    Transaction,
+    World,
+    uuid_of,
+)
 from tests.simulation.steps import start_threads, stop_threads
 
 NUMBERS_MAX = 500
@@ -161,6 +175,57 @@ def _move(world: World, server: Server, action: MovePast) -> None:
     raise NotSimulated("statements that fail on the source are not simulated")
 
 
+def _write_rows(server: Server, rows: tuple[RowVersions, ...]) -> None:
+    """Write rows with sql_log_bin=0, where all of them are as the plan saw them."""
+    wanted = {key_of(row): (value_of(row.replica), value_of(row.source)) for row in rows}
+    if any(server.rows.get(key) != seen for key, (seen, _) in wanted.items()):
+        raise Refused("a row is not as the plan saw it")
+    for key, (_, goal) in wanted.items():
+        if goal is None:
+            server.rows.pop(key, None)
+        else:
+            server.rows[key] = goal
+
+
+def _alike(world: World, server: Server, action: MakeRowsAlike) -> None:
+    if action.until_executed and members(world, action.until_executed) <= server.executed:
+        return
+    _write_rows(server, action.rows)
+
+
+def _undo(world: World, server: Server, action: UndoRows) -> None:
+    wanted = members(world, action.gtids)
+    if not wanted <= server.executed:
+        raise Refused("a transaction is not executed here")
+    _write_rows(server, action.rows)
+    for made, undo in server.applied:
+        if made.gtid in wanted and undo:
+            server.works[made.work] = 0
+
+
+def _redo(world: World, server: Server, action: RedoTransactions) -> None:
+    """Do transactions again; each one stops the script unless it finds its rows as they were."""
+    for each in action.transactions:
+        made, before = _version(world, int(each.label))
+        if made.gtid in server.executed:
+            continue
+        if made.gtid in server.owned:
+            raise Refused("a transaction under way owns one of the GTIDs")
+        if any(server.rows.get(key) != old for key, old in before.items()):
+            raise Refused("a row is not as the transaction found it")
+        if act.write(world, server, made.changes, made.gtid, work=made.work) is None:
+            raise Refused("a transaction cannot be done")
+
+
+def _version(world: World, work: int) -> tuple[Transaction, dict[Key, int | None]]:
+    """Return a transaction by its work, and its rows as it found them where it was done first."""
+    for server in world.servers.values():
+        for made, undo in server.applied:
+            if made.work == work and (undo or not made.changes):
+                return made, dict(undo)
+    raise NotSimulated("no server applied it")
+
+
 _EFFECTS: dict[type[Any], Callable[[World, Server, Any], None]] = {
     InjectEmpty: _inject,
     AppendPurged: _append,
@@ -169,4 +234,7 @@ _EFFECTS: dict[type[Any], Callable[[World, Server, Any], None]] = {
     StartChannel: _start,
     StopChannel: _stop,
     MovePast: _move,
+    MakeRowsAlike: _alike,
+    UndoRows: _undo,
+    RedoTransactions: _redo,
 }

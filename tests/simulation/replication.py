@@ -19,6 +19,7 @@ from tests.simulation.state import (
     EXTRA,
     NO_FILE,
     NO_LOG,
+    PERMISSIVE,
     PURGED,
     SAME_ID,
     SAME_UUID,
@@ -130,6 +131,9 @@ def begin(
     changes: tuple[Change, ...],
     gtid: Gtid | None = None,
     tag: str = "",
+    *,
+    work: int = 0,
+    is_upkeep: bool = False,
 ) -> Transaction | None:
     """Flush stage of a client's commit: the GTID is owned, the transaction is in the log."""
     keys = {key for each in changes for key in each.keys}
@@ -146,7 +150,9 @@ def begin(
     elif gtid in server.executed or gtid in server.owned:
         return None
     world.works += 1
-    made = Transaction(gtid, world.works, changes, server.server_id, server.name, world.clock)
+    made = Transaction(
+        gtid, work or world.works, changes, server.server_id, server.name, world.clock
+    )
     server.owned.add(gtid)
     server.locked_keys |= keys
     if server.log_bin:
@@ -228,9 +234,12 @@ def write(
     changes: tuple[Change, ...],
     gtid: Gtid | None = None,
     tag: str = "",
+    *,
+    work: int = 0,
+    is_upkeep: bool = False,
 ) -> Transaction | None:
-    """Commit a transaction of a client, both stages."""
-    made = begin(world, server, changes, gtid, tag)
+    """Commit a transaction of a client, both stages; `work` is given where it is done again."""
+    made = begin(world, server, changes, gtid, tag, work=work, is_upkeep=is_upkeep)
     if made is not None and made.gtid != ANONYMOUS:
         finish(world, server, made)
     return made
@@ -276,6 +285,8 @@ def connect(world: World, replica: Server, channel: Channel) -> bool:
         text, number = SAME_ID, _SAME_SOURCE[replica.version >= MODERN]
     elif not source.log_bin:
         text = NO_LOG
+    elif channel.auto_position and source.permissive:
+        text, number = PERMISSIVE, _SAME_SOURCE[replica.version >= MODERN]
     elif channel.auto_position:
         last = channel.last_queued
         if replica.version < (5, 7, 0) and last is not None and last.gtid not in source.logged():
@@ -428,14 +439,14 @@ def _visible(channel: Channel, entry: Transaction) -> tuple[Change, ...]:
 
 def blocked(replica: Server, work: Work) -> bool:
     """Return whether a session's lock keeps a worker from its transaction."""
-    changes_rows = any(each.kind not in DDL for each in work.transaction.changes)
-    return replica.lock == "global" or (replica.lock == "table" and changes_rows)
+    changes = work.transaction.changes
+    if replica.lock == "global":  # an empty transaction waits for nothing (9.7.4 and 5.6.24)
+        return bool(changes) or work.transaction.is_upkeep
+    return replica.lock == "table" and any(each.kind not in DDL for each in changes)
 
 
 def flush(replica: Server, channel: Channel, dice: random.Random | None = None) -> bool:
     """Let a worker write its transaction to the binary log."""
-    if replica.lock == "global":
-        return False
     waiting = [each for each in channel.working if not each.logged and not blocked(replica, each)]
     if channel.commit_order and waiting and waiting[0] is not channel.working[0]:
         first = next(each for each in channel.working if not each.logged)

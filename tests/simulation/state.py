@@ -29,6 +29,7 @@ PURGED = "Cannot replicate because the source purged required binary logs."
 NO_FILE = "Could not find first log file name in binary log index file"
 BEYOND = "Client requested source to start replication from position > file size"
 NO_LOG = "Binary log is not open"
+PERMISSIVE = "cannot start in AUTO_POSITION mode: the source has GTID_MODE = ON_PERMISSIVE"
 SAME_UUID = "source and replica have equal MySQL server UUIDs"
 SAME_ID = "source and replica have equal MySQL server ids"
 
@@ -65,6 +66,7 @@ class Transaction(NamedTuple):
     server_id: int  # of the server on which it was first committed
     origin: str  # name of that server
     at: int  # the original commit timestamp
+    is_upkeep: bool = False  # a statement that changes no row: DDL of nothing, FLUSH
 
     @property
     def is_empty(self) -> bool:

@@ -207,7 +207,7 @@ def write_errant(world: World, name: str, kind: str, key: str) -> bool:
 @step("write-empty", some_server)
 def write_empty(world: World, name: str) -> bool:
     """Commit a transaction that changes nothing (DDL that changes no row, a heartbeat)."""
-    return act.write(world, world[name], ()) is not None
+    return act.write(world, world[name], (), is_upkeep=True) is not None
 
 
 def _choose_foreign_row(world: World, dice: random.Random) -> Args | None:

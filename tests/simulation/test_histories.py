@@ -27,6 +27,7 @@ KNOWN: frozenset[tuple[str, str]] = frozenset(
         # Group Replication has no rules yet; a member that left its group is taken for a server alone.
         ("group", "OK"),
         ("errant", "E1"),
+        ("choice", ""),
         ("plan", ""),
         ("plan late", ""),
         ("plan interrupted", ""),

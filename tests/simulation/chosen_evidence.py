@@ -1,0 +1,132 @@
+"""What a planner needs of logs and rows for a choice: rows to undo, transactions to redo, both rows.
+
+It completes evidence.py, which has what a plan without choices reads. The toy table is written as
+the real one that tests/simulation/reality.py makes: sim.t (k VARCHAR(40) PRIMARY KEY, v BIGINT).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from binlog.rows.images import VARCHAR
+from binlog.rows.tables import LONGLONG, Origin, RowColumn, RowTable
+from binlog.rows.values import Image
+from gtid import Gtid as ProductGtid
+from repair.case import LogEvidence
+from repair.replay import Replayed
+from repair.row_versions import RowsRead, RowVersions
+from repair.transaction_content import NetRow, TransactionContent, key_condition
+from tests.simulation.evidence import log_evidence, net_changes
+from tests.simulation.reading import gtids, members_of
+from tests.simulation.state import Gtid, Key, Server, Transaction, World
+from topology.findings import ClusterAudit, Finding
+
+TABLE = RowTable(
+    schema="sim",
+    table="t",
+    columns=(
+        RowColumn(VARCHAR, 160, name="k", charset="utf8mb4", is_generated=False),
+        RowColumn(LONGLONG, 0, name="v", is_unsigned=False, is_generated=False),
+    ),
+    key=(0,),
+    origin=Origin.DEFINITION,
+)
+
+
+def image(key: Key, value: int | None) -> Image | None:
+    return None if value is None else (key.encode(), value)
+
+
+def key_of(row: RowVersions) -> Key:
+    found = row.source if row.source is not None else row.replica
+    assert found is not None, "a row is somewhere"
+    assert isinstance(found[0], bytes), "the key is text"
+    return found[0].decode()
+
+
+def value_of(found: Image | None) -> int | None:
+    """Return the value of a row, or None where there is none."""
+    if found is None:
+        return None
+    assert isinstance(found[1], int), "the value is a number"
+    return found[1]
+
+
+def chosen_evidence(world: World, audit: ClusterAudit, visible: tuple[str, ...]) -> LogEvidence:
+    """Return what a planner would read for the findings of an audit, for any choice."""
+    evidence = log_evidence(world, audit, visible)
+    contents = {
+        finding.id: _completed(world, finding, evidence.contents[finding.id])
+        for finding in audit.findings
+        if finding.id in evidence.contents
+    }
+    rows = {
+        finding.id: _differing(world, finding)
+        for finding in audit.findings
+        if finding.code == "E4" and finding.source is not None and finding.replica is not None
+    }
+    return replace(evidence, contents=contents, rows=rows)
+
+
+def _completed(world: World, finding: Finding, content: TransactionContent) -> TransactionContent:
+    if content.read_from is None:
+        return content
+    holder = world[content.read_from]
+    wanted = members_of(content.wanted, world)
+    found = [each for log in holder.files for each in log.entries if each.gtid in wanted]
+    redo = tuple(_replayed(each) for each in found if each.changes)
+    if any(each.has_statements for each in found):
+        return replace(content, redo=redo, rows_unread="logged as a statement")
+    net = net_changes(found, holder)
+    if net is None:
+        return replace(content, redo=redo, rows_unread="not in order")
+    rows = tuple(
+        NetRow(TABLE, image(key, before), image(key, after), image(key, 0))
+        for key, (before, after) in sorted(net.items())
+        if key != "table"
+    )
+    if finding.code not in ("A2", "A3") or finding.replica is None:
+        return replace(content, redo=redo, rows=rows)
+    expected = tuple(_expected(world[finding.replica], rows))
+    return replace(content, redo=redo, rows=rows, expected=expected)
+
+
+def _replayed(made: Transaction) -> Replayed:
+    """Return a transaction as SQL; its label is how the simulated script finds it again."""
+    return Replayed(label=str(made.work), lines=("DO 0;",), gtid=product_gtid(made.gtid))
+
+
+def product_gtid(gtid: Gtid) -> ProductGtid:
+    (tsid, start, _), *_ = gtids([gtid]).intervals()
+    return ProductGtid(tsid, start)
+
+
+def _expected(replica: Server, rows: tuple[NetRow, ...]) -> Iterator[RowVersions]:
+    """Yield the rows of a replica that are not as a failed transaction expects them."""
+    for row in rows:
+        found = row.key_image
+        assert isinstance(found[0], bytes), "the key is text"
+        now = image(found[0].decode(), replica.rows.get(found[0].decode()))
+        if now != row.before and (now is not None or row.before is not None):
+            where = key_condition(TABLE, found)
+            yield RowVersions(TABLE, where, source=row.before, replica=now, differing=())
+
+
+def _differing(world: World, finding: Finding) -> RowsRead:
+    """Return the rows that transactions with two contents touched, where they differ now."""
+    source, replica = world[str(finding.source)], world[str(finding.replica)]
+    keys: set[Key] = set()
+    for gtid in members_of(finding.gtid_set, world):
+        for server in (source, replica):
+            version = server.logged_version(gtid)
+            keys |= {each.key for each in version.changes} if version is not None else set()
+    rows = []
+    for key in sorted(keys - {"table"}):
+        ours, theirs = image(key, source.rows.get(key)), image(key, replica.rows.get(key))
+        if ours != theirs:
+            found = ours if ours is not None else theirs
+            assert found is not None, "one of two different rows is there"
+            where = key_condition(TABLE, found)
+            rows.append(RowVersions(TABLE, where, source=ours, replica=theirs, differing=()))
+    return RowsRead(rows=tuple(rows), equal_count=len(keys) - len(rows))

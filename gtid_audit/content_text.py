@@ -17,8 +17,9 @@ NOT_STORED: Final = (
 )
 NOT_ASKED_FOR: Final = "Content not compared: --no-content."
 NONE_DUE: Final = (
-    "Content not compared: no server restarted within 24 hours (with --out: or since the last audit"
-    " that compared). --content compares around every restart."
+    "Content not compared: gtid-audit found no two linked servers of which one is known to have"
+    " restarted within 24 hours (with --out: or since the last audit that compared). --content"
+    " compares around every restart."
 )
 
 _SUSPECT: Final = "that an earlier audit reported, or that a replica executed and did not receive"

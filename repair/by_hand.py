@@ -62,10 +62,18 @@ def _reclone(situation: Situation) -> str:
     only_here = replica.executed - source.executed
     if not only_here:
         return f"{attach}. Nothing is lost: {source.name} has all transactions of {here}"
+    if finding.code == "E6":
+        return (
+            f"compare the data first: {only_here.shortened()} is only in the list of {here} because"
+            f" the history of {source.name} was reset, and the rows are probably on {source.name}."
+            f" Do not redo them there. Where the rows are there, {attach}; nothing is lost"
+        )
     kept = only_here - replica.purged
     saved = (
         f"save them first: `gtid-audit binlog show '{kept}' SERVER --redo` (SERVER is the DSN of"
-        f" {here}), and decide whether to run that script on {source.name} before you clone"
+        f" {here}), and decide whether to run that script on {source.name} before you clone. Do not"
+        " run it if the rows are there already, as they are after RESET BINARY LOGS AND GTIDS on"
+        f" {source.name}"
         if kept
         else f"{here} has purged them too: their rows exist only in its tables, so compare the"
         f" tables and copy what is wanted to {source.name} before you clone"

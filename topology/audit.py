@@ -35,13 +35,13 @@ def audit_cluster(
     `contents` is what a comparison of transactions in the binary logs found, where one was made.
     """
     facts = gather_facts(snapshot, policy or Policy())
-    found = [finding for rule in RULES for finding in rule(facts)]
+    found = suppress_symptoms(finding for rule in RULES for finding in rule(facts))
     if contents is not None:
         acceptance = Acceptance(facts.policy.accepted, snapshot.last)
         found += same_gtid_different_content(
-            contents, cluster=snapshot.cluster, acceptance=acceptance
+            contents, cluster=snapshot.cluster, acceptance=acceptance, others=tuple(found)
         )
-    findings = tuple(sorted(suppress_symptoms(found), key=lambda finding: finding.order))
+    findings = tuple(sorted(found, key=lambda finding: finding.order))
     unknown = tuple(
         sorted(
             {

@@ -53,8 +53,8 @@ ROWS: tuple[Row, ...] = (
         "H1", "bypassed by file position", "critical", True, ("refetch", "inject_empty"),
         "The replica will never receive these transactions: its channel has gone past them.",
         "The channel was pointed at a file position behind them, with auto-position off.",
-        "The source still has them in its binary logs; they are not in the relay log, not being"
-        " applied, and the receiver has read past them.",
+        "They are in the source's gtid_executed and not in its gtid_purged; they are not in the"
+        " relay log, not being applied, and the receiver has read past them.",
     ),
     Row(
         "H2", "applier crash gap", "warning", False, ("until_after_gaps",),
@@ -136,10 +136,10 @@ ROWS: tuple[Row, ...] = (
         "E4", "same GTID, different content", "critical", True, ("data_repair", "reclone"),
         "Two servers hold different transactions under one GTID. Sets are equal, both threads run,"
         " and the rows differ.",
-        "A server lost its last transactions in a crash and reused their GTIDs; a client set"
-        " gtid_next to a GTID of another server; an operator committed an empty transaction under"
-        " the GTID; a server skipped the work (replica_skip_errors, IDEMPOTENT, a filter); or the"
-        " rows had drifted apart before.",
+        "A server lost its last transactions in a crash, or was RESET, and reused their GTIDs; a"
+        " client set gtid_next to a GTID of another server; an operator committed an empty"
+        " transaction under the GTID; a server skipped the work (replica_skip_errors, IDEMPOTENT, a"
+        " filter); or the rows had drifted apart before.",
         "The commit times differ in the two binary logs, or before 8.0.1 the server_ids, and so"
         " does the content (critical, proved). It is a warning where one of the two is empty, where"
         " one commit met other rows, or where one log has less of it; info where the content is"

@@ -92,7 +92,7 @@ def losses_of(facts: ClusterFacts) -> Iterator[Loss]:
     for lost in facts.lost:
         if lost.lost:
             by_hand = GtidSet.union_of(
-                part for part in _intervals(lost.lost) if _is_by_hand(facts, lost, part)
+                _by_hand_in(facts, lost, part) for part in _intervals(lost.lost)
             )
             if by_hand:
                 yield _loss(facts, lost, by_hand, is_by_hand=True)
@@ -131,6 +131,20 @@ def commits_until(gtid_set: GtidSet, origin: ServerSnapshot) -> tuple[int, int]:
 
 
 # -- by hand --------------------------------------------------------------------------------------
+
+
+def _by_hand_in(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> GtidSet:
+    """Return what of a lost interval was never the origin's.
+
+    A GTID made by hand may follow a lost tail without a gap between them: the tail was received
+    from the origin, and what was not carries another server_id.
+    """
+    if _is_by_hand(facts, lost, part):
+        return part
+    received = part & _received(facts, lost)
+    rest = part - received
+    ids = set(_server_ids(facts, lost, rest))
+    return rest if received and ids and ids <= _other_ids(facts, lost.origin) else GtidSet()
 
 
 def _is_by_hand(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> bool:
@@ -200,7 +214,8 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
         seen = bool(executed_by) and set(executed_by) <= _other_ids(facts, lost.origin)
         cause, grade = Cause.BY_HAND, Grade.PROVED if seen else Grade.LIKELY
     else:
-        is_its_own = origin.server_id in executed_by or (
+        is_mixed = bool(set(executed_by) & _other_ids(facts, lost.origin))
+        is_its_own = (origin.server_id in executed_by and not is_mixed) or (
             not executed_by and part <= _received(facts, lost)
         )
         cause, grade = _crash_or_reset(restart, reset=reset, is_its_own=is_its_own)

@@ -84,6 +84,24 @@ def test_a_gtid_made_by_hand_is_h7_with_its_distance(star97: Topology) -> None:
     assert finding.gtid_set <= reused, "the distance was true"
 
 
+def test_a_gtid_made_by_hand_next_to_a_lost_tail_is_not_lost(star97: Topology) -> None:
+    """The log shows both server_ids: of the source in the tail, of the replica behind it."""
+    fault = faults.lost_tail_crash(star97, source="source", replica="replica1")
+    uuid, _, numbers = fault.lost.rpartition(":")
+    by_hand = f"{uuid}:{int(numbers.rpartition('-')[2]) + 1}"
+    fault.replica.execute(
+        f"SET SESSION gtid_next = '{by_hand}'",
+        "CREATE DATABASE by_hand",
+        "SET SESSION gtid_next = 'AUTOMATIC'",
+    )
+    audit = audited(part_of(star97, "source", "replica1"))
+    found = {each.code: each for each in audit.findings if each.severity is not Severity.INFO}
+    assert found.keys() == {"E3", "H7"}, audit
+    assert found["E3"].gtid_set == GtidSet.parse(fault.lost)
+    assert found["H7"].gtid_set == GtidSet.parse(by_hand)
+    assert {each.grade for each in found.values()} == {Grade.PROVED}
+
+
 # -- what is seen in part -------------------------------------------------------------------------
 
 

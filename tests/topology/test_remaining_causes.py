@@ -11,6 +11,8 @@ from topology.audit import audit_cluster
     [
         ("H1, likely: a was reset", "H1", ("former log of a", "stopped with error 13114", "RESET")),
         ("H1, likely: the receiver is still", "H1", ("log ends at binlog.000001:400", "RESET")),
+        ("E3, likely: as before, and", "E3", ("a session elsewhere that set gtid_next", "a crash")),
+        ("E4, a warning: rows drifted", "E4", ("E1 (1 transaction only on b)", "errant")),
         ("J4: a has a copy", "J4", ("elsewhere.example:3306", "a has the server_uuid", "auto.cnf")),
         ("T2, likely: without that", "T2", ("may have passed 5 transactions", "A worker may")),
         ("T3, likely only: the receiver", "T3", ("replica_net_timeout", "no event for them")),
@@ -18,7 +20,7 @@ from topology.audit import audit_cluster
 )
 def test_the_causes_that_remain_are_named(title: str, code: str, said: tuple[str, ...]) -> None:
     (scenario,) = [each for each in SCENARIOS if each.title.startswith(title)]
-    audit = audit_cluster(scenario.snapshot, scenario.policy)
+    audit = audit_cluster(scenario.snapshot, scenario.policy, scenario.contents)
     (finding,) = [each for each in audit.findings if each.code == code]
     assert [each for each in said if each not in finding.explanation] == []
     for promise in ("by itself", "on the way.", "has read past"):

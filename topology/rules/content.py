@@ -4,7 +4,7 @@ It evaluates what the binary logs showed (contents.py), which the readings of a 
 so it is not among the rules on readings, and reports nothing where contents were not compared.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain, groupby
@@ -38,13 +38,21 @@ _SEVERITY: Final = {
     # Redone under its GTID, or its GTID reused for the same work: the rows agree.
     Difference.COMMIT: Severity.INFO,
 }
+# Findings of transactions that one of two servers has and the other has not.
+_EXTRA: Final = frozenset({"E1", "E2", "E3", "H7", "J3"})
 _ROWS_DIFFER: Final = frozenset({Difference.CONTENT, Difference.DRIFT, Difference.SKIPPED})
 
 
 def same_gtid_different_content(
-    contents: ContentReading, *, cluster: str, acceptance: Acceptance = NOTHING_ACCEPTED
+    contents: ContentReading,
+    *,
+    cluster: str,
+    acceptance: Acceptance = NOTHING_ACCEPTED,
+    others: Sequence[Finding] = (),
 ) -> Iterator[Finding]:
     """E4: two servers hold different transactions under one GTID.
+
+    `others` are the findings on the readings: an errant transaction may be why rows drifted apart.
 
     What the operator has accepted is a finding of its own only where nothing else differs: a pair
     of servers has one E4. Otherwise it is left out of the finding's set, and mentioned.
@@ -65,6 +73,8 @@ def same_gtid_different_content(
                 key=lambda each: each.gtid,
             )
             text = _explanation(shown, len(differences) - len(shown), cut=contents.is_cut)
+            if worst is Difference.DRIFT:
+                text += _extra_between(*_servers(shown[0]), others)
             found = _finding(contents, cluster, shown, f"{text} {note}".rstrip())
             yield replace(found, severity=_SEVERITY[worst])
         else:
@@ -100,6 +110,21 @@ def _finding(
 def _accepted(plan: str, differences: list[ContentDifference]) -> str:
     gtids = GtidSet.of(each.gtid for each in differences)
     return f"{gtids.shortened()} emptied by plan {plan}, accepted."
+
+
+def _extra_between(source: str, replica: str, others: Sequence[Finding]) -> str:
+    """Name the errant transactions of the same audit, which explain that rows drifted apart."""
+    named = dict.fromkeys(
+        f"{each.code} ({many(each.gtid_set)} only on {each.replica})"
+        for each in others
+        if each.code in _EXTRA and {each.source, each.replica} == {source, replica}
+    )
+    if not named:
+        return ""
+    return (
+        f" This audit also reports {', '.join(named)}: these transactions may have changed the rows"
+        " first."
+    )
 
 
 def _can_be_repaired(shown: list[ContentDifference]) -> bool:
@@ -142,8 +167,9 @@ def _different(shown: list[ContentDifference]) -> str:
     text = (
         f"{source} and {replica} hold different transactions under the same GTID: {_count(shown)}."
         " Sets and threads do not show it, because each server skips a GTID that it already has."
-        " Probably a server lost its last transactions in a crash and reused their GTIDs, or a"
-        " client set gtid_next. The rows differ until an operator repairs them."
+        " Possible causes: a server lost its last transactions in a crash and reused their GTIDs;"
+        " RESET BINARY LOGS AND GTIDS made a server reuse its GTIDs; a client set gtid_next. The"
+        " rows differ until an operator repairs them."
     )
     if not any(each.is_proved for each in shown):
         text += (
@@ -157,8 +183,9 @@ def _drifted(shown: list[ContentDifference]) -> str:
     source, replica = shown[0].source.server, shown[0].replica.server
     return (
         f"{_count(shown)} changed other rows on {replica} than on {source}, in one commit. The data"
-        " had drifted apart before: replica_exec_mode=IDEMPOTENT, writes with sql_log_bin=0, or a"
-        " key that is equal where other columns differ. No GTID was reused."
+        " had drifted apart before. Possible causes: replica_exec_mode=IDEMPOTENT, writes with"
+        " sql_log_bin=0, errant transactions, or a key that is equal where other columns differ. No"
+        " GTID was reused."
     )
 
 

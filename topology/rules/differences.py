@@ -76,7 +76,7 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
                 edge.bypassed,
                 grade=Grade.PROVED if edge.bypass_is_proved and no_reset else Grade.LIKELY,
                 proof=(
-                    evidence("still in the source's binary logs", edge.bypassed, source),
+                    evidence("executed and not purged on the source", edge.bypassed, source),
                     evidence("source's log ended at", source.log_end, source),
                     evidence("receiver has read to", channel.received_to, replica),
                     evidence("place in a former log", edge.other_log or "not seen", replica),

@@ -25,6 +25,7 @@ from compose.native.shapes import Link, Topology, wait_for
 
 _APPEAR_SECONDS_MAX = 60.0
 _POLL_SECONDS = 0.05
+_UPTIME_SECONDS_MIN = 3
 _ER_TABLE_EXISTS = 1050
 
 # What a receiver reports when the source refuses its GTID set: the client's number up to 5.7, the
@@ -56,6 +57,7 @@ def position_bypass(
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, "bypassed")
+    await_uptime(there)
     there.execute(there.dialect.stop_replica)
     skipped = commit(here, *["INSERT INTO bypassed.t () VALUES ()"] * skipped_count)
     log_file, log_pos = here.binary_log_position()
@@ -333,6 +335,12 @@ def table_on(source: Server, replica: Server, schema: str) -> None:
         f"CREATE TABLE {schema}.t (id INT AUTO_INCREMENT PRIMARY KEY, note VARCHAR(40))",
     )
     wait_for(replica, source.value("@@GLOBAL.gtid_executed"))
+
+
+def await_uptime(server: Server) -> None:
+    """Wait until commits are certainly later than the start of a server: it has whole seconds."""
+    while int(server.query("SHOW GLOBAL STATUS LIKE 'Uptime'")[0][1]) < _UPTIME_SECONDS_MIN:
+        time.sleep(_POLL_SECONDS)
 
 
 def commit(server: Server, *statements: str, expected_error: int | None = None) -> str:

@@ -218,3 +218,27 @@ def delayed(
     held = commit(here, *[_INSERT] * 3)
     _await_received(there, held)
     return HeldUp(source=here, replica=there, held=held)
+
+
+def reset_with_old_purged(
+    topology: Topology, *, source: str = "a", replica: str = "b", later_count: int = 0
+) -> Passed:
+    """Reset a stopped replica and give it a gtid_purged that is two transactions too old.
+
+    All rows are there. With `later_count`, the source writes as many transactions afterwards.
+    """
+    here, there = topology[source], topology[replica]
+    table_on(here, there, _SCHEMA)
+    kept = commit(here, _INSERT)
+    passed = commit(here, *[_INSERT] * 2)
+    wait_for(there, here.value("@@GLOBAL.gtid_executed"))
+    await_status(there, _is_at_end)
+    purged = there.query("SELECT GTID_SUBTRACT(@@GLOBAL.gtid_executed, %s)", [passed])[0][0]
+    assert kept, "something is kept"
+    there.execute(
+        there.dialect.stop_replica,
+        there.dialect.words.reset_binary_logs_and_gtids,
+        f"SET GLOBAL gtid_purged = '{purged}'",
+    )
+    here.execute(*[_INSERT] * later_count)
+    return Passed(source=here, replica=there, passed=passed, rows_are_there=True)

@@ -5,7 +5,7 @@ Same rules as faults.py: real statements on real servers, and nothing is evaluat
 
 from dataclasses import dataclass
 
-from compose.faults import PositionBypass, commit, position_bypass, table_on
+from compose.faults import PositionBypass, await_uptime, commit, position_bypass, table_on
 from compose.native.server import Server
 from compose.native.shapes import Topology, follow, wait_for
 
@@ -67,6 +67,7 @@ def bypass_with_newer_rows(
     here, there = topology[source], topology[replica]
     table_on(here, there, "versions")
     wait_for(there, commit(here, "INSERT INTO versions.t VALUES (1, 'first')"))
+    await_uptime(there)
     there.execute(there.dialect.stop_replica)
     skipped = commit(here, "UPDATE versions.t SET note = 'second' WHERE id = 1")
     log_file, log_pos = here.binary_log_position()

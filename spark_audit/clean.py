@@ -97,6 +97,7 @@ CLEAN_WHEN_SILENT: Final = (
     settings.duplicate_server_id,
     filters.binary_log_filtered,
     filters.ignored_by_receiver,
+    settings.former_server_id,
     settings.silent_errors,
     identity.duplicate_server_uuid,
     identity.unreadable_facts,

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from gtid import GtidSet
+from topology.history_evidence import CommitRecord, HistoryEvidence
 from topology.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
@@ -75,6 +76,14 @@ def a_server(name: str, uuid: UUID | None, executed: str | GtidSet, **facts: Any
         settings=(("gtid_mode", "ON"),),
     )
     return replace(made, **facts)
+
+
+def commits_of(*gtids: str) -> HistoryEvidence:
+    """Make what a binary log shows of commits that were made a minute before noon."""
+    at = NOON - timedelta(minutes=1)
+    return HistoryEvidence(
+        None, tuple(CommitRecord(GtidSet.parse(each), 1, at, is_exact=True) for each in gtids)
+    )
 
 
 def an_unread(name: str, *unread: UnreadFact, **facts: Any) -> ServerSnapshot:

@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from gtid import GtidSet
+from topology.channel_places import bypassed_by, searched
+from topology.former_ids import with_own_server_id
 from topology.former_logs import sign_of_former_log
 from topology.graph import Edge, Graph, build_graph
 from topology.ignored_servers import ignored_by
 from topology.one_server import same_servers
 from topology.policy import Policy
 from topology.progress import Appliers, appliers_of, behind_appliers, same_server_id, stalls_of
-from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
+from topology.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.tearing import sign_of_tearing
 from topology.unseen import group_peers, group_uuids, unseen_sources
 
@@ -38,19 +40,22 @@ class EdgeFacts:
     applying_above: GtidSet  # likewise, beyond it: the ordinary next one
     queued_below: GtidSet  # in the relay log, below the highest applied: gaps
     queued_above: GtidSet  # in the relay log, above it: backlog
-    passed: GtidSet  # received, and behind the applier (topology/applier_facts.py)
+    passed: GtidSet  # received, and behind the applier (applier_facts.py, or the source's log)
     passed_is_proved: bool
+    behind: GtidSet  # before the channel's place in the source's log; part of passed and bypassed
+    ahead: GtidSet  # beyond that place: still to come
     purged: GtidSet  # not received, and the source has purged it
     bypassed: GtidSet  # not received, and the receiver has gone past it
     bypass_is_proved: bool
     other_log: str  # what shows that the receiver's place may be in a former log; "" if nothing
     expected: GtidSet  # not received, still to come
-    dropped_same_server_id: GtidSet  # of another server with the replica's server_id: never applied
+    dropped_same_server_id: GtidSet  # with the replica's server_id: never applied
     ignored: GtidSet  # not received: IGNORE_SERVER_IDS makes the receiver drop it
     errant: GtidSet  # had beyond the source, without an explanation
     allowed: GtidSet  # had beyond the source, and permitted
     way_back_is_stopped: bool  # channels would bring all of `errant`, but one is stopped by hand
     unseen: tuple[str, ...] = ()  # servers not read that may still deliver `errant` to the source
+    own_id: GtidSet = GtidSet()  # noqa: RUF009 - immutable. Upstream, with the replica's server_id
 
     @property
     def is_clean(self) -> bool:
@@ -186,18 +191,21 @@ def _edge_facts(
     # A server's own transactions never come back to it from a replica (it drops events with its own
     # server_id), so lacking them is not a backlog: see _lost_facts.
     missing = (_set(source.gtid_executed) - executed).without_uuid(replica.server_uuid)
-    dropped = missing & same_server_id(replica, last)
+    own_id = with_own_server_id(edge, graph=graph, servers=last)
+    dropped = missing & (same_server_id(replica, last) | own_id)
     missing -= dropped
     applying = missing & (_set(replica.gtid_owned) | _applying(replica))
     behind, passed_is_proved = behind_appliers(edge, graph=graph, first=first, appliers=appliers)
-    passed = (missing & behind) - applying
+    before, ahead = searched(edge, first=first, last=last)
+    passed_is_proved = passed_is_proved and not (before & missing & retrieved) - behind
+    passed = (missing & (behind | (before & retrieved))) - applying
     queued = (missing & retrieved) - applying - passed
     absent = missing - retrieved - applying
     purged = absent & _set(source.gtid_purged)
     ignored, elsewhere = ignored_by(edge, absent - purged, graph=graph, last=last)
     absent -= ignored | elsewhere
     other_log = sign_of_former_log(edge, before=first[edge.replica], source=last[edge.source])
-    bypassed, proved = _bypassed(absent - purged, edge=edge, source=source)
+    bypassed, proved = bypassed_by(absent - purged, edge=edge, source=source, before=before)
     extra, allowed = _extra(edge, first=first, last=last, policy=policy)
     errant, way_back_is_stopped = _errant(extra, edge=edge, graph=graph, last=last)
     reach = executed.filled()
@@ -209,6 +217,8 @@ def _edge_facts(
         queued_above=queued - reach,
         passed=passed,
         passed_is_proved=passed_is_proved,
+        behind=before & (passed | bypassed),
+        ahead=ahead,
         purged=purged,
         bypassed=bypassed,
         bypass_is_proved=proved and not other_log,
@@ -220,45 +230,12 @@ def _edge_facts(
         allowed=allowed,
         way_back_is_stopped=way_back_is_stopped,
         unseen=unseen_sources(edge.source, graph=graph, servers=last) if errant else (),
+        own_id=own_id,
     )
     assert not facts.errant & _set(last[edge.source].gtid_executed)
     assert not facts.bypassed & executed
     assert not facts.passed & executed
     return facts
-
-
-def _bypassed(absent: GtidSet, *, edge: Edge, source: ServerSnapshot) -> tuple[GtidSet, bool]:
-    """Return what the receiver has gone past, and whether that is proved.
-
-    The source's log position was read after its gtid_executed, so all of `absent` lies before it. A
-    receiver that has read that far and still lacks them will never get them on this connection.
-    Short of that, a file position tells for the source's own transactions only: their numbers are
-    drawn in the order of its log, so one below the highest that came by this channel is past. What
-    the source itself received may be in its log in any order.
-    """
-    channel = edge.channel
-    if channel.receiver is not ThreadState.RUNNING and channel.auto_position:
-        # The next connection asks for exactly these. But an applier whose place is at the end of
-        # the source's log has been behind them before: executed and forgotten (RESET BINARY LOGS
-        # AND GTIDS), or skipped.
-        was_behind = (
-            not (channel.applier_errno or channel.applier_error)
-            and channel.applied_to is not None
-            and source.log_end is not None
-            and channel.applied_to >= source.log_end
-        )
-        return (absent if was_behind else GtidSet()), False
-    has_read_past = (
-        channel.received_to is not None
-        and source.log_end is not None
-        and channel.received_to >= source.log_end
-    )
-    if has_read_past:
-        return absent, True
-    if channel.auto_position:
-        return GtidSet(), False
-    assert source.server_uuid is not None, "only judgeable servers have edge facts"
-    return absent & channel.gtid_retrieved.from_uuid(source.server_uuid).filled(), False
 
 
 def _extra(

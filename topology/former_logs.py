@@ -21,17 +21,32 @@ def sign_of_former_log(edge: Edge, *, before: ServerSnapshot, source: ServerSnap
     channel = edge.channel
     if channel.auto_position or channel.received_to is None:
         return ""
-    for other in before.channels or ():
-        place, end = other.received_to, source.log_end
-        is_same = (other.name, other.source_uuid) == (channel.name, channel.source_uuid)
-        if is_same and place is not None and end is not None and place > end:
-            return f"the source's log ends at {end}"
-    if channel.receiver is ThreadState.RUNNING:
-        return ""
     if channel.receiver is ThreadState.STOPPED and channel.receiver_errno:
-        return f"the receiver stopped with error {channel.receiver_errno}"
+        return _beyond_end(edge, before=before, source=source) or (
+            f"the receiver stopped with error {channel.receiver_errno}"
+        )
+    return sign_of_reset_source(edge, before=before, source=source)
+
+
+def sign_of_reset_source(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> str:
+    """Return what shows that the source began its history again; "" if nothing does."""
+    channel = edge.channel
+    beyond = _beyond_end(edge, before=before, source=source)
+    if beyond or channel.receiver is ThreadState.RUNNING:
+        return beyond
     assert source.server_uuid is not None, "only judgeable servers have edge facts"
     held = (before.gtid_executed or GtidSet()) | channel.gtid_retrieved
     gone = held.from_uuid(source.server_uuid) - (source.gtid_executed or GtidSet())
     gone -= source.gtid_owned or GtidSet()
     return "the source does not have all of its own transactions" if gone else ""
+
+
+def _beyond_end(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> str:
+    channel, end = edge.channel, source.log_end
+    for other in before.channels or ():
+        is_same = (other.name, other.source_uuid) == (channel.name, channel.source_uuid)
+        if is_same and end is not None:
+            for place in (other.received_to, other.applied_to):
+                if place is not None and place > end:
+                    return f"the source's log ends at {end}"
+    return ""

@@ -1,13 +1,19 @@
-"""What the binary logs of a server show about transactions that another server has lost.
+"""What the binary logs of a server show: of its history, and of transactions that others miss.
 
-It is read on demand, only where a loss is seen: the start of the first log, and the commits of a
-few transactions. topology/lost.py says what follows from it; nothing is evaluated here.
+It is read on demand, only where the sets leave a question: the start of the first log, the commits
+of a few transactions, and which transactions lie before the place of a replica's channel.
+topology/log_questions.py asks, topology/lost.py and topology/facts.py say what follows from the
+answers; nothing is evaluated here.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from gtid import GtidSet
+
+# So many intervals of a set are looked at in the logs: a lost tail is one or two.
+INTERVALS_MAX = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +38,48 @@ class CommitRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class LogSearch:
+    """Which of some transactions lie in this server's log before the place of a replica's channel.
+
+    The place is the channel's in the first reading of the replica: what lies before it was received
+    (or applied) before the last reading.
+    """
+
+    replica: str
+    channel: str
+    place: str  # file:position
+    wanted: GtidSet  # all of it was looked for
+    before: GtidSet  # the part of it that ends at the place or before
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryEvidence:
-    """What was read of one server's binary logs."""
+    """What was read of one server's binary logs, and of its schemas."""
 
     first_log: LogStart | None  # None: it could not be read
     commits: tuple[CommitRecord, ...]  # in order of GTID
     unread: str = ""  # why something could not be read; empty if all was
+    searches: tuple[LogSearch, ...] = ()
+    schemas_count: int | None = None  # without those of MySQL; None: not asked, or not to be seen
 
     def commit_of(self, gtid: GtidSet) -> CommitRecord | None:
         """Return the record of one GTID, or None if it was not read."""
         return next((each for each in self.commits if each.gtid == gtid), None)
+
+
+def intervals_of(gtid_set: GtidSet) -> Iterator[GtidSet]:
+    """Yield each interval as a set."""
+    for interval in gtid_set.intervals():
+        yield GtidSet.from_intervals([interval])
+
+
+def ends_of(gtid_set: GtidSet) -> tuple[GtidSet, ...]:
+    """Return both ends of each interval, of at most INTERVALS_MAX intervals."""
+    every = list(gtid_set.intervals())
+    half = INTERVALS_MAX // 2
+    some = every if len(every) <= INTERVALS_MAX else [*every[:half], *every[-half:]]
+    return tuple(
+        GtidSet.from_intervals([(tsid, number, number + 1)])
+        for tsid, start, end in some
+        for number in dict.fromkeys((start, end - 1))
+    )

@@ -46,11 +46,9 @@ from enum import Enum
 from gtid import GtidSet
 from topology.facts import ClusterFacts, LostFacts
 from topology.findings import Grade
-from topology.history_evidence import CommitRecord
+from topology.history_evidence import CommitRecord, ends_of, intervals_of
 from topology.snapshot import ServerSnapshot
 
-# So many intervals of a lost set are looked at in the logs: a lost tail is one or two.
-INTERVALS_MAX = 16
 _SECOND = timedelta(seconds=1)
 
 
@@ -92,7 +90,7 @@ def losses_of(facts: ClusterFacts) -> Iterator[Loss]:
     for lost in facts.lost:
         if lost.lost:
             by_hand = GtidSet.union_of(
-                _by_hand_in(facts, lost, part) for part in _intervals(lost.lost)
+                _by_hand_in(facts, lost, part) for part in intervals_of(lost.lost)
             )
             if by_hand:
                 yield _loss(facts, lost, by_hand, is_by_hand=True)
@@ -102,9 +100,7 @@ def losses_of(facts: ClusterFacts) -> Iterator[Loss]:
 
 def samples_of(lost: LostFacts) -> GtidSet:
     """Return the lost GTIDs whose commits decide: both ends of each interval."""
-    return GtidSet.union_of(
-        end for part in _some_intervals(lost.lost) for end in (_lowest(part), _highest(part))
-    )
+    return GtidSet.union_of(ends_of(lost.lost))
 
 
 def neighbours_of(facts: ClusterFacts, lost: LostFacts) -> GtidSet:
@@ -337,17 +333,6 @@ def _logged(server: ServerSnapshot) -> GtidSet:
 def _own(server: ServerSnapshot) -> GtidSet:
     assert server.server_uuid is not None, "only judgeable servers are compared"
     return (server.gtid_executed or GtidSet()).from_uuid(server.server_uuid)
-
-
-def _intervals(gtid_set: GtidSet) -> Iterator[GtidSet]:
-    for interval in gtid_set.intervals():
-        yield GtidSet.from_intervals([interval])
-
-
-def _some_intervals(gtid_set: GtidSet) -> list[GtidSet]:
-    every = list(_intervals(gtid_set))
-    half = INTERVALS_MAX // 2
-    return every if len(every) <= INTERVALS_MAX else [*every[:half], *every[-half:]]
 
 
 def _lowest(interval: GtidSet) -> GtidSet:

@@ -24,7 +24,7 @@ from topology.findings import (
     Unknown,
     Verdict,
 )
-from topology.history_evidence import CommitRecord, HistoryEvidence, LogStart
+from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch, LogStart
 from topology.record_codec import (
     FLAG,
     GTID_SET,
@@ -156,9 +156,20 @@ _COMMIT = Shape(
 
 _LOG_START = Shape(LogStart, {"file": TEXT, "begun_at": TIME, "previous_gtids": GTID_SET}).codec
 
+_LOG_SEARCH = Shape(
+    LogSearch,
+    {"replica": TEXT, "channel": TEXT, "place": TEXT, "wanted": GTID_SET, "before": GTID_SET},
+).codec
+
 _HISTORY_EVIDENCE = Shape(
     HistoryEvidence,
-    {"first_log": optional(_LOG_START), "commits": many(_COMMIT), "unread": TEXT},
+    {
+        "first_log": optional(_LOG_START),
+        "commits": many(_COMMIT),
+        "unread": TEXT,
+        "searches": many(_LOG_SEARCH),
+        "schemas_count": optional(NUMBER),
+    },
 ).codec
 
 _UNREAD = Shape(UnreadFact, {"fact": TEXT, "reason": word(UnreadReason), "detail": TEXT}).codec

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.snapshots import A, B, a_channel, a_cluster, a_server, an_unread
+from tests.snapshots import A, B, a_channel, a_cluster, a_server, an_unread, commits_of
 from topology.snapshot import ClusterSnapshot
 
 GTID_AUDIT = str(Path(sys.executable).parent / "gtid-audit")
@@ -27,7 +27,13 @@ def holed(name: str = "pair") -> ClusterSnapshot:
     by_position = a_channel("a", A, auto_position=False)
     return a_cluster(
         name,
-        a_server("a", A, f"{A}:1-100", channels=(a_channel("b", B),)),
+        a_server(
+            "a",
+            A,
+            f"{A}:1-100",
+            channels=(a_channel("b", B),),
+            history_evidence=commits_of(f"{A}:51", f"{A}:53"),
+        ),
         a_server("b", B, f"{A}:1-50:54-100", channels=(by_position,)),
     )
 

@@ -9,8 +9,9 @@ from gtid import GtidSet
 from repair import LogEvidence
 from repair.model import Model, ModelChannel, ModelServer, delivery
 from repair.transaction_content import ContentClass, TransactionContent, nothing_read
-from tests.snapshots import a_channel, a_server, an_unread
+from tests.snapshots import a_channel, a_server, an_unread, commits_of
 from topology.findings import ClusterAudit
+from topology.history_evidence import HistoryEvidence, ends_of
 from topology.snapshot import (
     ChannelSnapshot,
     ClusterSnapshot,
@@ -119,8 +120,19 @@ def _reading(
         log_end=_END,
         channels=tuple(_channel(servers, each, one) for one in each.channels),
         uptime_seconds=1000 + phase,
+        history_evidence=_commits(servers, each) if phase > 1 else None,
         **asked,
     )
+
+
+def _commits(servers: Model, each: ModelServer) -> HistoryEvidence | None:
+    """Return the commits of what another server does not have: a minute ago."""
+    missing = [
+        end
+        for other in servers.servers.values()
+        for end in ends_of((each.executed - other.executed).without_uuid(other.server_uuid))
+    ]
+    return commits_of(*sorted({str(end) for end in missing})) if missing else None
 
 
 def _channel(servers: Model, each: ModelServer, one: ModelChannel) -> ChannelSnapshot:

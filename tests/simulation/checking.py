@@ -8,6 +8,7 @@ from tests.simulation.choice_oracles import chosen_plans
 from tests.simulation.contents import contents_of
 from tests.simulation.group_oracles import group_conclusions, group_plans
 from tests.simulation.history import History, generate
+from tests.simulation.log_answers import with_answers
 from tests.simulation.oracles import Truth, Violation, conclusions
 from tests.simulation.plan_oracles import plans
 from tests.simulation.reading import read
@@ -23,7 +24,7 @@ def check_world(
 ) -> tuple[list[Violation], ClusterAudit]:
     """Read and audit a world, and return what the truth contradicts."""
     policy = Policy()
-    snapshot = read(world, history.reading)
+    snapshot = with_answers(world, history.reading, read(world, history.reading), policy)
     audit = audit_cluster(snapshot, policy, contents_of(world, history.reading))
     truth = Truth(world, history.reading, snapshot, policy)
     found = [*conclusions(truth, audit), *group_conclusions(truth, audit)]

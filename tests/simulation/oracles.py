@@ -19,7 +19,17 @@ from tests.simulation import replication as act
 from tests.simulation.contents import compared_gtids
 from tests.simulation.groups import join, may_join
 from tests.simulation.reading import Reading, gtids, members_of
-from tests.simulation.state import SECOND, Change, Gtid, Key, Server, Transaction, World, gtid_text
+from tests.simulation.state import (
+    SECOND,
+    Change,
+    Gtid,
+    Key,
+    Server,
+    Transaction,
+    World,
+    gtid_text,
+    uuid_of,
+)
 from tests.simulation.steps import start_threads
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.policy import Policy
@@ -207,6 +217,24 @@ def same_rows(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
                     continue
                 yield Violation("OK", "rows", f"OK, but {key} differs on {source} and {name}")
                 break
+
+
+def same_sets(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
+    """2c. After OK, at rest, a visible replica has every GTID that its visible sources had."""
+    if audit.verdict is not Verdict.OK or truth.reading.between:
+        return
+    for name in truth.reading.visible:
+        replica = truth.rested[name]
+        if truth.fails_later(name) or truth.waits_within_limits(name):
+            continue
+        for channel in replica.channels:
+            if channel.source not in truth.reading.visible or channel.delay:
+                continue
+            left = gtids(truth.world[channel.source].executed) & truth.read_executed
+            left -= gtids(replica.executed)
+            left = left.without_uuid(uuid_of(replica.uuid))
+            if left:
+                yield Violation("OK", "sets", f"OK, but {name} never has {left}")
 
 
 def linked(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
@@ -429,6 +457,7 @@ CONCLUSIONS: dict[str, Oracle] = {
     "clears by itself": clears_by_itself,
     "arrives": arrives,
     "same rows": same_rows,
+    "same sets": same_sets,
     "linked": linked,
     "errant": errant,
     "lost": lost,

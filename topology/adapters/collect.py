@@ -18,11 +18,11 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from topology.adapters.mysql import MysqlReader
-from topology.facts import LostFacts, gather_facts, grave_differences
+from topology.facts import gather_facts, grave_differences
+from topology.log_questions import questions_of
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason
 from topology.target import ServerTarget
-from topology.unlogged import candidates
 
 # A reader reports what servers do. What it raises is a defect, or an answer nobody expected.
 DEFECT_OR_PROTOCOL = "defect of the auditor, or an answer that is not MySQL's"
@@ -94,20 +94,15 @@ def collect_cluster(
     finally:
         for post in posts:
             post.close()
-    wants_logs = any(isinstance(each, LostFacts) for each in before) or any(
-        candidates(server) for server in snapshot.last
-    )
-    if open_reader is None and wants_logs:
-        # What it takes to read binary logs is imported only where a loss was seen, or GTIDs whose
-        # content no log may hold.
-        from topology.adapters.lost_logs import with_history_evidence
+    questions = {} if open_reader else questions_of(gather_facts(snapshot, policy or Policy()))
+    if questions:
+        # What it takes to read binary logs is imported only where there is something to ask.
+        from topology.adapters.log_answers import with_history_evidence
 
-        say(f"{cluster}: reading binary logs for what sets do not show")
+        say(f"{cluster}: reading binary logs of {', '.join(questions)}")
         by_name = {target.name: target for target in targets}
         seconds_max = limits.server_seconds_max
-        return with_history_evidence(
-            snapshot, by_name, policy=policy or Policy(), seconds_max=seconds_max
-        )
+        return with_history_evidence(snapshot, by_name, questions, seconds_max=seconds_max)
     return snapshot
 
 

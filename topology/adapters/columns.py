@@ -99,6 +99,18 @@ _HISTORY_EVIDENCE = pa.struct(
             )
         ),
         "unread": pa.string(),
+        "searches": list_of(
+            pa.struct(
+                {
+                    "replica": pa.string(),
+                    "channel": pa.string(),
+                    "place": pa.string(),
+                    "wanted": pa.string(),
+                    "before": pa.string(),
+                }
+            )
+        ),
+        "schemas_count": pa.int64(),
     }
 )
 _UNREAD = pa.struct({"fact": pa.string(), "reason": pa.string(), "detail": pa.string()})

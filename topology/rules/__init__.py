@@ -34,7 +34,7 @@ from topology.rules.joining import (
 )
 from topology.rules.partial import kind_not_evaluated, source_outside
 from topology.rules.passed import passed_by_applier
-from topology.rules.settings import duplicate_server_id, silent_errors
+from topology.rules.settings import duplicate_server_id, former_server_id, silent_errors
 from topology.rules.threads import (
     applier_error,
     auto_position_off,
@@ -72,6 +72,7 @@ RULES: tuple[Rule, ...] = (
     servers_not_linked,  # A7
     duplicate_server_uuid,  # C1
     duplicate_server_id,  # C2
+    former_server_id,  # C2
     auto_position_off,  # C3
     binary_log_filtered,  # C11
     ignored_by_receiver,  # C11

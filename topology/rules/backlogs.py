@@ -17,8 +17,8 @@ from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade
 from topology.gtid_waits import is_gtid_wait
 from topology.progress import blocked_by_lock, stalled
+from topology.reset_signs import has_earlier, logged
 from topology.rules.build import evidence, finding, many, on_edge
-from topology.rules.passed import has_earlier, logged
 from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 
 
@@ -31,7 +31,7 @@ def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
         if gap:
             replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
             clears = applier.moved and not edge.queued_below
-            no_reset = has_earlier(logged(replica), gap)
+            no_reset = _is_to_come(edge, replica, gap)
             yield on_edge(
                 facts,
                 edge,
@@ -65,7 +65,7 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             lag = channel.lag_seconds
             overtaken = queue & applier.overtaken
             moves = applier.moved or bool(edge.applying_above or channel.gtid_applying)
-            no_reset = has_earlier(logged(replica), queue)
+            no_reset = _is_to_come(edge, replica, queue)
             runs_on = (applier.is_delayed or moves) and not channel.until
             known = channel.applier is not ThreadState.RUNNING or runs_on
             known = known and no_reset and not overtaken
@@ -101,12 +101,14 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
             runs = channel.receiver is ThreadState.RUNNING
             moved = _receiver_moved(facts.first[edge.edge.replica], channel)
+            comes = runs and moved and channel.auto_position
+            comes = comes and _is_to_come(edge, replica, edge.expected)
             yield on_edge(
                 facts,
                 edge,
                 "T3",
                 edge.expected,
-                grade=Grade.PROVED if runs and moved and channel.auto_position else Grade.LIKELY,
+                grade=Grade.PROVED if comes else Grade.LIKELY,
                 proof=(
                     evidence("missing and not retrieved", edge.expected, replica),
                     evidence("receiver", channel.receiver.value, replica),
@@ -273,6 +275,11 @@ def _progress(applier: ApplierFacts, replica: ServerSnapshot) -> tuple[Evidence,
         age = "unknown" if wait.seconds is None else f"{wait.seconds} s"
         shown += (evidence("longest worker", f"{wait.state}, {age}", replica),)
     return shown
+
+
+def _is_to_come(edge: EdgeFacts, replica: ServerSnapshot, gtids: GtidSet) -> bool:
+    """Return whether a RESET of the replica is excluded: by its logs, or by the source's log."""
+    return has_earlier(logged(replica), gtids) or gtids <= edge.ahead
 
 
 def _receiver_moved(before: ServerSnapshot, channel: ChannelSnapshot) -> bool:

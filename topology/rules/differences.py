@@ -10,8 +10,8 @@ from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.lost import Cause, losses_of
+from topology.reset_signs import has_earlier, logged, runs_since_before
 from topology.rules.build import evidence, finding, many, on_edge
-from topology.rules.passed import has_earlier, logged
 from topology.snapshot import ServerSnapshot
 from topology.unseen import unseen_sources
 
@@ -61,20 +61,24 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
 
     Proved when the receiver's position in the source's log is beyond the place where the source's
     log ended after the transactions were in it, the replica still does not have them, and no RESET
-    of the replica explains it: it would have removed earlier transactions as well. With
-    auto-position on it is H8. A place in a former log of a source that was reset proves nothing.
+    of the replica explains it: it would have removed earlier transactions as well. Nor may a crash
+    explain it: the replica has been running since before their commit. With auto-position on it is
+    H8. A place in a former log of a source that was reset proves nothing.
     """
     for edge in facts.edges:
         channel = edge.edge.channel
         if edge.bypassed and not channel.auto_position:
             replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
             no_reset = has_earlier(logged(replica), edge.bypassed)
+            no_crash = runs_since_before(replica, edge.bypassed, facts.last[source.name])
             yield on_edge(
                 facts,
                 edge,
                 "H1",
                 edge.bypassed,
-                grade=Grade.PROVED if edge.bypass_is_proved and no_reset else Grade.LIKELY,
+                grade=Grade.PROVED
+                if edge.bypass_is_proved and no_reset and no_crash
+                else Grade.LIKELY,
                 proof=(
                     evidence("executed and not purged on the source", edge.bypassed, source),
                     evidence("source's log ended at", source.log_end, source),
@@ -82,8 +86,16 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("place in a former log", edge.other_log or "not seen", replica),
                     evidence("auto_position", int(channel.auto_position), replica),
                     evidence("neither executed, owned nor retrieved", edge.bypassed, replica),
+                    evidence("uptime in seconds", replica.uptime_seconds, replica),
+                    evidence("runs since before their commit", _yes(no_crash), replica),
                 ),
                 explanation=_bypass_text(edge)
+                + (
+                    ""
+                    if no_crash
+                    else f" If {edge.edge.replica} crashed since, it may have lost them: a file"
+                    " position does not ask for them again."
+                )
                 + (
                     ""
                     if no_reset
@@ -91,6 +103,10 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
                     " the rows are there."
                 ),
             )
+
+
+def _yes(value: object) -> str:
+    return "yes" if value else "not shown"
 
 
 def _bypass_text(edge: EdgeFacts) -> str:

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade
 from topology.joining import Joining, evaluate_parts
+from topology.reset_signs import has_earlier, logged
 from topology.rules.build import evidence, finding, many
+from topology.snapshot import ServerSnapshot
 
 
 def servers_not_linked(facts: ClusterFacts) -> Iterator[Finding]:
@@ -49,7 +51,8 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
         )
         if joining.ahead:
             text += f" {candidate} has still to receive {many(joining.ahead)} that {server} has."
-        yield _on(facts, "J1", joining, text, likely=bool(joining.ahead))
+        doubt = _reset_doubt(facts, joining)
+        yield _on(facts, "J1", joining, text + doubt, likely=bool(joining.ahead or doubt))
 
 
 def cannot_join_purged(facts: ClusterFacts) -> Iterator[Finding]:
@@ -88,6 +91,27 @@ def cannot_join_diverged(facts: ClusterFacts) -> Iterator[Finding]:
             yield _on(facts, "J3", joining, text)
 
 
+def _reset_doubt(facts: ClusterFacts, joining: Joining) -> str:
+    """Return why the server may hold the data of what it would receive; "" if it does not.
+
+    A server whose binary logs have nothing has just been made, or provisioned, or RESET BINARY LOGS
+    AND GTIDS removed its history (and SET GLOBAL gtid_purged put a part of it back). Without any
+    schema of its own it is new.
+    """
+    server = facts.last[joining.server]
+    if not joining.missing or has_earlier(logged(server), joining.missing):
+        return ""
+    schemas = server.history_evidence.schemas_count if server.history_evidence else None
+    if schemas == 0 and not server.gtid_executed:
+        return ""
+    has = "" if schemas is None else f" It has {schemas} schemas of its own." if schemas else ""
+    return (
+        f"{has} Its binary logs hold nothing that excludes RESET BINARY LOGS AND GTIDS: if it was"
+        " reset, it has the rows already, and would execute the transactions a second time. Compare"
+        " the data first."
+    )
+
+
 def _on(
     facts: ClusterFacts, code: str, joining: Joining, text: str, *, likely: bool = False
 ) -> Finding:
@@ -111,8 +135,18 @@ def _proof(facts: ClusterFacts, joining: Joining) -> tuple[Evidence, ...]:
         evidence("missing", joining.missing, server),
         evidence("missing and purged on the candidate", joining.purged, candidate),
         evidence("executed here only", joining.extra, facts.first[joining.server]),
+        evidence("in its binary logs", logged(server), server),
+        evidence("schemas without MySQL's own", _schemas(server), server),
     )
 
 
+def _schemas(server: ServerSnapshot) -> str:
+    found = None if server.history_evidence is None else server.history_evidence.schemas_count
+    return "unknown" if found is None else str(found)
+
+
 def _state(facts: ClusterFacts, joining: Joining) -> str:
-    return joining.state if facts.first[joining.server].gtid_executed else "new"
+    """Return the state of the server; one that executed nothing is new only without a schema."""
+    if facts.first[joining.server].gtid_executed:
+        return joining.state
+    return "without GTIDs" if _reset_doubt(facts, joining) else "new"

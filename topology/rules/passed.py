@@ -9,7 +9,8 @@
      sql_replica_skip_counter, a purged relay log (the rows are missing). The sets do not separate
      these, so the text names all of them; only earlier transactions of the same origin exclude a
      RESET.
-2. Nothing here depends on thresholds: topology/applier_facts.py has the proof.
+2. A channel that is stopped shows where its applier has come to in the source's log. What the log
+   has before this place was behind the applier: to start the channel would do it a second time.
 """
 
 from collections.abc import Iterator
@@ -17,9 +18,10 @@ from collections.abc import Iterator
 from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Finding, Grade
+from topology.reset_signs import has_earlier, logged
 from topology.rules.build import evidence, many, on_edge
 from topology.rules.emptied import emptied_text
-from topology.snapshot import ServerSnapshot, ThreadState
+from topology.snapshot import ThreadState
 
 
 def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
@@ -38,6 +40,8 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
         proof = [
             evidence("missing on the replica", gone, replica),
             evidence("received before, behind the applier", edge.passed, before),
+            evidence("in the source's log before the channel's place", edge.behind, source),
+            evidence("applier has come to", channel.applied_to, replica),
             evidence("applier state", channel.applier_state or "unknown", replica),
             evidence("place in the relay log", channel.relay_applied_to, replica),
             evidence("receiver has read to", channel.received_to, replica),
@@ -75,6 +79,13 @@ def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet) -> st
     returns = bool(unsent) and edge.edge.channel.receiver is not ThreadState.RUNNING
     if edge.passed or returns:
         causes.append(skipped)
+    if returns or edge.behind:
+        causes.append(f"a crash of {name} that lost the end of its binary log (compare the rows)")
+    if edge.behind and edge.edge.channel.receiver is not ThreadState.RUNNING:
+        causes.append(
+            f"RESET BINARY LOGS AND GTIDS on {edge.edge.source} since the channel stopped (then the"
+            " place says nothing)"
+        )
     if unsent and not returns:
         causes.append(ghost)
     if unsent and edge.edge.channel.ignored_server_ids:
@@ -88,7 +99,7 @@ def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet) -> st
     text = f"{name} does not have {many(gone)} of {edge.edge.source}"
     if returns:
         text += (
-            ", and its applier has been behind them before. Its channel is stopped; once it is"
+            ", and its applier has been behind them before. Its receiver does not run; once it is"
             " started, it fetches them again."
         )
     elif edge.passed:
@@ -109,32 +120,3 @@ def _of_unread_servers(gtid_set: GtidSet, facts: ClusterFacts) -> GtidSet:
         if server.server_uuid is not None:
             gtid_set = gtid_set.without_uuid(server.server_uuid)
     return gtid_set
-
-
-def logged(server: ServerSnapshot) -> GtidSet:
-    """Return what a server has in its binary logs.
-
-    What it has purged proves no history without a RESET: SET GLOBAL gtid_purged may have put it
-    back afterwards.
-    """
-    return (server.gtid_executed or GtidSet()) - (server.gtid_purged or GtidSet())
-
-
-def has_earlier(executed: GtidSet | None, hole: GtidSet) -> bool:
-    """Return whether a server has a transaction below the hole, under every TSID of the hole.
-
-    A RESET would have removed it as well.
-    """
-    below = (hole.filled() - hole) & (executed or GtidSet())
-    return all(
-        any(tsid == other and start < lowest for other, start, _ in below.intervals())
-        for tsid, lowest in _lowest(hole)
-    )
-
-
-def _lowest(gtid_set: GtidSet) -> Iterator[tuple[object, int]]:
-    seen: set[object] = set()
-    for tsid, start, _ in gtid_set.intervals():
-        if tsid not in seen:
-            seen.add(tsid)
-            yield tsid, start

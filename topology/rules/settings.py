@@ -16,7 +16,7 @@ from gtid import GtidSet
 from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade, Severity
 from topology.notable_settings import notable_values
-from topology.rules.build import evidence, finding, many
+from topology.rules.build import evidence, finding, many, on_edge
 from topology.snapshot import ThreadState
 
 EQUAL_IDS: Final = "equal MySQL server ids"  # in the error of a receiver: 1593, since 8.0 13117
@@ -60,6 +60,30 @@ def duplicate_server_id(facts: ClusterFacts) -> Iterator[Finding]:
                 " transactions flow from one to the other now. If one becomes the source of the"
                 " other, the replica drops every transaction of its source.",
             )
+
+
+def former_server_id(facts: ClusterFacts) -> Iterator[Finding]:
+    """C2: transactions upstream of a replica that carry its own server_id, of no present UUID."""
+    for edge in facts.edges:
+        if not edge.own_id:
+            continue
+        replica = facts.last[edge.edge.replica]
+        yield on_edge(
+            facts,
+            edge,
+            "C2",
+            edge.own_id,
+            grade=Grade.PROVED,
+            proof=(
+                evidence("server_id", replica.server_id, replica),
+                evidence("server_uuid", replica.server_uuid, replica),
+                evidence("upstream, logged with this server_id", edge.own_id, replica),
+            ),
+            explanation=f"{replica.name} drops {many(edge.own_id)} of its sources as if they were"
+            f" its own: they carry its server_id, {replica.server_id}, under a UUID that no server"
+            f" of this audit has. {replica.name} was probably cloned or restored, and kept its"
+            " server_id. Set another server_id on it. What was dropped must then be fetched again.",
+        )
 
 
 def silent_errors(facts: ClusterFacts) -> Iterator[Finding]:

@@ -1,17 +1,13 @@
-"""Reads from binary logs what tells a crash from a reset, and a purge from a declaration.
+"""Asks binary logs the questions of topology/log_questions.py: only where the sets leave one.
 
-1. Only where sets show a loss, or a purged GTID above a logged one (topology/unlogged.py).
-2. Of the server that lost transactions: the start of its first log, and the oldest own transaction
-   that both logs hold. Of the server that holds them: that one too, and the first and last of each
-   lost interval. Of a server that may not have logged what it purged: the start of its first log.
-   Some packets each; the servers send only what is asked for.
-3. What cannot be read (a privilege, a purged log, a time limit) is named in the evidence, and the
+1. Some packets each; the servers send only what is asked for.
+2. What cannot be read (a privilege, a purged log, a time limit) is named in the evidence, and the
    finding is then `likely` at most. Nothing is raised.
-4. The binlog reader is imported here, and here alone in this package: collect.py imports this file
+3. The binlog reader is imported here, and here alone in this package: collect.py imports this file
    only when it is needed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -29,81 +25,108 @@ from binlog.events import FormatDescription, PreviousGtids
 from binlog.transactions import Transaction
 from gtid import GtidSet
 from topology.adapters.connection import Connection, connect
-from topology.facts import gather_facts
-from topology.history_evidence import CommitRecord, HistoryEvidence, LogStart
-from topology.lost import neighbours_of, samples_of
-from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch, LogStart
+from topology.log_questions import Questions, Search
+from topology.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot
 from topology.target import ServerTarget
-from topology.unlogged import candidates
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FAILED: Final = (BinlogError, pymysql.MySQLError, OSError)
+_FOUND_MAX: Final = 10_000  # transactions before a place: far more than an operator loses by hand
+# 5.6 makes an empty schema `test` with every new data directory.
+_OF_MYSQL: Final = frozenset({"information_schema", "mysql", "performance_schema", "sys", "test"})
 _HEAD_BYTES_MAX: Final = 64 * 1024**2  # a format description, and previous GTIDs of any size
 
 
 def with_history_evidence(
     snapshot: ClusterSnapshot,
     targets: Mapping[str, ServerTarget],
+    questions: Mapping[str, Questions],
     *,
-    policy: Policy,
     seconds_max: float,
 ) -> ClusterSnapshot:
-    """Return the snapshot with what the logs show of each loss in it, in the last readings."""
-    facts = gather_facts(snapshot, policy)
-    wanted: dict[str, list[GtidSet]] = {}
-    first_logs = {server.name for server in snapshot.last if candidates(server)}
-    for lost in facts.lost:
-        if lost.lost:
-            first_logs.add(lost.origin)
-            neighbours = neighbours_of(facts, lost)
-            wanted.setdefault(lost.origin, []).append(neighbours)
-            wanted.setdefault(lost.holder, []).extend((neighbours, samples_of(lost)))
+    """Return the snapshot with what the logs answer, in the last readings."""
     last = tuple(
         replace(
             server,
-            history_evidence=_read(
-                server,
-                targets[server.name],
-                wanted.get(server.name, ()),
-                has_first_log=server.name in first_logs,
-                seconds_max=seconds_max,
+            history_evidence=_answered(
+                server, targets[server.name], questions[server.name], seconds_max=seconds_max
             ),
         )
-        if server.name in wanted.keys() | first_logs and server.name in targets
+        if server.name in questions and server.name in targets
         else server
         for server in snapshot.last
     )
     return ClusterSnapshot(snapshot.cluster, snapshot.first, last)
 
 
-def _read(
-    server: ServerSnapshot,
-    target: ServerTarget,
-    wanted: Sequence[GtidSet],
-    *,
-    has_first_log: bool,
-    seconds_max: float,
+def _answered(
+    server: ServerSnapshot, target: ServerTarget, questions: Questions, *, seconds_max: float
 ) -> HistoryEvidence:
-    """Read what is wanted, one question for each set: a dump ends once it has given its set."""
+    """Ask one server, one question for each set: a dump ends once it has given its set."""
     logs = _logs_of(server, target, seconds_max)
-    first_log, commits, unread = None, {}, []
+    first_log, schemas_count = None, None
+    commits: dict[str, CommitRecord] = {}
+    searches: list[LogSearch] = []
+    unread: list[str] = []
     try:
-        if has_first_log and server.binary_logs:
+        if questions.first_log and server.binary_logs:
             first_log = _first_log(logs, server.binary_logs[0].name)
-    except (BinlogError, pymysql.MySQLError, OSError) as error:
+    except _FAILED as error:
         unread.append(f"the first binary log: {error}")
     try:
-        for gtids in wanted:
+        for gtids in questions.commits:
             for group in logs.groups_of(gtids):
                 record = _record(group.transaction)
                 commits[str(record.gtid)] = record
-    except (BinlogError, pymysql.MySQLError, OSError) as error:
+    except _FAILED as error:
         unread.append(f"commits: {error}")
+    try:
+        searches.extend(_found(logs, search) for search in questions.searches)
+    except _FAILED as error:
+        unread.append(f"places of transactions: {error}")
+    try:
+        if questions.schemas:
+            schemas_count = _schemas_count(target, seconds_max)
+    except _FAILED as error:
+        unread.append(f"schemas: {error}")
     return HistoryEvidence(
         first_log=first_log,
         commits=tuple(commits[gtid] for gtid in sorted(commits)),
         unread="; ".join(unread),
+        searches=tuple(searches),
+        schemas_count=schemas_count,
     )
+
+
+def _found(logs: ServerCompared, search: Search) -> LogSearch:
+    """Read the wanted transactions in the order of the log, until one ends beyond the place."""
+    before, wanted = [], search.wanted & logs.known() - logs.unheld(search.wanted)
+    for group in logs.groups_of(search.wanted):
+        transaction = group.transaction
+        end = LogPosition.of(file=transaction.file, position=transaction.end)
+        if end is None or end > search.place or transaction.gtid is None:
+            break
+        before.append(transaction.gtid)
+        if len(before) == _FOUND_MAX:
+            wanted = GtidSet.of(before)  # of the rest it is not known
+            break
+    return LogSearch(
+        replica=search.replica,
+        channel=search.channel,
+        place=str(search.place),
+        wanted=wanted,
+        before=GtidSet.of(before),
+    )
+
+
+def _schemas_count(target: ServerTarget, seconds_max: float) -> int | None:
+    """Return how many schemas the server has besides MySQL's own; None if not all are shown."""
+    way = connect(target, timeout_seconds_max=seconds_max)
+    with closing(way) as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW DATABASES")
+        names = {str(name).lower() for row in cursor.fetchall() for name in row.values()}
+    return len(names - _OF_MYSQL) if "mysql" in names else None
 
 
 def _logs_of(server: ServerSnapshot, target: ServerTarget, seconds_max: float) -> ServerCompared:

@@ -1,0 +1,85 @@
+"""What the binary logs of the world answer: the questions that a reading leaves.
+
+It stands for topology/adapters/log_answers.py, which asks real servers. A server that does not
+answer, and one whose logs the auditor may not read, leave their questions open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from gtid import GtidSet
+from tests.simulation.reading import Reading, gtids, members_of, moment, position
+from tests.simulation.state import Place, Server, Transaction, World
+from topology.facts import gather_facts
+from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch, LogStart
+from topology.log_questions import Questions, Search, questions_of
+from topology.policy import Policy
+from topology.snapshot import ClusterSnapshot
+
+
+def with_answers(
+    world: World, reading: Reading, snapshot: ClusterSnapshot, policy: Policy
+) -> ClusterSnapshot:
+    """Return the snapshot with what the logs answer, in the last readings."""
+    questions = questions_of(gather_facts(snapshot, policy))
+    last = tuple(
+        replace(server, history_evidence=_answer(world, reading, server.name, questions))
+        if server.name in questions
+        else server
+        for server in snapshot.last
+    )
+    return ClusterSnapshot(snapshot.cluster, snapshot.first, last)
+
+
+def _answer(
+    world: World, reading: Reading, name: str, questions: Mapping[str, Questions]
+) -> HistoryEvidence:
+    if (name, "logs") in reading.unread:
+        return HistoryEvidence(None, (), "commits: access denied")
+    server, asked = world[name], questions[name]
+    first = server.files[0]
+    commits = {
+        made.gtid: _record(server, made)
+        for wanted in asked.commits
+        for made in _logged(world, server, wanted)
+    }
+    return HistoryEvidence(
+        LogStart(f"binlog.{first.number:06}", _second(first.created_at), gtids(first.previous))
+        if asked.first_log
+        else None,
+        tuple(commits[gtid] for gtid in sorted(commits)),
+        searches=tuple(_found(world, server, search) for search in asked.searches),
+        schemas_count=int(bool(server.rows)) if asked.schemas else None,
+    )
+
+
+def _logged(world: World, server: Server, wanted: GtidSet) -> list[Transaction]:
+    members = members_of(wanted, world)
+    return [each for log in server.files for each in log.entries if each.gtid in members]
+
+
+def _record(server: Server, made: Transaction) -> CommitRecord:
+    is_exact = server.version >= (8, 0, 1)
+    at = moment(made.at) if is_exact else _second(made.at)
+    return CommitRecord(gtids([made.gtid]), made.server_id, at, is_exact)
+
+
+def _second(ticks: int) -> datetime:
+    return moment(ticks).replace(microsecond=0)
+
+
+def _found(world: World, server: Server, search: Search) -> LogSearch:
+    members = members_of(search.wanted, world) & server.logged()
+    before = set()
+    for log in server.files:
+        for at, made in enumerate(log.entries):
+            end = position(Place(log.number, at + 1))
+            assert end is not None, "it is in a log"
+            if made.gtid in members and end <= search.place:
+                before.add(made.gtid)
+    return LogSearch(
+        search.replica, search.channel, str(search.place), gtids(members), gtids(before)
+    )

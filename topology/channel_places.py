@@ -1,0 +1,71 @@
+"""What the places of a channel in its source's log show of transactions that the replica misses.
+
+1. The places are known of every channel. Where a transaction lies in the log is known only as far
+   as the log was searched (topology/log_questions.py); otherwise the end of the log stands for it.
+2. A place in a former log of the source shows nothing: topology/former_logs.py.
+"""
+
+from collections.abc import Mapping
+
+from gtid import GtidSet
+from topology.former_logs import sign_of_reset_source
+from topology.graph import Edge
+from topology.snapshot import ServerSnapshot, ThreadState
+
+
+def searched(
+    edge: Edge, *, first: Mapping[str, ServerSnapshot], last: Mapping[str, ServerSnapshot]
+) -> tuple[GtidSet, GtidSet]:
+    """Return what the source's log shows before the channel's place, and what it shows beyond it.
+
+    Nothing, where the place may be one of a former log of the source.
+    """
+    source, replica = last[edge.source], first[edge.replica]
+    if source.history_evidence is None or sign_of_reset_source(edge, before=replica, source=source):
+        return GtidSet(), GtidSet()
+    found = [
+        search
+        for search in source.history_evidence.searches
+        if (search.replica, search.channel) == (edge.replica, edge.channel.name)
+    ]
+    before = GtidSet.union_of(search.before for search in found)
+    return before, GtidSet.union_of(search.wanted for search in found) - before
+
+
+def bypassed_by(
+    absent: GtidSet, *, edge: Edge, source: ServerSnapshot, before: GtidSet
+) -> tuple[GtidSet, bool]:
+    """Return what the receiver has gone past, and whether that is proved.
+
+    `before` is what the source's log shows before the channel's place.
+
+    The source's log position was read after its gtid_executed, so all of `absent` lies before it. A
+    receiver that has read that far and still lacks them will never get them on this connection.
+    Short of that, a file position tells for the source's own transactions only: their numbers are
+    drawn in the order of its log, so one below the highest that came by this channel is past. What
+    the source itself received may be in its log in any order.
+    """
+    channel = edge.channel
+    if channel.receiver is not ThreadState.RUNNING and channel.auto_position:
+        # The next connection asks for exactly these. But an applier whose place is at the end of
+        # the source's log has been behind them before: executed and forgotten (RESET BINARY LOGS
+        # AND GTIDS), or skipped.
+        was_behind = (
+            not (channel.applier_errno or channel.applier_error)
+            and channel.applied_to is not None
+            and source.log_end is not None
+            and channel.applied_to >= source.log_end
+        )
+        return (absent if was_behind else absent & before), False
+    has_read_past = (
+        channel.received_to is not None
+        and source.log_end is not None
+        and channel.received_to >= source.log_end
+    )
+    if has_read_past:
+        return absent, True
+    if channel.auto_position:
+        return absent & before, False
+    assert source.server_uuid is not None, "only judgeable servers have edge facts"
+    below = absent & channel.gtid_retrieved.from_uuid(source.server_uuid).filled()
+    return below | (absent & before), below <= before

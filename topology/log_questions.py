@@ -1,0 +1,139 @@
+"""Which questions the sets leave that binary logs answer: asked of few servers, and seldom.
+
+How it works
+------------
+A replica does not have a transaction of its source. The sets show neither whether its applier has
+been behind it (RESET BINARY LOGS AND GTIDS with a gtid_purged that is too small, SOURCE_LOG_POS, a
+crash of the replica), nor whether its receiver drops it. The source's log does: it has the place of
+the transaction, and the channel reports its own place in the same log.
+
+* **A search** asks the source for the missing transactions, in the order of its log, up to the
+  place of the channel. What ends at the place or before is behind the channel. The server sends the
+  first one, and if that lies beyond the place, nothing else: a replica that is merely stopped costs
+  one transaction. The place is the applier's for what is in the relay log, and for what a stopped
+  receiver will ask for again; the receiver's for the rest. Both are of the first reading: what lies
+  before them was applied, or received, before the last reading. Searches are made where a channel
+  is stopped, where it runs by file position, and where the replica's binary logs have no earlier
+  transaction of the same origin (a RESET, or a replica that has just been provisioned).
+* **Commits** of a few transactions: of losses (topology/lost.py); both ends of each bypassed
+  interval, for its time of commit; both ends of what servers upstream have of a UUID that no server
+  has (a server that was cloned or restored): the replica drops what carries its own server_id.
+* **The first log**: of servers that lost transactions, or that may not have logged what they have
+  purged (topology/unlogged.py).
+* **The schemas** of a server that has executed nothing, and that no channel links: it is new only
+  if it has none.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gtid import GtidSet
+from topology.facts import ClusterFacts, EdgeFacts
+from topology.former_ids import of_unknown_uuids
+from topology.history_evidence import ends_of
+from topology.joining import evaluate_parts
+from topology.lost import neighbours_of, samples_of
+from topology.reset_signs import has_earlier, logged
+from topology.snapshot import ChannelSnapshot, LogPosition, ServerSnapshot, ThreadState
+from topology.unlogged import candidates
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Which of `wanted` lie in a server's log before a place of a replica's channel."""
+
+    replica: str
+    channel: str
+    place: LogPosition
+    wanted: GtidSet
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What one server is asked."""
+
+    first_log: bool = False
+    commits: tuple[GtidSet, ...] = ()
+    searches: tuple[Search, ...] = ()
+    schemas: bool = False
+
+
+def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
+    """Return what to ask of which server; empty if the sets leave no question."""
+    asked: dict[str, Questions] = {}
+
+    def ask(name: str, question: Questions) -> None:
+        before = asked.get(name, Questions())
+        asked[name] = Questions(
+            first_log=before.first_log or question.first_log,
+            commits=(*before.commits, *(each for each in question.commits if each)),
+            searches=(*before.searches, *question.searches),
+            schemas=before.schemas or question.schemas,
+        )
+
+    for lost in facts.lost:
+        if lost.lost:
+            neighbours = neighbours_of(facts, lost)
+            ask(lost.origin, Questions(first_log=True, commits=(neighbours,)))
+            ask(lost.holder, Questions(commits=(neighbours, samples_of(lost))))
+    servers = facts.last
+    for name in sorted(servers):
+        if candidates(servers[name]):
+            ask(name, Questions(first_log=True))
+    for edge in facts.edges:
+        for search in _searches(facts, edge):
+            ask(edge.edge.source, Questions(searches=(search,)))
+        if edge.bypassed and not edge.edge.channel.auto_position:
+            ask(edge.edge.source, Questions(commits=(_ends(edge.bypassed),)))
+        held = of_unknown_uuids(edge.edge, graph=facts.graph, servers=servers)
+        for holder, gtids in held.items():
+            ask(holder, Questions(commits=(_ends(gtids),)))
+    for joining in evaluate_parts(facts).joinings:
+        if not logged(facts.last[joining.server]):
+            ask(joining.server, Questions(schemas=True))
+    return {name: each for name, each in sorted(asked.items()) if each != Questions()}
+
+
+def _searches(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
+    replica, channel = facts.last[edge.edge.replica], edge.edge.channel
+    before = _channel_of(facts.first[edge.edge.replica], channel)
+    if before is None:
+        return
+    received = edge.queued_below | edge.queued_above
+    absent = edge.expected if channel.auto_position else edge.expected | edge.bypassed
+    is_stopped = ThreadState.STOPPED in (channel.receiver, channel.applier)
+    # A receiver that is not connected asks again, behind what the applier has come to.
+    asks_again = channel.auto_position and channel.receiver is not ThreadState.RUNNING
+    for gtids, place, is_asked in (
+        (received, before.applied_to, is_stopped),
+        (
+            absent,
+            before.applied_to if asks_again else _read_to(before, channel),
+            is_stopped or not channel.auto_position,
+        ),
+    ):
+        if gtids and place is not None and (is_asked or not has_earlier(logged(replica), gtids)):
+            yield Search(replica.name, channel.name, place, gtids)
+
+
+def _read_to(before: ChannelSnapshot, channel: ChannelSnapshot) -> LogPosition | None:
+    """Return what the receiver had read, if it is still the same connection."""
+    is_the_same = before.receiver is channel.receiver and (
+        before.received_to is not None
+        and channel.received_to is not None
+        and before.received_to <= channel.received_to
+    )
+    return before.received_to if is_the_same else None
+
+
+def _ends(gtid_set: GtidSet) -> GtidSet:
+    return GtidSet.union_of(ends_of(gtid_set))
+
+
+def _channel_of(server: ServerSnapshot, channel: ChannelSnapshot) -> ChannelSnapshot | None:
+    """Return the channel in another reading, if it has the same source."""
+    for other in server.channels or ():
+        same = (other.name, other.source_host, other.source_port, other.source_uuid)
+        if same == (channel.name, channel.source_host, channel.source_port, channel.source_uuid):
+            return other
+    return None

@@ -1,0 +1,60 @@
+"""What excludes that a server's GTID history was reset, or lost in a crash.
+
+RESET BINARY LOGS AND GTIDS removes every transaction from gtid_executed. A server that still has an
+earlier one in its binary logs was not reset since. What it has purged proves nothing: SET GLOBAL
+gtid_purged may have put it back after the reset.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from gtid import GtidSet
+from topology.history_evidence import ends_of
+from topology.snapshot import ServerSnapshot
+
+_SECOND = timedelta(seconds=1)
+
+
+def logged(server: ServerSnapshot) -> GtidSet:
+    """Return what a server has in its binary logs."""
+    return (server.gtid_executed or GtidSet()) - (server.gtid_purged or GtidSet())
+
+
+def has_earlier(executed: GtidSet | None, hole: GtidSet) -> bool:
+    """Return whether a server has a transaction below the hole, under every TSID of the hole.
+
+    A RESET would have removed it as well.
+    """
+    below = (hole.filled() - hole) & (executed or GtidSet())
+    return all(
+        any(tsid == other and start < lowest for other, start, _ in below.intervals())
+        for tsid, lowest in _lowest(hole)
+    )
+
+
+def _lowest(gtid_set: GtidSet) -> Iterator[tuple[object, int]]:
+    seen: set[object] = set()
+    for tsid, start, _ in gtid_set.intervals():
+        if tsid not in seen:
+            seen.add(tsid)
+            yield tsid, start
+
+
+def runs_since_before(server: ServerSnapshot, gtids: GtidSet, source: ServerSnapshot) -> bool:
+    """Return whether a server has been running since before its source committed these.
+
+    A crash of the server cannot have lost them then. The uptime is a difference of whole seconds,
+    so the start may be up to a second later. Each clock is compared with ours when it was read.
+    """
+    if None in (server.uptime_seconds, source.server_clock, source.history_evidence):
+        return False
+    assert server.uptime_seconds is not None, "looked at above"
+    assert source.server_clock is not None, "looked at above"
+    assert source.history_evidence is not None, "looked at above"
+    records = [source.history_evidence.commit_of(end) for end in ends_of(gtids)]
+    if not records or None in records:
+        return False
+    ahead = source.server_clock - source.read_ended
+    committed = min(each.committed_at for each in records if each is not None) - ahead
+    started_before = server.read_ended - timedelta(seconds=server.uptime_seconds)
+    return started_before + _SECOND < committed

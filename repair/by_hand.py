@@ -1,6 +1,8 @@
 """What the operator does where no script is written: one text for each such strategy.
 
 1. An instruction is complete: run literally, it loses no transaction that it does not name first.
+   Statements are in backticks, in their order, behind the server on which to run them; what the
+   operator fills in is in parentheses. Tests run them on real servers.
 2. Where an instruction deletes data, the text is made from the servers' sets: it lists what would
    be lost, or refuses the direction in which it must not be run.
 """
@@ -10,7 +12,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from gtid import GtidSet
-from repair.model import Model
+from repair.dialect import for_channel
+from repair.model import Model, ModelServer
 from topology.catalogue import UnknownCode
 from topology.dialect import Dialect, dialect_of
 from topology.explain import Unexplained, explain
@@ -35,7 +38,7 @@ class Situation:
     @property
     def channel(self) -> str:
         """Return the FOR CHANNEL clause of the finding's channel, as words."""
-        return f" FOR CHANNEL '{self.finding.channel}'" if self.finding.channel else ""
+        return for_channel(self.dialect, self.finding.channel or "")
 
 
 Text: TypeAlias = Callable[[Situation], str]
@@ -44,6 +47,22 @@ Text: TypeAlias = Callable[[Situation], str]
 def by_hand(name: str, finding: Finding, model: Model) -> str:
     """Return what the operator does for a strategy that has no script."""
     return BY_HAND[name](Situation(finding, model))
+
+
+def _run(*statements: str) -> str:
+    """Return statements to run in this order."""
+    return ", ".join(f"`{each}`" for each in statements)
+
+
+def _attaching(situation: Situation, source: str) -> tuple[str, ...]:
+    """Return the statements that point the finding's channel to a server, and start it."""
+    words, where = situation.dialect, situation.channel
+    prefix = words.option_prefix
+    options = (
+        f"{prefix}HOST = '(host of {source})', {prefix}PORT = (port of {source}),"
+        f" {prefix}USER = '(account of the channel)', {prefix}AUTO_POSITION = 1"
+    )
+    return f"{words.change_source} {options}{where}", f"{words.start_replica}{where}"
 
 
 def _reclone(situation: Situation) -> str:
@@ -55,10 +74,16 @@ def _reclone(situation: Situation) -> str:
             " have compared their GTID sets: what only this server has is lost by it"
         )
     here = replica.name
+    remove = f"{situation.dialect.reset_replica} ALL"
     attach = (
-        f"restore {here} from a backup or clone of {source.name} taken from now on, keep its own"
-        f" auto.cnf, and attach it with {situation.dialect.option_prefix}AUTO_POSITION = 1"
+        f"take a backup of {source.name} that has its GTID set, or a clone, from now on; stop"
+        f" {here}; replace its data directory by it, but keep its own auto.cnf and its own"
+        " configuration file; start it without its replication threads (skip_replica_start,"
+        " skip_slave_start before 8.0.26). The copy may have the channels of"
+        f" {source.name}: on {here} run {_run(remove, *_attaching(situation, source.name))}"
     )
+    if len(replica.channels) > 1:
+        attach += " and configure its other channels again"
     only_here = replica.executed - source.executed
     if not only_here:
         return f"{attach}. Nothing is lost: {source.name} has all transactions of {here}"
@@ -66,94 +91,160 @@ def _reclone(situation: Situation) -> str:
         return (
             f"compare the data first: {only_here.shortened()} is only in the list of {here} because"
             f" the history of {source.name} was reset, and the rows are probably on {source.name}."
-            f" Do not redo them there. Where the rows are there, {attach}; nothing is lost"
+            f" Do not redo them there. Where the rows are there, {attach}. Nothing is lost then"
         )
-    kept = only_here - replica.purged
-    saved = (
-        f"save them first: `gtid-audit binlog show '{kept}' SERVER --redo` (SERVER is the DSN of"
-        f" {here}), and decide whether to run that script on {source.name} before you clone. Do not"
-        " run it if the rows are there already, as they are after RESET BINARY LOGS AND GTIDS on"
-        f" {source.name}"
-        if kept
-        else f"{here} has purged them too: their rows exist only in its tables, so compare the"
-        f" tables and copy what is wanted to {source.name} before you clone"
-    )
     return (
         f"do NOT restore {here} from {source.name} as it is: {only_here.shortened()} is only on"
-        f" {here}, and its data would be lost; {saved}. Keep a copy of {here}'s data directory."
-        f" Never restore both servers: one of them must keep its data. Only then {attach}"
+        f" {here}, and its data would be lost; {_saving(situation, only_here, replica)}. Keep a"
+        f" copy of {here}'s data directory. Never restore both servers: one of them must keep its"
+        f" data. Only then {attach}"
+    )
+
+
+def _saving(situation: Situation, only_here: GtidSet, replica: ModelServer) -> str:
+    """Return how to keep what only the replica has."""
+    source, kept = situation.finding.source, only_here - replica.purged
+    if kept:
+        return (
+            f"save them first: `gtid-audit binlog show '{kept}' SERVER --redo` (SERVER is the DSN"
+            f" of {replica.name}), and decide whether to run that script on {source} before you"
+            " clone. Do not run it if the rows are there already, as they are after RESET BINARY"
+            f" LOGS AND GTIDS on {source}"
+        )
+    return (
+        f"{replica.name} has purged them too: their rows exist only in its tables, so compare the"
+        f" tables and copy what is wanted to {source} before you clone"
     )
 
 
 def _donor_refetch(situation: Situation) -> str:
     finding, model = situation.finding, situation.model
-    wanted, replica = finding.gtid_set, model.servers.get(finding.replica or "")
+    replica, wanted = model.servers.get(finding.replica or ""), finding.gtid_set
     donors = [
-        each.name
+        each
         for each in model.servers.values()
-        if each.name not in (finding.source, finding.replica) and wanted <= each.available
+        if each.name not in (finding.source, finding.replica)
+        and wanted <= each.available
+        and (replica is None or each.purged <= replica.executed)
     ]
-    words = situation.dialect
-    host, port = f"{words.option_prefix}HOST", f"{words.option_prefix}PORT"
-    position = f"{words.option_prefix}AUTO_POSITION"
-    extra = GtidSet.union_of(
-        replica.executed.from_uuid(model[name].server_uuid) - model[name].executed
-        for name in donors
-        if replica is not None
-    )
     if not donors:
-        return "no server of this snapshot still has them all in its binary logs"
-    where = situation.channel
-    return (
-        f"on {finding.replica}: {words.stop_replica}{where}; {words.change_source} {host} ="
-        f" (address of {' or '.join(donors)}), {port} = (its port), {position} = 1{where};"
-        f" {words.start_replica}{where}; wait until gtid_executed contains"
-        f" {wanted.shortened()}; then point the channel back to {finding.source} in the same way,"
-        f" with {position} = 1"
-        + (
-            f". The donor refuses: {extra.shortened()} is of its own UUID and missing there"
-            if extra
-            else ""
+        return "no server of this snapshot has all that the replica needs in its binary logs"
+    # The first donor that would not refuse, and would send nothing else.
+    refused, more, name = min(_obstacles(situation, each) for each in donors)
+    words, where = situation.dialect, situation.channel
+    stop = f"{words.stop_replica}{where}"
+    text = (
+        f"on {finding.replica} run {_run(stop, *_attaching(situation, name))}; wait until"
+        f" gtid_executed contains {wanted.shortened()}; then point the channel back to"
+        f" {finding.source}: run {_run(stop, *_attaching(situation, finding.source or ''))}"
+    )
+    if more:
+        text = (
+            f"{name} would also send {more}, which {finding.source} does not have: decide about"
+            f" that first. Then {text}"
         )
+    if refused:
+        text += f". The donor refuses: {refused} is of its own UUID and missing there"
+    return text
+
+
+def _obstacles(situation: Situation, donor: ModelServer) -> tuple[str, str, str]:
+    """Return what a donor refuses, what it sends besides, and its name; the best is the least."""
+    servers, finding = situation.model.servers, situation.finding
+    ends = [servers.get(finding.source or ""), servers.get(finding.replica or "")]
+    known = GtidSet.union_of(each.executed for each in ends if each is not None)
+    replica = ends[1]
+    refused = (
+        replica.executed.from_uuid(donor.server_uuid) - donor.executed
+        if replica is not None
+        else GtidSet()
+    )
+    more = donor.executed - known
+    return (
+        refused.shortened() if refused else "",
+        more.shortened() if more else "",
+        donor.name,
     )
 
 
 def _until_after_gaps(situation: Situation) -> str:
-    start, where = situation.dialect.start_replica, situation.channel
-    stop = situation.dialect.stop_replica
-    until = f"{start} UNTIL SQL_AFTER_MTS_GAPS{where}"
-    return f"{stop}{where}; {until}; wait until the applier has stopped by itself; {start}{where}"
+    words, where = situation.dialect, situation.channel
+    stop, start = f"{words.stop_replica}{where}", f"{words.start_replica}{where}"
+    until = f"{words.start_replica} UNTIL SQL_AFTER_MTS_GAPS{where}"
+    return (
+        f"on {situation.finding.replica} run {_run(stop, until)}; wait until the applier has"
+        f" stopped by itself; then run {_run(start)}"
+    )
 
 
 def _attach(situation: Situation) -> str:
-    words, model = situation.dialect, situation.model
-    source = model.servers.get(situation.finding.source or "")
-    replica = model.servers.get(situation.finding.replica or "")
-    extra = (
-        replica.executed - source.executed
-        if replica is not None and source is not None
-        else GtidSet()
+    model, finding = situation.model, situation.finding
+    source, replica = (
+        model.servers.get(finding.source or ""),
+        model.servers.get(finding.replica or ""),
     )
+    if source is None or replica is None:
+        return "compare the GTID sets and the data of the two servers first"
+    extra = replica.executed - source.executed
     if extra:
         return (
             f"do NOT attach it yet: {extra.shortened()} is missing on the candidate; decide about"
             " these transactions first"
         )
     return (
-        f"compare the data of the two servers first; then {words.change_source} the candidate with"
-        f" {words.option_prefix}AUTO_POSITION = 1, {words.start_replica}, and audit again"
+        "compare the data of the two servers first: where the rows are there, the transactions"
+        f" would be applied a second time. Then on {replica.name} run"
+        f" {_run(*_attaching(situation, source.name))}, and audit again"
     )
 
 
 def _rebuild_position(situation: Situation) -> str:
     words, where = situation.dialect, situation.channel
+    statements = _run(
+        f"{words.stop_replica}{where}",
+        words.reset_binary_logs_and_gtids,
+        f"SET GLOBAL gtid_purged = '(@@GLOBAL.gtid_executed of {situation.finding.source})'",
+        # It deletes the relay log: what was received of the old history would be asked for.
+        f"{words.change_source} {words.option_prefix}AUTO_POSITION = 1{where}",
+        f"{words.start_replica}{where}",
+    )
     return (
         "only if the data of both servers is equal and no client writes on the source: on"
-        f" {situation.finding.replica} {words.stop_replica}{where};"
-        f" {words.reset_binary_logs_and_gtids}, which deletes its binary logs; SET GLOBAL"
-        " gtid_purged to the source's gtid_executed;"
-        f" {words.start_replica}{where}; audit again. Servers that replicate from it need the same"
+        f" {situation.finding.replica} run {statements}, and audit again. It deletes the binary"
+        " logs of this server. Servers that replicate from it need the same"
     )
+
+
+def _new_server_uuid(situation: Situation) -> str:
+    # A receiver that stopped with 13117 (1593 before 8.0) does not try again (seen on 9.7.4).
+    return (
+        "only on the server whose data directory was copied: stop it, remove auto.cnf from its data"
+        " directory, start it. Then, on each server whose receiver has stopped, run"
+        f" {_run(situation.dialect.start_replica)}"
+    )
+
+
+def _configure(situation: Situation) -> str:
+    finding, words, where = situation.finding, situation.dialect, situation.channel
+    stop, start = f"{words.stop_replica}{where}", f"{words.start_replica}{where}"
+    if finding.code == "C2":
+        change = "SET GLOBAL server_id = (a number that no other server has)"
+        return (
+            f"on {finding.replica} run {_run(stop, change, start)}, and change it in the"
+            " configuration file of that server"
+        )
+    if finding.code == "H8" or any(each.fact == "IGNORE_SERVER_IDS" for each in finding.evidence):
+        change = f"{words.change_source} IGNORE_SERVER_IDS = (){where}"
+        return (
+            "find out why these servers are ignored; if their transactions are wanted, on"
+            f" {finding.replica} run {_run(stop, change, start)}"
+        )
+    if finding.code == "P1":
+        return (
+            "set log_replica_updates (log_slave_updates before 8.0.26) in the configuration file of"
+            f" {finding.source}, and restart it: it then logs what it receives from now on"
+        )
+    return "change the setting, in the configuration file too"
 
 
 def _explain(situation: Situation) -> str:
@@ -171,14 +262,17 @@ def _explain(situation: Situation) -> str:
 def _kill_blocker(situation: Situation) -> str:
     if waits_for_gtid(situation.finding):
         return (
-            f"SELECT @@GLOBAL.gtid_owned on {situation.finding.replica}: it lists GTID#thread; end"
-            " the session of that thread with ROLLBACK or KILL. It must not commit: the transaction"
-            " would then be executed without its rows"
+            f"on {situation.finding.replica} run {_run('SELECT @@GLOBAL.gtid_owned')}: it lists"
+            " GTID#thread; end the session of that thread with ROLLBACK, or run"
+            f" {_run('KILL (id of the thread)')}. It must not commit: the transaction would then be"
+            " executed without its rows"
         )
     return (
-        "find the session in performance_schema.metadata_locks or data_locks (before 8.0:"
-        " information_schema.INNODB_TRX and SHOW PROCESSLIST), make sure that its transaction may"
-        " be rolled back, and KILL it"
+        "find the session that holds the lock, not a replication thread:"
+        " performance_schema.metadata_locks or data_locks (before 8.0:"
+        " information_schema.INNODB_TRX and SHOW PROCESSLIST); make sure that its transaction may"
+        f" be rolled back; then on {situation.finding.replica} run"
+        f" {_run('KILL (id of the thread)')}"
     )
 
 
@@ -198,11 +292,8 @@ BY_HAND: Mapping[str, Text] = {
         " the source now, and in its configuration file"
     ),
     "kill_blocker": _kill_blocker,
-    "new_server_uuid": _always(
-        "only on the server whose data directory was copied: stop it, remove auto.cnf from its data"
-        " directory, start it"
-    ),
-    "configure": _always("change the setting, in the configuration file too"),
+    "new_server_uuid": _new_server_uuid,
+    "configure": _configure,
     "grant": _always("grant the privilege or repair the access, and audit again"),
     "explain": _explain,
     "attach": _attach,

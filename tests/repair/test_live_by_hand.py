@@ -1,12 +1,24 @@
-"""Manual instructions, run literally on real servers."""
+"""Manual instructions, run literally on real servers.
+
+Statements are in backticks, behind the server on which to run them. A test fills in only what is in
+parentheses, and does what the text asks for between statements.
+"""
 
 import re
+import shutil
 
-from compose import faults
+import pytest
+
+from compose import faults, faults_applier, faults_filters, faults_history
 from compose.faults import commit, table_on
+from compose.faults_content import restart_with
+from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
+from gtid_audit.cli import run
 from repair import Plan
+from repair.by_hand import by_hand
+from repair.model import Model
 from tests.repair.live import await_clean, examine, executed, rows, run_plan
 
 
@@ -16,10 +28,30 @@ def _instruction(plan: Plan, code: str, strategy: str) -> str:
     return text.removeprefix(f"{strategy}: ")
 
 
-def _point(replica: Server, statements: str, source: Server) -> None:
-    text = re.sub(r"\(address of [^)]*\)", f"'{source.host}'", statements)
-    text = text.replace("(its port)", str(source.port))
-    replica.execute(*(each.strip() for each in text.split(";")))
+def _statements(topology: Topology, text: str, **filled: object) -> list[str]:
+    """Return the statements of a part of an instruction, filled in as an operator does."""
+
+    def value(match: re.Match[str]) -> str:
+        what, _, name = match[1].partition(" of ")
+        if what in ("host", "port"):
+            return str(getattr(topology[name], what))
+        if what == "account":
+            return REPLICATION_USER
+        if what == "@@GLOBAL.gtid_executed":
+            return executed(topology[name])
+        return str(filled[what.partition(" ")[0]])
+
+    found = [each for each in re.findall("`([^`]+)`", text) if not each.startswith("gtid-audit")]
+    return [
+        re.sub(r"\(((?:host|port|account|@@|id|a number)[^)]*)\)", value, each) for each in found
+    ]
+
+
+def _arrives(source: Server, replica: Server, table: str) -> None:
+    """A new commit arrives, and the rows agree."""
+    source.execute(f"INSERT INTO {table} (note) VALUES ('afterwards')")
+    wait_for(replica, executed(source))
+    assert rows(replica, table) == rows(source, table)
 
 
 def test_a_donor_serves_what_the_source_has_purged(star97: Topology) -> None:
@@ -27,14 +59,154 @@ def test_a_donor_serves_what_the_source_has_purged(star97: Topology) -> None:
     fault = faults.purge_under_stopped_replica(star97, source="source", replica="replica1")
     wait_for(star97["replica2"], fault.purged)
     text = _instruction(examine(star97).plan(), "P1", "donor_refetch")
-    statements, _, rest = text.partition("; wait until gtid_executed contains")
-    assert "address of replica2" in statements
-    assert "point the channel back to source" in rest
-    _point(replica, statements.removeprefix("on replica1: "), star97["replica2"])
+    assert text.startswith("on replica1 run")
+    there, back = text.split("; wait until gtid_executed contains ")
+    assert "host of replica2" in there
+    replica.execute(*_statements(star97, there))
     wait_for(replica, fault.purged)
-    _point(replica, statements.removeprefix("on replica1: "), source)
+    replica.execute(*_statements(star97, back))
     await_clean(star97)
-    assert rows(replica, "purged.t") == rows(source, "purged.t")
+    _arrives(source, replica, "purged.t")
+
+
+def test_a_server_is_replaced_by_a_copy_of_its_source(
+    star97: Topology, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What only the replica has is saved first, as the instruction says."""
+    source, replica = star97["source"], star97["replica1"]
+    faults.purge_under_stopped_replica(star97, source="source", replica="replica1")
+    commit(replica, "INSERT INTO purged.t VALUES (500, 'errant')")
+    star97["replica2"].execute(star97["replica2"].dialect.stop_replica)
+    text = _instruction(examine(star97).plan(), "P1", "reclone")
+    assert text.startswith("do NOT restore replica1 from source as it is")
+    [saving] = re.findall("`gtid-audit ([^`]+)`", text)
+    wanted = re.search("show '([^']+)'", saving)
+    assert wanted is not None
+    capsys.readouterr()
+    assert (
+        run(["binlog", "show", wanted[1], replica.dsn, "--redo", "--schema-from", replica.dsn]) == 0
+    )
+    assert source.client(capsys.readouterr().out).returncode == 0
+    own = (replica.datadir / "auto.cnf").read_text()
+    source.stop()
+    replica.stop()
+    shutil.rmtree(replica.datadir)
+    shutil.copytree(source.datadir, replica.datadir)
+    (replica.datadir / "auto.cnf").write_text(own)
+    source.start()
+    restart_with(replica, "--skip-replica-start=ON")
+    replica.execute(*_statements(star97, text.partition("may have the channels of")[2]))
+    star97["replica2"].execute(star97["replica2"].dialect.start_replica)
+    await_clean(star97)
+    assert "errant" in [note for _, note in rows(replica, "purged.t")]
+    _arrives(source, replica, "purged.t")
+
+
+def test_a_replica_follows_the_new_history_of_its_source(pair97: Pair) -> None:
+    pair, a, b = pair97, pair97.a, pair97.b
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
+    faults_history.reset_history(pair, source="a", replica="b", new_count=0)
+    text = _instruction(examine(pair).plan(), "E6", "rebuild_position")
+    assert "only if the data of both servers is equal" in text
+    assert rows(a, "forgotten.t") == rows(b, "forgotten.t")
+    a.execute("CREATE DATABASE logged_once")  # gtid_purged cannot be set to an empty set
+    b.execute("SET SESSION sql_log_bin = 0", "CREATE DATABASE logged_once")
+    b.execute(*_statements(pair, text))
+    _arrives(a, b, "forgotten.t")
+    await_clean(pair)
+
+
+def test_an_unlinked_server_is_attached(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    for server in (a, b):
+        server.execute(server.dialect.stop_replica, server.dialect.reset_replica)
+    a.execute(
+        "CREATE DATABASE joined",
+        "CREATE TABLE joined.t (id INT PRIMARY KEY AUTO_INCREMENT, note VARCHAR(20))",
+    )
+    text = _instruction(examine(pair97).plan(), "J1", "attach")
+    assert "compare the data" in text
+    b.execute(*_statements(pair97, text))
+    _arrives(a, b, "joined.t")
+    await_clean(pair97)
+
+
+def test_a_copied_server_gets_a_uuid_of_its_own(pair97: Pair) -> None:
+    faults.duplicate_server_uuid(pair97)
+    plan = examine(pair97).plan()
+    assert not plan.steps
+    text = _instruction(plan, "C1", "new_server_uuid")
+    assert "remove auto.cnf" in text
+    b = pair97.b
+    b.stop()
+    (b.datadir / "auto.cnf").unlink()
+    b.start()
+    for server in (pair97.a, b):
+        faults.await_status(server, lambda status: status["Replica_IO_Running"] != "Connecting")
+        server.execute(*_statements(pair97, text))
+    await_clean(pair97)
+    pair97.a.execute("CREATE DATABASE arrives")
+    wait_for(b, executed(pair97.a))
+
+
+def test_a_session_that_blocks_is_killed(pair97: Pair) -> None:
+    b = pair97.b
+    with faults_applier.held_up(pair97, "metadata lock") as held:
+        [waiting] = [each for each in examine(pair97).audit.findings if each.replica == "b"]
+        text = by_hand("kill_blocker", waiting, Model({}))  # A5 takes ten seconds to be one
+        assert "not a replication thread" in text
+        [(blocking,)] = b.query(
+            "SELECT DISTINCT t.PROCESSLIST_ID FROM performance_schema.metadata_locks AS l JOIN"
+            " performance_schema.threads AS t ON t.THREAD_ID = l.OWNER_THREAD_ID"
+            " WHERE l.OBJECT_NAME = 't' AND l.LOCK_STATUS = 'GRANTED'"
+            " AND t.NAME LIKE '%one_connection' AND t.PROCESSLIST_ID <> CONNECTION_ID()"
+        )
+        b.execute(*_statements(pair97, text, id=blocking))
+        wait_for(b, held.held)
+
+
+def test_gaps_of_a_parallel_applier_are_closed(pair97: Pair) -> None:
+    b = pair97.b
+    b.execute(b.dialect.stop_replica)
+    [finding] = [each for each in examine(pair97).audit.findings if each.code == "A7"]
+    b.execute(b.dialect.start_replica)
+    text = by_hand("until_after_gaps", finding, Model({}))
+    assert text.startswith("on b run")
+    first, then = text.split("; wait until the applier has stopped by itself; ")
+    with faults.tail_gap(pair97) as gap:
+        worker = b.query(
+            "SELECT t.PROCESSLIST_ID FROM performance_schema.threads AS t JOIN"
+            " performance_schema.replication_applier_status_by_worker AS w"
+            " ON t.THREAD_ID = w.THREAD_ID WHERE w.APPLYING_TRANSACTION = %s",
+            [gap.held],
+        )
+        b.execute(f"KILL {worker[0][0]}")
+        faults.await_applier_stopped(b)
+        assert gap.held not in executed(b)
+        b.execute(*_statements(pair97, first))
+        faults.await_applier_stopped(b)
+        b.execute(*_statements(pair97, then))
+    pair97.settle()
+    await_clean(pair97)
+
+
+def test_a_server_id_of_its_own_brings_what_was_dropped(chain97: Topology) -> None:
+    fault = faults_history.equal_server_ids(chain97)
+    plan = examine(chain97).plan()
+    text = _instruction(plan, "C2", "configure")
+    assert text.startswith("on last run")
+    chain97["last"].execute(*_statements(chain97, text, a=9_999))
+    wait_for(chain97["last"], fault.dropped)
+    await_clean(chain97)
+
+
+def test_ignored_servers_are_ignored_no_more(pair56: Pair) -> None:
+    fault = faults_filters.ignored_transaction(pair56)
+    text = _instruction(examine(pair56).plan(), "C11", "configure")
+    assert text.startswith("find out why these servers are ignored")
+    fault.replica.execute(*_statements(pair56, text))
+    wait_for(fault.replica, fault.gtids)
+    assert rows(fault.replica, "ignored.t") == rows(fault.source, "ignored.t")
 
 
 def test_workers_that_report_nothing_but_1756(pair56: Pair) -> None:

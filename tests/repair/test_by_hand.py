@@ -1,0 +1,56 @@
+"""Manual instructions that depend on the sets of the servers."""
+
+from dataclasses import replace
+
+from repair.by_hand import by_hand
+from repair.model import Model
+from tests.repair.build import channel, gtids, model, server, snapshot_of
+from topology.audit import audit_cluster
+from topology.findings import Finding
+
+SERVERS = model(
+    server("a", "a:1-9", purged="a:1-6"),
+    server("b", "a:1-3", channel("a")),
+    server("c", "a:1-9", channel("a")),
+    server("d", "a:1-9", channel("a")),
+)
+
+
+def purged(servers: Model) -> Finding:
+    audit = audit_cluster(snapshot_of(servers))
+    [finding] = [each for each in audit.findings if each.code == "P1"]
+    return replace(finding, gtid_set=gtids("a:4-6"))
+
+
+def refetched(servers: Model) -> str:
+    return by_hand("donor_refetch", purged(servers), servers)
+
+
+def test_a_donor_that_sends_nothing_else_comes_first() -> None:
+    assert refetched(SERVERS).startswith("on b run `STOP REPLICA`, `CHANGE REPLICATION SOURCE TO")
+    assert "(host of c)" in refetched(SERVERS)
+    errant = SERVERS.replace(server("c", "a:1-9 c:1", channel("a")))
+    assert "(host of d)" in refetched(errant)
+    both = errant.replace(server("d", "a:1-9 d:1", channel("a")))
+    assert refetched(both).startswith(f"c would also send {gtids('c:1')}, which a does not have")
+    refusing = both.replace(server("b", "a:1-3 c:7", channel("a")))
+    assert "(host of d)" in refetched(refusing)
+
+
+def test_a_donor_can_serve_all_that_the_replica_needs() -> None:
+    purging = SERVERS.replace(server("c", "a:1-9 c:1", channel("a"), purged="c:1"))
+    assert "(host of d)" in refetched(purging)
+    alone = model(*(SERVERS[name] for name in "ab"), purging["c"])
+    assert refetched(alone).startswith("no server of this snapshot")
+
+
+def test_nothing_is_redone_where_the_source_was_reset() -> None:
+    finding = purged(SERVERS)
+    errant = SERVERS.replace(server("b", "a:1-3 b:1", channel("a")))
+    text = by_hand("reclone", finding, errant)
+    assert "--redo" in text
+    assert text.startswith("do NOT restore b from a as it is")
+    text = by_hand("reclone", replace(finding, code="E6"), errant)
+    assert "--redo" not in text
+    assert "Do not redo them there" in text
+    assert "Nothing is lost" in by_hand("reclone", finding, SERVERS)

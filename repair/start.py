@@ -8,6 +8,7 @@ from repair.model import Model, ModelChannel, ModelServer, settle
 from topology.findings import ClusterAudit, Finding
 from topology.graph import build_graph
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
+from topology.unseen import group_name_of
 
 # The applier stands still at these until the operator repairs it.
 _STUCK_CODES = frozenset({"A1", "A2", "A3"})
@@ -83,7 +84,8 @@ def _server(server: ServerSnapshot, channels: tuple[ModelChannel, ...]) -> Model
 
 
 def _group_name(server: ServerSnapshot) -> UUID | None:
-    return UUID(server.group.group_name) if server.group is not None else None
+    name = group_name_of(server)
+    return UUID(name) if name else None
 
 
 def _channel(

@@ -148,7 +148,7 @@ def _is_by_hand(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> bool:
     ids = set(_server_ids(facts, lost, part))
     if ids and ids <= _other_ids(facts, lost.origin):
         return True
-    if facts.last[lost.origin].server_id in ids:
+    if _own_id(facts, lost.origin) in ids:
         return False
     return not (part & _received(facts, lost)) and _is_isolated(facts, lost.origin, part)
 
@@ -161,6 +161,13 @@ def _other_ids(facts: ClusterFacts, origin: str) -> set[int]:
     """
     ids = {server.server_id for name, server in facts.last.items() if name != origin}
     return {each for each in ids if each} - {facts.last[origin].server_id or 0}
+
+
+def _own_id(facts: ClusterFacts, origin: str) -> int | None:
+    """Return the origin's server_id, if no other server has the same."""
+    own = facts.last[origin].server_id
+    others = (server.server_id for name, server in facts.last.items() if name != origin)
+    return None if own in others else own
 
 
 def _is_isolated(facts: ClusterFacts, origin: str, part: GtidSet) -> bool:
@@ -211,7 +218,7 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
         cause, grade = Cause.BY_HAND, Grade.PROVED if seen else Grade.LIKELY
     else:
         is_mixed = bool(set(executed_by) & _other_ids(facts, lost.origin))
-        is_its_own = (origin.server_id in executed_by and not is_mixed) or (
+        is_its_own = (_own_id(facts, lost.origin) in executed_by and not is_mixed) or (
             not executed_by and part <= _received(facts, lost)
         )
         cause, grade = _crash_or_reset(restart, reset=reset, is_its_own=is_its_own)

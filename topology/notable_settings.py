@@ -12,6 +12,7 @@ from typing import Final
 _HARMLESS: Final[Mapping[str, frozenset[str]]] = {
     "binlog_do_db": frozenset({""}),
     "binlog_ignore_db": frozenset({""}),
+    "group_replication_group_name": frozenset({""}),
     "replica_exec_mode": frozenset({"STRICT"}),
     "replica_skip_errors": frozenset({"", "OFF"}),
     "replica_type_conversions": frozenset({"", "ALL_NON_LOSSY", "ALL_SIGNED", "ALL_UNSIGNED"}),

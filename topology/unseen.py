@@ -72,14 +72,26 @@ def unseen_sources(
 
 
 def group_peers(servers: Iterable[ServerSnapshot]) -> tuple[tuple[str, ...], ...]:
-    """Return the servers that are members of one group, group by group."""
+    """Return the servers that are members of one group, group by group.
+
+    A server that is configured for a group and OFFLINE counts: it gets what the others have when
+    it starts Group Replication again.
+    """
     by_group: dict[str, set[str]] = {}
     for server in servers:
-        if server.group is not None:
-            by_group.setdefault(server.group.group_name.lower(), set()).add(server.name)
+        name = group_name_of(server)
+        if name:
+            by_group.setdefault(name.lower(), set()).add(server.name)
         elif is_galera(server):
             by_group.setdefault("galera", set()).add(server.name)
     return tuple(sorted(tuple(sorted(names)) for names in by_group.values()))
+
+
+def group_name_of(server: ServerSnapshot) -> str:
+    """Return the group that a server is a member of or configured for; "" if there is none."""
+    if server.group is not None:
+        return server.group.group_name
+    return notable_values(server.notable_settings).get("group_replication_group_name", "")
 
 
 def is_galera(server: ServerSnapshot) -> bool:
@@ -95,6 +107,8 @@ def unevaluated_kind(server: ServerSnapshot) -> str | None:
     if server.group is not None:
         state = f"{server.group.member_state} {server.group.member_role}".strip()
         return f"a member ({state}) of the group {server.group.group_name}"
+    if group_name_of(server):
+        return f"configured for the group {group_name_of(server)}, and not a member now"
     if is_galera(server):
         return "a Galera node"
     if server.vendor is Vendor.MARIADB:
@@ -106,16 +120,16 @@ def group_uuids(servers: Iterable[ServerSnapshot]) -> frozenset[UUID]:
     """Return the UUIDs under which groups commit: they belong to no single server."""
     found = set()
     for server in servers:
-        if server.group is not None:
+        if name := group_name_of(server):
             try:
-                found.add(UUID(server.group.group_name))
+                found.add(UUID(name))
             except ValueError:  # a name that is no UUID numbers no transactions
                 continue
     return frozenset(found)
 
 
 def _unread_members(server: ServerSnapshot) -> Iterator[str]:
-    if server.group is not None:
-        yield f"the other members of the group {server.group.group_name}"
+    if name := group_name_of(server):
+        yield f"the other members of the group {name}"
     elif is_galera(server):
         yield "the other nodes of the Galera cluster"

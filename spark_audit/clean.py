@@ -38,6 +38,7 @@ from topology.rules import (
     passed,
     settings,
     threads,
+    unlogged,
 )
 from topology.snapshot import ALWAYS_READ, ThreadState
 from topology.version import Vendor
@@ -99,6 +100,7 @@ CLEAN_WHEN_SILENT: Final = (
     filters.ignored_by_receiver,
     settings.former_server_id,
     settings.silent_errors,
+    unlogged.executed_without_content,
     identity.duplicate_server_uuid,
     identity.unreadable_facts,
     identity.torn_reading,

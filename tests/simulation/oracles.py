@@ -336,6 +336,8 @@ def silent(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
     for one in above_info(audit):
         if one.code == "U4" and truth.world.group is not None:
             continue  # its rules come later: UNKNOWN until then
+        if one.code in ("A2", "A3") and "write-statement" in truth.world.steps_done:
+            continue  # a statement of one primary reads a row that another changes: a true conflict
         if not (islands and one.code in ("J1", "J2", "J3", "A7")):
             text = f"{one.code} {one.source}->{one.replica} of a healthy topology"
             yield Violation("silent", one.code, text)

@@ -9,17 +9,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 import pymysql
+from pymysql.cursors import DictCursor
 
+from compose.native.command import Settings
+from compose.native.dialect import new_words
 from compose.native.installation import Installation
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server as RealServer
-from compose.native.shapes import Link, Plan, Topology, running
+from compose.native.shapes import Plan, Topology, running
 from gtid import GtidSet
 from tests.simulation import replication as act
 from tests.simulation.reading import gtids
@@ -29,7 +32,7 @@ from tests.simulation.steps import Line, perform
 
 SETTLE_SECONDS_MAX = 12.0
 POLL_SECONDS = 0.05
-TABLE = "sim.t"
+KEYS_PER_SERVER = 5
 Statement = str
 
 
@@ -62,10 +65,9 @@ class Twins:
 def twins(installation: Installation, setup: Setup, stack: ExitStack) -> Twins:
     """Start real servers in the shape of a setup."""
     world = setup.world()
-    links = tuple(
-        Link(source=channel.source, replica=server.name) for server, channel in world.paths()
-    )
-    plan = Plan(names=tuple(sorted(world.servers)), links=links)
+    options = Settings(extra=_options(installation, setup))
+    names = tuple(sorted(world.servers))
+    plan = Plan(names=names, links=(), settings=dict.fromkeys(names, options))
     topology = stack.enter_context(running(installation, plan))
     made = Twins(world, topology, stack)
     for name, server in world.servers.items():
@@ -73,30 +75,73 @@ def twins(installation: Installation, setup: Setup, stack: ExitStack) -> Twins:
         made.uuids[name] = str(real.value("@@GLOBAL.server_uuid"))
         server.server_id = real.server_id
         server.relay_log_recovery = bool(real.value("@@GLOBAL.relay_log_recovery"))
-        words = real.dialect.words
-        parallel = f"@@GLOBAL.{words.replica_variable_prefix}parallel_workers"
+        prefix = real.dialect.words.replica_variable_prefix
         for channel in server.channels:
-            channel.workers = max(1, int(real.value(parallel)))
-            channel.commit_order = True
-        real.execute(
-            "SET sql_log_bin = 0",
-            "CREATE DATABASE sim",
-            f"CREATE TABLE {TABLE} (k VARCHAR(40) PRIMARY KEY, v BIGINT)",
-        )
-    for name in sorted(world.servers):
-        real = made.real(name)
-        if real.replica_status():
-            real.execute(real.dialect.stop_replica)
-    for name in sorted(world.servers):
-        made.real(name).execute(made.real(name).dialect.words.reset_binary_logs_and_gtids)
-    for name in sorted(world.servers):
-        real = made.real(name)
-        if real.replica_status():
-            source = world[name].channels[0].source
-            real.execute(f"{real.dialect.words.reset_replica} ALL")
-            change(made, name, source)
-            real.execute(real.dialect.start_replica)
+            channel.workers = max(1, int(real.value(f"@@GLOBAL.{prefix}parallel_workers")))
+        create_tables(real, names)
+    for name, server in world.servers.items():
+        for channel in server.channels:
+            change(made, name, channel.source, channel.name)
+        if server.channels:
+            made.real(name).execute(made.real(name).dialect.start_replica)
     return made
+
+
+def _options(installation: Installation, setup: Setup) -> tuple[str, ...]:
+    # Relay logs are kept, so that an applier may be set back in them.
+    if installation.version < act.MODERN:
+        return ("--relay-log-purge=0",)
+    order = "ON" if setup.commit_order else "OFF"
+    return (
+        "--relay-log-purge=0",
+        f"--replica-preserve-commit-order={order}",
+        f"--replica-parallel-workers={setup.workers}",
+    )
+
+
+def table_of(key: str) -> str:
+    """Return the table that holds one row of the toy table: filters choose by table."""
+    return f"sim.{key}"
+
+
+def tables_of(names: Iterable[str]) -> list[str]:
+    """Return the tables of the rows that the clients of these servers write."""
+    return [
+        table_of(f"{name}{number}") for name in names for number in range(1, KEYS_PER_SERVER + 1)
+    ]
+
+
+def create_tables(server: RealServer, names: Iterable[str]) -> None:
+    """Make the tables without logging it, and forget what was logged until now."""
+    server.execute(
+        "SET sql_log_bin = 0",
+        "CREATE DATABASE sim",
+        *(
+            f"CREATE TABLE {each} (k VARCHAR(40) PRIMARY KEY, v BIGINT)"
+            for each in tables_of(names)
+        ),
+    )
+    server.execute(server.dialect.words.reset_binary_logs_and_gtids)
+
+
+def rows_of(server: RealServer, names: Iterable[str]) -> dict[str, int]:
+    """Return the rows of all tables."""
+    union = " UNION ALL ".join(f"SELECT k, v FROM {each}" for each in tables_of(names))
+    return {str(key): int(value) for key, value in server.query(union)}
+
+
+def at(channel: str) -> Statement:
+    """Return the clause that names a channel."""
+    return f" FOR CHANNEL '{channel}'" if channel else ""
+
+
+def status_of(server: RealServer, channel: str) -> dict[str, Any]:
+    """Return the status of one channel with today's column names; empty if there is none."""
+    with server.connect(cursor=DictCursor) as connection, connection.cursor() as cursor:
+        cursor.execute(server.dialect.replica_status)
+        rows = cursor.fetchall()
+    found = [{new_words(column): value for column, value in row.items()} for row in rows]
+    return next((row for row in found if row.get("Channel_Name", "") == channel), {})
 
 
 # -- the steps ------------------------------------------------------------------------------------
@@ -130,10 +175,10 @@ def row_statement(world: World, kind: str, key: str) -> Statement:
     """Return the statement that changes one row."""
     value = world.works
     if kind == "insert":
-        return f"INSERT INTO {TABLE} VALUES ('{key}', {value})"
+        return f"INSERT INTO {table_of(key)} VALUES ('{key}', {value})"
     if kind == "update":
-        return f"UPDATE {TABLE} SET v = {value} WHERE k = '{key}'"
-    return f"DELETE FROM {TABLE} WHERE k = '{key}'"
+        return f"UPDATE {table_of(key)} SET v = {value} WHERE k = '{key}'"
+    return f"DELETE FROM {table_of(key)} WHERE k = '{key}'"
 
 
 @real("write")
@@ -194,30 +239,32 @@ def _purge(both: Twins, name: str) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def threads(real_server: RealServer, which: str, *, start: bool) -> Statement:
+def threads(real_server: RealServer, which: str, *, start: bool, channel: str = "") -> Statement:
     """Return the statement that starts or stops the threads of a replica."""
     words = real_server.dialect.words
     verb = words.start_replica if start else words.stop_replica
-    return verb + {"both": "", "receiver": " IO_THREAD", "applier": " SQL_THREAD"}[which]
+    return (
+        verb + {"both": "", "receiver": " IO_THREAD", "applier": " SQL_THREAD"}[which] + at(channel)
+    )
 
 
 @real("stop-replica")
-def _stop(both: Twins, name: str, _channel: str, which: str) -> None:
-    both.real(name).execute(threads(both.real(name), which, start=False))
+def _stop(both: Twins, name: str, channel: str, which: str) -> None:
+    both.real(name).execute(threads(both.real(name), which, start=False, channel=channel))
 
 
 @real("start-replica")
-def _start(both: Twins, name: str, _channel: str, which: str) -> None:
-    both.real(name).execute(threads(both.real(name), which, start=True))
+def _start(both: Twins, name: str, channel: str, which: str) -> None:
+    both.real(name).execute(threads(both.real(name), which, start=True, channel=channel))
 
 
 @real("auto-position-on")
-def _auto_position_on(both: Twins, name: str, _channel: str) -> None:
+def _auto_position_on(both: Twins, name: str, channel: str) -> None:
     server = both.real(name)
-    statements = [server.dialect.stop_replica]
-    if not server.replica_status()["Auto_Position"]:
-        statements.append(server.dialect.change_source_to(auto_position=1))
-    server.execute(*statements, server.dialect.start_replica)
+    statements = [server.dialect.stop_replica + at(channel)]
+    if not int(status_of(server, channel)["Auto_Position"]):
+        statements.append(server.dialect.change_source_to(auto_position=1) + at(channel))
+    server.execute(*statements, server.dialect.start_replica + at(channel))
 
 
 def place_of(real_server: RealServer, file: int, entries: int) -> tuple[str, int]:
@@ -237,14 +284,15 @@ def _change_by_position(both: Twins, name: str, channel: str, file: int, entries
     server, path = both.real(name), both.world[name].channel(channel)
     assert path is not None, "the step applied"
     log_file, log_pos = place_of(both.real(path.source), file, entries)
+    place = server.dialect.change_source_to(auto_position=0, log_file=log_file, log_pos=log_pos)
     server.execute(
-        server.dialect.stop_replica,
-        server.dialect.change_source_to(auto_position=0, log_file=log_file, log_pos=log_pos),
-        server.dialect.start_replica,
+        server.dialect.stop_replica + at(channel),
+        place + at(channel),
+        server.dialect.start_replica + at(channel),
     )
 
 
-def change(both: Twins, name: str, source: str) -> None:
+def change(both: Twins, name: str, source: str, channel: str = "") -> None:
     """Point a stopped replica at another server, by sets."""
     here, there = both.real(name), both.real(source)
     here.execute(
@@ -256,22 +304,23 @@ def change(both: Twins, name: str, source: str) -> None:
             connect_retry=1,
             retry_count=86_400,
         )
+        + at(channel)
     )
 
 
 @real("repoint")
-def _repoint(both: Twins, name: str, _channel: str, source: str) -> None:
+def _repoint(both: Twins, name: str, channel: str, source: str) -> None:
     here = both.real(name)
-    here.execute(here.dialect.stop_replica)
-    change(both, name, source)
-    here.execute(here.dialect.start_replica)
+    here.execute(here.dialect.stop_replica + at(channel))
+    change(both, name, source, channel)
+    here.execute(here.dialect.start_replica + at(channel))
 
 
 @real("configure-only")
-def _configure_only(both: Twins, name: str, _channel: str, source: str) -> None:
+def _configure_only(both: Twins, name: str, channel: str, source: str) -> None:
     here = both.real(name)
-    here.execute(here.dialect.stop_replica)
-    change(both, name, source)
+    here.execute(here.dialect.stop_replica + at(channel))
+    change(both, name, source, channel)
 
 
 @real("old-primary-returns")
@@ -281,10 +330,10 @@ def _returns(both: Twins, name: str, source: str) -> None:
 
 
 @real("reset-replica")
-def _reset_replica(both: Twins, name: str, _channel: str, scope: str) -> None:
+def _reset_replica(both: Twins, name: str, channel: str, scope: str) -> None:
     here = both.real(name)
     reset = here.dialect.words.reset_replica + (" ALL" if scope == "all" else "")
-    here.execute(here.dialect.stop_replica, reset)
+    here.execute(here.dialect.stop_replica + at(channel), reset + at(channel))
 
 
 @real("crash")
@@ -315,20 +364,22 @@ def _restart(both: Twins, name: str) -> None:
 def _reset(both: Twins, name: str) -> None:
     both.real(name).execute(both.real(name).dialect.words.reset_binary_logs_and_gtids)
     for replica, channel in both.world.replicas_of(name):
-        if channel.source == name:
-            _receiver_again(both.real(replica.name))
+        _receiver_again(both.real(replica.name), channel.name)
 
 
-def _receiver_again(server: RealServer) -> None:
-    status = server.replica_status()
+def _receiver_again(server: RealServer, channel: str) -> None:
+    status = status_of(server, channel)
     if status and status["Replica_IO_Running"] != "No":
-        server.execute(server.dialect.stop_receiver, server.dialect.start_receiver)
+        server.execute(
+            server.dialect.stop_receiver + at(channel), server.dialect.start_receiver + at(channel)
+        )
 
 
 def _receivers_again(both: Twins, name: str) -> None:
-    _receiver_again(both.real(name))
-    for replica, _ in both.world.replicas_of(name):
-        _receiver_again(both.real(replica.name))
+    for channel in both.world[name].channels:
+        _receiver_again(both.real(name), channel.name)
+    for replica, channel in both.world.replicas_of(name):
+        _receiver_again(both.real(replica.name), channel.name)
 
 
 @real("same-server-id")
@@ -350,7 +401,8 @@ def session_of(both: Twins, name: str) -> Any:
 @real("lock")
 def _lock(both: Twins, name: str, kind: str) -> None:
     session = session_of(both, name)
-    text = f"LOCK TABLES {TABLE} READ" if kind == "table" else "FLUSH TABLES WITH READ LOCK"
+    tables = ", ".join(f"{each} READ" for each in tables_of(both.world.servers))
+    text = f"LOCK TABLES {tables}" if kind == "table" else "FLUSH TABLES WITH READ LOCK"
     with session.cursor() as cursor:
         cursor.execute(text)
 
@@ -411,18 +463,20 @@ def _compared(both: Twins) -> Iterator[str]:
             shown = both.simulated(str(text))
             if shown != gtids(members):
                 yield f"{name}: {what} is {shown}, simulated {gtids(members)}"
-        rows = {str(key): int(value) for key, value in here.query(f"SELECT k, v FROM {TABLE}")}
+        rows = rows_of(here, both.world.servers)
         simulated = {key: value for key, value in server.rows.items() if key != "table"}
         if rows != simulated:
             yield f"{name}: rows are {rows}, simulated {simulated}"
         if bool(owned) != bool(server.owned):
             yield f"{name}: gtid_owned is {owned!r}, simulated {server.owned}"
-        status = here.replica_status()
-        channel = server.channels[0] if server.channels else None
-        if bool(status) != (channel is not None):
+        if not server.channels and here.replica_status():
             yield f"{name}: channels differ"
-        elif channel is not None:
-            yield from _compared_channel(both, name, channel, status)
+        for channel in server.channels:
+            status = status_of(here, channel.name)
+            if not status:
+                yield f"{name}: it has no channel {channel.name!r}"
+            else:
+                yield from _compared_channel(both, name, channel, status)
 
 
 def _compared_channel(

@@ -17,7 +17,7 @@ from compose.native.server import free_port
 from compose.native.shapes import Topology
 from tests.simulation import replication as act
 from tests.simulation.reading import gtids
-from tests.simulation.reality import TABLE, Twins, real
+from tests.simulation.reality import Twins, create_tables, real, rows_of
 from tests.simulation.shapes import Setup
 from tests.simulation.state import World, uuid_of
 
@@ -40,12 +40,7 @@ def group_twins(installation: Installation, stack: ExitStack) -> Twins:
     for name in names:
         both.uuids[name] = str(servers[name].value("@@GLOBAL.server_uuid"))
         world[name].server_id = servers[name].server_id
-        servers[name].execute(
-            "SET sql_log_bin = 0",
-            "CREATE DATABASE sim",
-            f"CREATE TABLE {TABLE} (k VARCHAR(40) PRIMARY KEY, v BIGINT)",
-        )
-        servers[name].execute("RESET BINARY LOGS AND GTIDS")
+        create_tables(servers[name], names)
     bootstrap(both, names[0])
     for name in names[1:]:
         join(both, name)
@@ -124,7 +119,7 @@ def _compared(both: Twins) -> Iterator[str]:
         shown = both.simulated(str(here.value("@@GLOBAL.gtid_executed")))
         if shown != gtids(server.executed):
             yield f"{name}: gtid_executed is {shown}, simulated {gtids(server.executed)}"
-        rows = {str(key): int(value) for key, value in here.query(f"SELECT k, v FROM {TABLE}")}
+        rows = rows_of(here, both.world.servers)
         if rows != server.rows:
             yield f"{name}: rows are {rows}, simulated {server.rows}"
         state = "ONLINE" if name in group.online else "OFFLINE"

@@ -7,9 +7,20 @@ changed no row (seen on 9.7.4), so that one is shut down in good order.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from compose.native.server import Server as RealServer
-from tests.simulation.reality import TABLE, Twins, real, row_statement, start_again, threads
+from tests.simulation import replication as act
+from tests.simulation.reality import (
+    Twins,
+    at,
+    real,
+    row_statement,
+    start_again,
+    status_of,
+    table_of,
+    threads,
+)
 
 
 def _restart_with(both: Twins, name: str, *options: str, in_order: bool = False) -> None:
@@ -53,13 +64,13 @@ def _on(both: Twins, name: str) -> None:
 
 
 @real("skip-counter")
-def _skip_counter(both: Twins, name: str, _channel: str) -> None:
+def _skip_counter(both: Twins, name: str, channel: str) -> None:
     here = both.real(name)
     here.execute(
         "SET GLOBAL gtid_mode = ON_PERMISSIVE",
-        threads(here, "applier", start=False),
+        threads(here, "applier", start=False, channel=channel),
         "SET GLOBAL sql_replica_skip_counter = 1",
-        threads(here, "applier", start=True),
+        threads(here, "applier", start=True, channel=channel),
     )
 
 
@@ -67,17 +78,21 @@ def _skip_counter(both: Twins, name: str, _channel: str) -> None:
 def _idempotent(both: Twins, name: str) -> None:
     here = both.real(name)
     here.execute(f"SET GLOBAL {_prefix(here)}exec_mode = IDEMPOTENT")
-    if both.world[name].channels[0].is_reset:
-        return
-    here.execute(threads(here, "applier", start=False), threads(here, "applier", start=True))
+    for channel in both.world[name].channels:
+        if not channel.is_reset:
+            here.execute(
+                threads(here, "applier", start=False, channel=channel.name),
+                threads(here, "applier", start=True, channel=channel.name),
+            )
 
 
 @real("write-statement")
 def _write_statement(both: Twins, name: str, kind: str, key: str, where: str) -> None:
     value = both.world.works
-    text = f"UPDATE {TABLE} SET v = {value} WHERE k = '{key}'"
+    text = f"UPDATE {table_of(key)} SET v = {value} WHERE k = '{key}'"
     if kind == "insert":
-        text = f"INSERT INTO {TABLE} SELECT '{key}', {value} FROM {TABLE} WHERE k = '{where}'"
+        from_where = f"FROM {table_of(where)} WHERE k = '{where}'"
+        text = f"INSERT INTO {table_of(key)} SELECT '{key}', {value} {from_where}"
     both.real(name).execute("SET binlog_format = 'STATEMENT'", text)
 
 
@@ -96,3 +111,76 @@ def _write_by_hand_tagged(  # noqa: PLR0917 - the words of a step
     else:
         text = row_statement(both.world, kind, key)
         both.real(name).execute(begin, text, "SET gtid_next = 'AUTOMATIC'")
+
+
+# -- steps of steps.py and faults.py that need more than a statement ------------------------------
+
+
+@real("source-delay")
+def _source_delay(both: Twins, name: str, channel: str, seconds: int) -> None:
+    here = both.real(name)
+    receives = status_of(here, channel)["Replica_IO_Running"] != "No"
+    stopped = "applier" if here.version >= act.MODERN else "both"
+    here.execute(
+        threads(here, stopped, start=False, channel=channel),
+        f"{here.dialect.words.change_source} {_option(here)}DELAY = {seconds}{at(channel)}",
+        threads(here, "both" if receives else "applier", start=True, channel=channel),
+    )
+
+
+def _option(here: RealServer) -> str:
+    return here.dialect.words.option_prefix
+
+
+@real("filter")
+def _filter(both: Twins, name: str, channel: str, _key: str) -> None:
+    here, path = both.real(name), both.world[name].channel(channel)
+    assert path is not None, "the step applied"
+    ignored = ", ".join(table_of(key) for key in sorted(path.ignored_keys))
+    here.execute(
+        threads(here, "applier", start=False, channel=channel),
+        f"CHANGE REPLICATION FILTER REPLICATE_IGNORE_TABLE = ({ignored}){at(channel)}",
+        threads(here, "applier", start=True, channel=channel),
+    )
+
+
+@real("same-server-uuid")
+def _same_server_uuid(both: Twins, name: str, _other: str) -> None:
+    here = both.real(name)
+    if status_of(here, "") or both.world[name].channels:
+        here.execute(here.dialect.stop_replica)
+    here.kill()
+    uuid = both.uuids[both.world[name].uuid]
+    (here.datadir / "auto.cnf").write_text(f"[auto]\nserver-uuid={uuid}\n")
+    start_again(both, name)
+
+
+@real("relay-log-position")
+def _relay_log_position(both: Twins, name: str, channel: str, place: int) -> None:
+    here, path = both.real(name), both.world[name].channel(channel)
+    assert path is not None, "the step applied"
+    here.execute(here.dialect.stop_replica + at(channel))
+    begins, end = _relay_places(here, channel)
+    kept = begins[len(begins) - len(path.relay) :]
+    file, position = [*kept, end][place]
+    prefix = _option(here)
+    here.execute(
+        f"{here.dialect.words.change_source} RELAY_LOG_FILE = '{file}', RELAY_LOG_POS = {position},"
+        f" {prefix}AUTO_POSITION = 0{at(channel)}",
+        here.dialect.start_replica + at(channel),
+    )
+
+
+def _relay_places(here: RealServer, channel: str) -> tuple[list[tuple[str, int]], tuple[str, int]]:
+    """Return where each transaction in the relay logs begins, and their end."""
+    base = f"relay-{channel}" if channel else "relay"
+    files = [Path(line).name for line in (here.datadir / f"{base}.index").read_text().split()]
+    begins: list[tuple[str, int]] = []
+    end = (files[-1], 4)
+    for file in files:
+        rows = here.query(f"SHOW RELAYLOG EVENTS IN '{file}'{at(channel)}")
+        begins += [(file, int(row[1])) for row in rows if str(row[2]).lower().startswith("gtid")]
+        if rows:
+            # The last column but one is a place in the source's log: the file's own end is on disk.
+            end = (file, (here.datadir / file).stat().st_size)
+    return begins, end

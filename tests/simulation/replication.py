@@ -380,17 +380,18 @@ def take(world: World, replica: Server, channel: Channel) -> bool:
         channel.relay_at += 1
         note(world, replica, entry.gtid, "skip_counter")
         return True
-    if entry.gtid in replica.executed:
-        channel.relay_at += 1
-        return True
     if entry.server_id == replica.server_id and channel.name != GROUP_APPLIER:
         # received under another server_id
         channel.relay_at += 1
         note(world, replica, entry.gtid, "same_server_id")
         return True
-    if entry.gtid in replica.owned or len(channel.working) >= channel.workers:
-        return False
+    # What is executed already waits for SOURCE_DELAY as well (seen on 5.6.24).
     if channel.delay and world.clock < entry.at + channel.delay:
+        return False
+    if entry.gtid in replica.executed:
+        channel.relay_at += 1
+        return True
+    if entry.gtid in replica.owned or len(channel.working) >= channel.workers:
         return False
     visible = _visible(channel, entry)
     keys = frozenset(key for each in visible for key in each.keys)
@@ -510,6 +511,17 @@ def roll_back_workers(replica: Server, channel: Channel) -> None:
         replica.owned.discard(each.transaction.gtid)
         replica.locked_keys -= each.keys
     channel.working = []
+
+
+def applied_place(channel: Channel) -> Place | None:
+    """Return where the source's log continues behind what is applied."""
+    at = channel.low_water
+    if at >= len(channel.relay):
+        return channel.read_to
+    if at > 0:
+        return channel.relay[at - 1].end
+    first = channel.relay[0].end
+    return first._replace(entries=first.entries - 1)
 
 
 # -- time -----------------------------------------------------------------------------------------

@@ -505,12 +505,23 @@ def _choose_delay(world: World, dice: random.Random) -> Args | None:
 
 @step("source-delay", _choose_delay)
 def source_delay(world: World, name: str, channel: str, seconds: int) -> bool:
-    """STOP REPLICA SQL_THREAD; CHANGE REPLICATION SOURCE TO SOURCE_DELAY; START."""
+    """STOP REPLICA SQL_THREAD; CHANGE REPLICATION SOURCE TO SOURCE_DELAY; START.
+
+    5.6 wants both threads stopped. Where no thread runs, CHANGE deletes the relay logs, and the
+    receiver goes on where the applier was (seen on 9.7.4).
+    """
     server, path = found(world, name, channel)
-    if path is None or path.is_reset or not stop_threads(world, server, path, which="applier"):
+    if path is None or path.is_reset:
+        return False
+    receives = path.receiver != "No"
+    which = "applier" if server.version >= act.MODERN else "both"
+    if not stop_threads(world, server, path, which=which):
         return False
     path.delay = seconds * SECOND
-    start_threads(world, server, path, which="applier")
+    if path.receiver == "No":
+        path.read_to = act.applied_place(path)
+        path.clear_relay()
+    start_threads(world, server, path, which="both" if receives else "applier")
     return True
 
 
@@ -523,9 +534,11 @@ def _choose_filter(world: World, dice: random.Random) -> Args | None:
 
 @step("filter", _choose_filter)
 def set_filter(world: World, name: str, channel: str, key: str) -> bool:
-    """Ignore what replication changes in one table (here: one row)."""
+    """CHANGE REPLICATION FILTER REPLICATE_IGNORE_TABLE (here: one row). 5.6 does not have it."""
     server, path = found(world, name, channel)
-    if path is None or path.is_reset or not stop_threads(world, server, path, which="applier"):
+    if path is None or path.is_reset or server.version < act.MODERN:
+        return False
+    if not stop_threads(world, server, path, which="applier"):
         return False
     path.ignored_keys |= {key}
     start_threads(world, server, path, which="applier")

@@ -60,7 +60,7 @@ def _lose_tail(both: Twins, name: str, dice: random.Random) -> None:
 
 
 def test_a_pair_of_today(installation97: Installation) -> None:
-    live_through(installation97, Setup("pair", "9.7.4"), seed=2, steps=20)
+    live_through(installation97, Setup("pair", "9.7.4"), seed=2, steps=15)
 
 
 def test_two_sources_of_today(installation97: Installation) -> None:

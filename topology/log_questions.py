@@ -35,7 +35,7 @@ from topology.joining import evaluate_parts
 from topology.lost import neighbours_of, samples_of
 from topology.reset_signs import has_earlier, logged
 from topology.snapshot import ChannelSnapshot, LogPosition, ServerSnapshot, ThreadState
-from topology.unlogged import candidates
+from topology.unlogged import candidates_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,8 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
             ask(lost.origin, Questions(first_log=True, commits=(neighbours,)))
             ask(lost.holder, Questions(commits=(neighbours, samples_of(lost))))
     servers = facts.last
-    for name in sorted(servers):
-        if candidates(servers[name]):
-            ask(name, Questions(first_log=True))
+    for name in candidates_in(facts.snapshot):
+        ask(name, Questions(first_log=True))
     for edge in facts.edges:
         for search in _searches(facts, edge):
             ask(edge.edge.source, Questions(searches=(search,)))

@@ -19,8 +19,8 @@ stand behind one GTID then, and the sets never show it:
 
 The sets do not separate these, so nothing is concluded from them: the contents of these GTIDs are
 compared, and only a difference is reported (E4). What was executed before the first interval, or
-after a RESET of the channel, is in no hole: a new relay log begins with an empty set. What either
-server has purged cannot be compared.
+after a RESET of the channel, is in no hole: a new relay log begins with an empty set. What the
+replica has purged cannot be compared, and is reported as such (unlogged.py).
 """
 
 from itertools import pairwise
@@ -46,13 +46,33 @@ def not_received(snapshot: ClusterSnapshot) -> GtidSet:
     )
 
 
+def purged_instead(snapshot: ClusterSnapshot) -> dict[str, GtidSet]:
+    """Return, by replica, what it did not receive in its place and has in gtid_purged.
+
+    Its source has them in its logs; the replica cannot show what it executed under them.
+    """
+    last = {server.name: server for server in snapshot.last}
+    found: dict[str, GtidSet] = {}
+    for edge in build_graph(snapshot).edges:
+        source, replica = last[edge.source], last[edge.replica]
+        if edge.channel.auto_position and source.is_judgeable and replica.is_judgeable:
+            instead = _own_way(edge, replica) & _logged(source) & (replica.gtid_purged or GtidSet())
+            found[edge.replica] = found.get(edge.replica, GtidSet()) | instead
+    return found
+
+
 def _not_received(edge: Edge, *, source: ServerSnapshot, replica: ServerSnapshot) -> GtidSet:
+    return _own_way(edge, replica) & _logged(source) & _logged(replica)
+
+
+def _own_way(edge: Edge, replica: ServerSnapshot) -> GtidSet:
+    """Return the holes in what a channel received that no other channel explains."""
     assert replica.server_uuid is not None, "only servers with all facts are compared"
     holes = _holes(edge.channel.gtid_retrieved).without_uuid(replica.server_uuid)
     for channel in replica.channels or ():
         if channel.name != edge.channel.name:
             holes -= channel.gtid_retrieved
-    return holes & _logged(source) & _logged(replica)
+    return holes
 
 
 def _holes(gtid_set: GtidSet) -> GtidSet:

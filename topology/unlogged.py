@@ -14,41 +14,56 @@ first logged GTID. A GTID of gtid_purged *above* a logged one got there in anoth
   before A:9, and the log that ended between them was purged. Nothing is wrong.
 
 The last one is excluded by one fact: the Previous_gtids of the first log that is left name all that
-the purged logs held. `candidates` says of which servers that is worth reading (sets only);
+the purged logs held. `candidates_in` says of which servers that is worth reading (sets only);
 `unlogged` subtracts it. Between the other causes no reading decides. Once the logs before such a
 GTID are purged as well, nothing shows it any more.
+
+A second sign needs no logged GTID below: a hole in Retrieved_Gtid_Set (not_received.py) whose GTIDs
+the replica has in gtid_purged and the source in its logs. The replica had them when its receiver
+came there, and can never show what they are: after RESET BINARY LOGS AND GTIDS, SET GLOBAL
+gtid_purged with a set that is too large.
 
 Source: sql/binlog.cc (MYSQL_BIN_LOG::init_gtid_sets), sql/rpl_gtid_state.cc (add_lost_gtids); tried
 on 9.7.4 and 5.6.24.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from gtid import GNO_MAX, GtidSet, Tsid
-from topology.snapshot import ServerSnapshot
+from topology.not_received import purged_instead
+from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
 _OFF: Final = frozenset({"OFF", "0"})
 
 
-def candidates(server: ServerSnapshot) -> GtidSet:
-    """Return what a server has purged above a GTID of the same UUID and tag that it has logged.
+def candidates_in(snapshot: ClusterSnapshot) -> Mapping[str, GtidSet]:
+    """Return, by server, what it may have executed and never logged; only servers with such GTIDs.
 
-    Empty for a server that does not log what it applies, or whose facts were not read.
+    A server that does not log what it applies has none, nor one whose facts were not read.
     """
-    executed, purged = server.gtid_executed, server.gtid_purged
-    if executed is None or not purged or not server.binary_logs:
+    instead = purged_instead(snapshot)
+    found = {
+        server.name: _purged_above_logged(server) | instead.get(server.name, GtidSet())
+        for server in snapshot.last
+        if server.binary_logs and server.setting("log_replica_updates") not in _OFF
+    }
+    return {name: gtids for name, gtids in found.items() if gtids}
+
+
+def unlogged(server: ServerSnapshot, candidates: GtidSet) -> GtidSet:
+    """Return which candidates a server has never logged, as far as its first log was read."""
+    evidence = server.history_evidence
+    if evidence is None or evidence.first_log is None:
         return GtidSet()
-    if server.setting("log_replica_updates") in _OFF:
+    return candidates - evidence.first_log.previous_gtids
+
+
+def _purged_above_logged(server: ServerSnapshot) -> GtidSet:
+    executed, purged = server.gtid_executed, server.gtid_purged
+    if executed is None or not purged:
         return GtidSet()
     first_logged: dict[Tsid, tuple[Tsid, int, int]] = {}
     for tsid, first, _ in (executed - purged).intervals():
         first_logged.setdefault(tsid, (tsid, first, GNO_MAX))
     return purged & GtidSet.from_intervals(first_logged.values())
-
-
-def unlogged(server: ServerSnapshot) -> GtidSet:
-    """Return what a server has executed and never logged, as far as its first log was read."""
-    evidence = server.history_evidence
-    if evidence is None or evidence.first_log is None:
-        return GtidSet()
-    return candidates(server) - evidence.first_log.previous_gtids

@@ -8,15 +8,15 @@ import pytest
 
 from compose.native.shapes import Topology
 from gtid import GtidSet
-from tests.snapshots import NOON, A, B, a_channel, a_server
+from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server
 from tests.topology.test_faults_live import audited
 from topology.accepted import AcceptedRepair
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Grade, Severity, Verdict
 from topology.history_evidence import HistoryEvidence, LogStart
 from topology.policy import Policy
-from topology.snapshot import BinaryLog, ClusterSnapshot
-from topology.unlogged import candidates
+from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
+from topology.unlogged import candidates_in
 
 LOGS = (BinaryLog("binlog.000007", 1000),)
 
@@ -114,11 +114,18 @@ def test_a_plan_that_declared_them_may_be_accepted() -> None:
 
 def test_candidates_need_every_fact() -> None:
     server = a_server("a", A, f"{A}:1-20", gtid_purged=GtidSet.parse(f"{A}:13"), binary_logs=LOGS)
-    assert candidates(server) == GtidSet.parse(f"{A}:13")
-    assert not candidates(replace(server, gtid_executed=None))
-    assert not candidates(replace(server, gtid_purged=None))
-    assert not candidates(replace(server, binary_logs=None))
-    assert not candidates(replace(server, binary_logs=()))
+
+    def found(server: ServerSnapshot) -> GtidSet:
+        return candidates_in(a_cluster("pair", server)).get("a", GtidSet())
+
+    assert found(server) == GtidSet.parse(f"{A}:13")
+    for other in (
+        replace(server, gtid_executed=None),
+        replace(server, gtid_purged=None),
+        replace(server, binary_logs=None),
+        replace(server, binary_logs=()),
+    ):
+        assert not found(other)
 
 
 def test_gtids_declared_before_the_source_reaches_them(star97: Topology) -> None:
@@ -141,3 +148,23 @@ def test_gtids_declared_before_the_source_reaches_them(star97: Topology) -> None
     replica.restart()
     star97.settle()
     assert [(one.code, str(one.gtid_set)) for one in audited(star97).findings] == [("E4", declared)]
+
+
+def test_a_reset_with_too_large_a_set(star97: Topology) -> None:
+    source, replica = star97["source"], star97["replica1"]
+    source.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
+    star97.settle()
+    uuid = source.value("@@server_uuid")
+    highest = GtidSet.parse(source.value("@@gtid_executed")).gtid_count
+    replica.execute(
+        "STOP REPLICA",
+        "RESET BINARY LOGS AND GTIDS",
+        f"SET GLOBAL gtid_purged = '{uuid}:1-{highest + 3}'",
+    )
+    source.execute(*[f"INSERT INTO d.t VALUES ({row})" for row in range(6)])
+    replica.execute("START REPLICA")
+    star97.settle()
+    assert replica.value("COUNT(*) FROM d.t") == 3
+    [found] = audited(star97).findings
+    assert (found.code, found.replica) == ("E4", "replica1")
+    assert str(found.gtid_set) == f"{uuid}:{highest + 1}-{highest + 3}"

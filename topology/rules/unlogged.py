@@ -5,14 +5,14 @@ version: a warning, `likely`, until an operator has compared the rows or accepts
 declared them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gtid import GtidSet
 from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade, Severity, Unknown
 from topology.rules.build import evidence, finding, many
 from topology.snapshot import ServerSnapshot
-from topology.unlogged import candidates, unlogged
+from topology.unlogged import candidates_in, unlogged
 
 
 def executed_without_content(facts: ClusterFacts) -> Iterator[Finding]:
@@ -20,12 +20,10 @@ def executed_without_content(facts: ClusterFacts) -> Iterator[Finding]:
 
     What only this server has is reported as lost, made by hand or errant, and not here.
     """
-    for name in sorted(facts.judgeable):
+    candidates = _candidates(facts)
+    for name in sorted(facts.judgeable & candidates.keys()):
         server = facts.last[name]
-        found = unlogged(server)
-        if not found:
-            continue
-        found &= _held_with_content(facts, name)
+        found = unlogged(server, candidates[name]) & _held_with_content(facts, name, candidates)
         accepted = [
             (repair.plan_id, declared)
             for repair in facts.policy.accepted
@@ -46,21 +44,30 @@ def executed_without_content(facts: ClusterFacts) -> Iterator[Finding]:
 
 def not_decided(facts: ClusterFacts) -> Iterator[Unknown]:
     """Yield the servers of which the first log, that would decide, could not be read."""
-    for name in sorted(facts.judgeable):
+    candidates = _candidates(facts)
+    for name in sorted(facts.judgeable & candidates.keys()):
         server = facts.last[name]
         evidence_of = server.history_evidence
         if evidence_of is None or evidence_of.first_log is not None:
             continue
-        if found := candidates(server) & _held_with_content(facts, name):
+        if found := candidates[name] & _held_with_content(facts, name, candidates):
             fact = f"whether its logs ever held {found.shortened()}"
             reason = evidence_of.unread or "its first binary log has no Previous_gtids"
             yield Unknown(facts.snapshot.cluster, name, fact, reason)
 
 
-def _held_with_content(facts: ClusterFacts, name: str) -> GtidSet:
+def _candidates(facts: ClusterFacts) -> Mapping[str, GtidSet]:
+    """Return the candidates, of a cluster of which binary logs were read at all."""
+    has_evidence = any(server.history_evidence is not None for server in facts.last.values())
+    return candidates_in(facts.snapshot) if has_evidence else {}
+
+
+def _held_with_content(
+    facts: ClusterFacts, name: str, candidates: Mapping[str, GtidSet]
+) -> GtidSet:
     """Return what other servers have logged at some time, as far as sets show it."""
     return GtidSet.union_of(
-        (server.gtid_executed or GtidSet()) - candidates(server)
+        (server.gtid_executed or GtidSet()) - candidates.get(other, GtidSet())
         for other, server in facts.last.items()
         if other in facts.judgeable and other != name
     )
@@ -79,7 +86,7 @@ def _about(
         grade=Grade.LIKELY,
         severity=severity,
         proof=(
-            evidence("in gtid_purged, above GTIDs that its logs hold", gtids, server),
+            evidence("in gtid_purged, and in no log that it purged", gtids, server),
             evidence(f"Previous_gtids of {log.file}, its first log", log.previous_gtids, server),
         ),
         explanation=text,
@@ -91,8 +98,9 @@ def _explanation(name: str, gtids: GtidSet) -> str:
     return (
         f"{name} has executed {many(gtids)} that its binary logs never held, so their content"
         " cannot be compared. Possible causes: an operator declared them executed (SET GLOBAL"
-        f" gtid_purged = '+...'): then their rows are missing on {name}. Or {name} applied them"
-        " without logging them (log_replica_updates or log_bin was off, sql_log_bin=0), or lost the"
-        " end of a log in a crash: then the rows are there, and its replicas cannot get them."
+        f" gtid_purged): then their rows are missing on {name}, unless a backup brought them. Or"
+        f" {name} applied them without logging them (log_replica_updates or log_bin was off,"
+        " sql_log_bin=0), or lost the end of a log in a crash: then the rows are there, and its"
+        " replicas cannot get them."
         f" Compare the rows of these transactions on {name} with another server."
     )

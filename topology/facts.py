@@ -14,7 +14,7 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.channel_places import bypassed_by, searched
 from topology.former_ids import with_own_server_id
-from topology.former_logs import sign_of_former_log
+from topology.former_logs import sign_of_former_log, waits_in_former_log
 from topology.graph import Edge, Graph, build_graph
 from topology.ignored_servers import ignored_by
 from topology.one_server import same_servers
@@ -206,6 +206,8 @@ def _edge_facts(
     absent -= ignored | elsewhere
     other_log = sign_of_former_log(edge, before=first[edge.replica], source=last[edge.source])
     bypassed, proved = bypassed_by(absent - purged, edge=edge, source=source, before=before)
+    if waits_in_former_log(edge, before=first[edge.replica], source=last[edge.source]):
+        bypassed = GtidSet()  # its next connection asks for them
     extra, allowed = _extra(edge, first=first, last=last, policy=policy)
     errant, way_back_is_stopped = _errant(extra, edge=edge, graph=graph, last=last)
     reach = executed.filled()

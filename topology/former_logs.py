@@ -5,11 +5,21 @@ A running receiver has read in the present log, and only up to the end of that l
 may have stopped before the reset: a receiver that the source refused, and one whose source no
 longer has all of its own transactions, prove nothing by their position. What is not separated: a
 receiver that was stopped by hand, and whose source was reset and has used the same numbers again.
+
+With auto-position a receiver does not ask for a place. But one that stays connected while its
+source is reset waits at a place that the new log does not have, and receives nothing more. No error
+says so until the new log has grown to that place; the source then refuses with an I/O error (tried
+on 9.7.4; a source of 5.6.24 sends the new log).
 """
+
+from typing import Final
 
 from gtid import GtidSet
 from topology.graph import Edge
 from topology.snapshot import ServerSnapshot, ThreadState
+from topology.version import ServerVersion
+
+_WAITS_AFTER_RESET: Final = ServerVersion(8, 0, 0)
 
 
 def sign_of_former_log(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> str:
@@ -39,6 +49,28 @@ def sign_of_reset_source(edge: Edge, *, before: ServerSnapshot, source: ServerSn
     gone = held.from_uuid(source.server_uuid) - (source.gtid_executed or GtidSet())
     gone -= source.gtid_owned or GtidSet()
     return "the source does not have all of its own transactions" if gone else ""
+
+
+def waits_in_former_log(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> bool:
+    """Return whether a connected receiver waits behind the end of its source's log.
+
+    `source` is its last reading, `before` the replica's first.
+    """
+    channel, end = edge.channel, source.log_end
+    if channel.receiver is not ThreadState.RUNNING or not channel.auto_position or end is None:
+        return False
+    if source.version is None or source.version < _WAITS_AFTER_RESET:
+        return False
+    places = [
+        other.received_to
+        for other in before.channels or ()
+        if (other.name, other.source_uuid) == (channel.name, channel.source_uuid)
+    ]
+    return (
+        places == [channel.received_to]
+        and channel.received_to is not None
+        and channel.received_to > end
+    )
 
 
 def _beyond_end(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> str:

@@ -35,6 +35,7 @@ class CommitRecord:
     # second.
     committed_at: datetime
     is_exact: bool
+    logged_at: datetime | None = None  # when this server committed it; None before 8.0.1
 
 
 @dataclass(frozen=True, slots=True)

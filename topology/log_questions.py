@@ -17,7 +17,8 @@ the transaction, and the channel reports its own place in the same log.
   transaction of the same origin (a RESET, or a replica that has just been provisioned).
 * **Commits** of a few transactions: of losses (topology/lost.py); both ends of each bypassed
   interval, for its time of commit; both ends of what servers upstream have of a UUID that no server
-  has (a server that was cloned or restored): the replica drops what carries its own server_id.
+  has (a server that was cloned or restored): the replica drops what carries its own server_id;
+  the first one that a receiver which does not move should have brought (topology/receivers.py).
 * **The first log**: of servers that lost transactions, or that may not have logged what they have
   purged (topology/unlogged.py).
 * **The schemas** of a server that has executed nothing, and that no channel links: it is new only
@@ -33,6 +34,7 @@ from topology.former_ids import of_unknown_uuids
 from topology.history_evidence import ends_of
 from topology.joining import evaluate_parts
 from topology.lost import neighbours_of, samples_of
+from topology.receivers import samples_in
 from topology.reset_signs import has_earlier, logged
 from topology.snapshot import ChannelSnapshot, LogPosition, ServerSnapshot, ThreadState
 from topology.unlogged import candidates_in
@@ -79,6 +81,8 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
     servers = facts.last
     for name in candidates_in(facts.snapshot):
         ask(name, Questions(first_log=True))
+    for name, due in samples_in(facts):
+        ask(name, Questions(commits=(due,)))
     for edge in facts.edges:
         for search in _searches(facts, edge):
             ask(edge.edge.source, Questions(searches=(search,)))

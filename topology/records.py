@@ -151,7 +151,13 @@ _GROUP = Shape(
 
 _COMMIT = Shape(
     CommitRecord,
-    {"gtid": GTID_SET, "server_id": NUMBER, "committed_at": TIME, "is_exact": FLAG},
+    {
+        "gtid": GTID_SET,
+        "server_id": NUMBER,
+        "committed_at": TIME,
+        "is_exact": FLAG,
+        "logged_at": optional(TIME),
+    },
 ).codec
 
 _LOG_START = Shape(LogStart, {"file": TEXT, "begun_at": TIME, "previous_gtids": GTID_SET}).codec

@@ -43,6 +43,11 @@ def _refused_for_purged_logs(cause: Finding, symptom: Finding) -> bool:
     return all(kind is not None and kind.title in FOR_WANT_OF_LOGS for kind in kinds)
 
 
+def _hangs(cause: Finding, symptom: Finding) -> bool:
+    """Reach the backlog of a receiver that runs and brings nothing."""
+    return bool(cause.gtid_set) and _same_edge(cause, symptom)
+
+
 def _way_back(cause: Finding, symptom: Finding) -> bool:
     return (cause.source, cause.replica) == (symptom.replica, symptom.source)
 
@@ -117,6 +122,7 @@ EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("E1", "E2"), ("A7",), _stopped_way_back),
     (("H1",), ("C3", "A7"), _if_proved(_same_edge)),
     (("U1",), ("A4",), _from_silent_server),
+    (("A4",), ("T3",), _hangs),
 )
 
 

@@ -306,7 +306,9 @@ def _logs(words: dict[str, str]) -> HistoryEvidence | None:
             continue
         seconds, _, server_id = value.partition("#")
         at = NOON + timedelta(seconds=float(seconds))
-        commits.append(CommitRecord(gtids(key), int(server_id or 1), at, is_exact=True))
+        commits.append(
+            CommitRecord(gtids(key), int(server_id or 1), at, is_exact=True, logged_at=at)
+        )
     return HistoryEvidence(first, tuple(commits))
 
 

@@ -95,6 +95,7 @@ _HISTORY_EVIDENCE = pa.struct(
                     "server_id": pa.int64(),
                     "committed_at": TIMESTAMP,
                     "is_exact": pa.bool_(),
+                    "logged_at": TIMESTAMP,
                 }
             )
         ),

@@ -162,6 +162,7 @@ def _first_log(logs: ServerCompared, file: str) -> LogStart | None:
 def _record(transaction: Transaction) -> CommitRecord:
     assert transaction.gtid is not None, "a wanted one has a GTID"
     exact = transaction.original_commit_timestamp or None
+    logged = transaction.immediate_commit_timestamp
     since = (
         timedelta(seconds=transaction.timestamp_seconds)
         if exact is None
@@ -172,4 +173,5 @@ def _record(transaction: Transaction) -> CommitRecord:
         server_id=transaction.server_id,
         committed_at=_EPOCH + since,
         is_exact=exact is not None,
+        logged_at=_EPOCH + timedelta(microseconds=logged) if logged else None,
     )

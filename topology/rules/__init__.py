@@ -34,6 +34,7 @@ from topology.rules.joining import (
 )
 from topology.rules.partial import kind_not_evaluated, source_outside
 from topology.rules.passed import passed_by_applier
+from topology.rules.receivers import receiver_hangs
 from topology.rules.settings import duplicate_server_id, former_server_id, silent_errors
 from topology.rules.threads import (
     applier_error,
@@ -66,6 +67,7 @@ RULES: tuple[Rule, ...] = (
     purged_on_source,  # P1
     applier_error,  # A1 A2 A3
     receiver_error,  # A4
+    receiver_hangs,  # A4
     applier_blocked,  # A5
     replication_not_running,  # A7
     applier_stalled,  # A8

@@ -10,6 +10,7 @@ from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.lost import Cause, losses_of
+from topology.receivers import hanging
 from topology.reset_signs import has_earlier, logged, runs_since_before
 from topology.rules.build import evidence, finding, many, on_edge
 from topology.snapshot import ServerSnapshot
@@ -23,20 +24,35 @@ def unconfirmed_lead(facts: ClusterFacts) -> Iterator[Finding]:
     """T4: the replica has what its source is still committing."""
     for lost in facts.lost:
         if lost.leading:
-            origin = facts.last[lost.origin]
+            origin, hangs = facts.last[lost.origin], hanging(facts, lost)
+            text = (
+                f"{lost.origin} is still committing {many(lost.leading)} that"
+                f" {lost.holder} already has"
+            )
+            age: tuple[Evidence, ...] = ()
+            if hangs is not None:
+                age = (evidence("seconds since it was logged", hangs.seconds, origin),)
+                text += (
+                    f", the first for {hangs.seconds:,} s: its clients wait. A source with"
+                    " semi-synchronous replication waits like this for the acknowledgement of a"
+                    " replica, until rpl_semi_sync_source_timeout is over; see the state of the"
+                    f" sessions in SHOW PROCESSLIST of {lost.origin}"
+                )
             yield finding(
                 facts,
                 "T4",
                 source=lost.origin,
                 replica=lost.holder,
                 gtid_set=lost.leading,
-                grade=Grade.PROVED,
+                grade=Grade.PROVED if hangs is None else Grade.LIKELY,
+                severity=None if hangs is None else Severity.WARNING,
+                strategies=None if hangs is None else (),
                 proof=(
                     evidence("has", lost.leading, facts.first[lost.holder]),
                     evidence("owned, not yet executed", lost.leading, origin),
+                    *age,
                 ),
-                explanation=f"{lost.origin} is still committing {many(lost.leading)} that"
-                f" {lost.holder} already has.",
+                explanation=f"{text}.",
             )
 
 

@@ -1,0 +1,148 @@
+"""Receivers that run and bring nothing, and commits that hang, on real servers."""
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
+
+import pytest
+
+from compose.native import shapes
+from compose.native.installation import Installation
+from compose.native.server import Server
+from compose.native.shapes import Pair, Topology
+from gtid import GtidSet
+from tests.topology.test_faults_live import audited, only, targets_of
+from topology.adapters.collect import collect_cluster
+from topology.audit import audit_cluster
+from topology.findings import ClusterAudit, Grade, Severity, Verdict
+from topology.policy import Policy
+
+_SEMISYNC = (
+    "--plugin-load-add=semisync_source.so",
+    "--plugin-load-add=semisync_replica.so",
+    "--rpl-semi-sync-replica-enabled=ON",
+    "--rpl-semi-sync-source-timeout=600000",
+)
+IMPATIENT = Policy(stall_seconds_max=1)
+
+
+def impatiently(topology: Topology) -> ClusterAudit:
+    return audit_cluster(collect_cluster("live", targets_of(topology), policy=IMPATIENT), IMPATIENT)
+
+
+def test_a_reset_of_the_source_under_connected_receivers(star97: Topology) -> None:
+    source = star97["source"]
+    source.execute(*[f"CREATE DATABASE d{number}" for number in range(12)])
+    star97.settle()
+    had = source.value("@@gtid_executed")
+    source.execute("RESET BINARY LOGS AND GTIDS", f"SET GLOBAL gtid_purged = '{had}'")
+    for _ in range(2):
+        audit = audited(star97)
+        assert {(one.code, one.grade, one.replica) for one in audit.findings} == {
+            ("A4", Grade.PROVED, "replica1"),
+            ("A4", Grade.PROVED, "replica2"),
+        }
+        assert audit.verdict is Verdict.CRITICAL
+        source.execute("CREATE DATABASE after_the_reset")
+        source.execute("DROP DATABASE after_the_reset")
+    for name in ("replica1", "replica2"):  # as the finding says
+        star97[name].execute("STOP REPLICA IO_THREAD", "START REPLICA IO_THREAD")
+    star97.settle()
+    assert audited(star97).verdict is Verdict.OK
+
+
+@contextmanager
+def frozen_link(replica: Server, source: Server) -> Iterator[Callable[[], None]]:
+    """Let a replica follow its source through a relay; the function given freezes the relay."""
+    frozen = Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        replica.execute(
+            "STOP REPLICA",
+            f"CHANGE REPLICATION SOURCE TO SOURCE_PORT = {listener.getsockname()[1]}",
+            "START REPLICA",
+        )
+        inner, _ = listener.accept()
+        outer = socket.create_connection((source.host, source.port))
+
+        def pass_on(end: socket.socket, other: socket.socket) -> None:
+            with suppress(OSError):  # either end may go away first
+                while (data := end.recv(65_536)) and not frozen.is_set():
+                    other.sendall(data)
+
+        threads = [Thread(target=pass_on, args=ends) for ends in ((inner, outer), (outer, inner))]
+        for thread in threads:
+            thread.start()
+        try:
+            yield frozen.set
+        finally:
+            for end in (inner, outer):
+                with suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+            for thread in threads:
+                thread.join()
+            inner.close()
+            outer.close()
+
+
+def test_a_connection_that_is_dead_and_not_known_to_be(star97: Topology) -> None:
+    source, replica = star97["source"], star97["replica1"]
+    with frozen_link(replica, source) as freeze:
+        source.execute("CREATE DATABASE arrives")
+        star97.settle()
+        assert impatiently(star97).verdict is Verdict.OK
+        freeze()
+        source.execute("CREATE DATABASE does_not_arrive")
+        early = audited(star97)
+        time.sleep(2.5)
+        late = only(impatiently(star97))
+    assert [(one.code, one.severity) for one in early.findings] == [("T3", Severity.INFO)]
+    assert (late.code, late.grade, late.severity) == ("A4", Grade.LIKELY, Severity.WARNING)
+    assert "replica_net_timeout" in late.explanation
+
+
+def test_an_old_source_sends_its_new_log(pair56: Pair) -> None:
+    a, b = pair56.a, pair56.b
+    a.execute("STOP SLAVE", "RESET SLAVE ALL")
+    a.execute(*[f"CREATE DATABASE d{number}" for number in range(12)])
+    pair56.settle()
+    had = a.value("@@GLOBAL.gtid_executed")
+    a.execute("RESET MASTER", f"SET GLOBAL gtid_purged = '{had}'")
+    audit = audited(pair56)
+    assert "A4" not in {one.code for one in audit.findings}
+    a.execute("CREATE DATABASE after_the_reset")
+    shapes.wait_for(b, a.value("@@GLOBAL.gtid_executed"))
+
+
+@pytest.fixture(scope="module")
+def semisync97(installation97: Installation) -> Iterator[Topology]:
+    with shapes.star(installation97, extra=_SEMISYNC) as star:
+        yield star
+
+
+def test_a_commit_that_waits_for_a_replica_for_long(semisync97: Topology) -> None:
+    source = semisync97["source"]
+    semisync97["replica2"].execute("STOP REPLICA")
+    source.execute(
+        "SET GLOBAL rpl_semi_sync_source_enabled = ON",
+        "SET GLOBAL rpl_semi_sync_source_wait_for_replica_count = 2",
+    )
+    client = Thread(target=source.execute, args=("CREATE DATABASE hangs",))
+    client.start()
+    try:
+        time.sleep(2.5)
+        early, late = audited(semisync97), impatiently(semisync97)
+    finally:
+        semisync97["replica2"].execute("START REPLICA")
+        client.join()
+    assert [one.severity for one in early.findings if one.code == "T4"] == [Severity.INFO]
+    [found] = [one for one in late.findings if one.code == "T4"]
+    assert (found.severity, found.grade, found.replica) == (
+        Severity.WARNING,
+        Grade.LIKELY,
+        "replica1",
+    )
+    assert found.gtid_set <= GtidSet.parse(source.value("@@gtid_executed"))
+    semisync97.settle()
+    assert audited(semisync97).verdict is Verdict.OK

@@ -1,0 +1,73 @@
+"""The rule on receivers that run and bring nothing: receivers.py and former_logs.py have the proof.
+
+What looks the same and is healthy: a receiver that is about to bring what was just committed. Only
+a place that the source's log does not have, or the age of what is due, separates them.
+"""
+
+from collections.abc import Iterator
+
+from topology.facts import ClusterFacts, EdgeFacts
+from topology.findings import Finding, Grade, Severity
+from topology.former_logs import waits_in_former_log
+from topology.receivers import Waiting, overdue
+from topology.rules.build import evidence, on_edge
+from topology.snapshot import ServerSnapshot
+
+
+def receiver_hangs(facts: ClusterFacts) -> Iterator[Finding]:
+    """A4: the receiver runs, and brings nothing.
+
+    Proved where its place is behind the end of its source's log: that log is another one.
+    """
+    for edge in facts.edges:
+        channel = edge.edge.channel
+        replica, source = facts.last[edge.edge.replica], facts.last[edge.edge.source]
+        is_former = waits_in_former_log(edge.edge, before=facts.first[replica.name], source=source)
+        waiting = overdue(facts, edge)
+        if not (is_former or waiting):
+            continue
+        shown = (
+            (
+                evidence("due", waiting.gtid, source),
+                evidence("seconds since it was logged", waiting.seconds, source),
+            )
+            if waiting is not None
+            else ()
+        )
+        yield on_edge(
+            facts,
+            edge,
+            "A4",
+            edge.expected,
+            grade=Grade.PROVED if is_former else Grade.LIKELY,
+            severity=None if is_former else Severity.WARNING,
+            proof=(
+                evidence("receiver has read to", channel.received_to, replica),
+                evidence("source's log ends at", source.log_end, source),
+                evidence("moved between the readings", "no", replica),
+                *shown,
+            ),
+            explanation=_hanging_text(edge, source, waiting, is_former=is_former),
+        )
+
+
+def _hanging_text(
+    edge: EdgeFacts, source: ServerSnapshot, waiting: Waiting | None, *, is_former: bool
+) -> str:
+    name, channel = edge.edge.replica, edge.edge.channel
+    text = f"The receiver of {name} runs and receives nothing more"
+    if is_former:
+        text += (
+            f": it waits at {channel.received_to}, and the log of {source.name} ends at"
+            f" {source.log_end}. The binary logs of {source.name} were reset (RESET BINARY LOGS AND"
+            " GTIDS) while it was connected."
+        )
+    else:
+        assert waiting is not None, "a receiver hangs for one reason or the other"
+        text += (
+            f": {source.name} logged {waiting.gtid} {waiting.seconds:,} s ago, and the receiver did"
+            " not move between the readings. Possible causes: a dead network connection that"
+            " replica_net_timeout has not ended yet; RESET BINARY LOGS AND GTIDS on"
+            f" {source.name} while it was connected; a dump thread of {source.name} that hangs."
+        )
+    return f"{text} Stop and start the receiver (STOP REPLICA IO_THREAD; START REPLICA IO_THREAD)."

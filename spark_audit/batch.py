@@ -96,7 +96,8 @@ def _judge_singly(
     name = own[0]["cluster"]
     cluster = name if isinstance(name, str) else ""
     audit = judge_records(cluster, own, policy=policy, beside=beside)
-    names = other_columns(audit.findings)
+    has_evidence = any(record["history_evidence"] is not None for record in own)
+    names = other_columns(audit.findings, has_evidence=has_evidence)
     if names:
         more = readings_of_table(more_of(span, names))
         whole = [record | rest for record, rest in zip(own, more, strict=True)]

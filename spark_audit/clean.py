@@ -163,9 +163,13 @@ class Batch(NamedTuple):
     starts: Numbers  # where the rows of each cluster begin; one more for the end
 
 
-def other_columns(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """Return what beyond COLUMNS must be read before the rules have said all there is to say."""
-    if not _every_rule_is_known():
+def other_columns(findings: Iterable[Finding], *, has_evidence: bool) -> tuple[str, ...]:
+    """Return what beyond COLUMNS must be read before the rules have said all there is to say.
+
+    `has_evidence`: a server has evidence of its history. The rule on it asks for settings and for
+    binary logs too (topology/unlogged.py), and would be silent without them.
+    """
+    if has_evidence or not _every_rule_is_known():
         return _OTHERS
     quoted = {name for finding in findings for name in QUOTED.get(finding.code, ())}
     return tuple(sorted(quoted))

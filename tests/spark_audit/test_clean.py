@@ -8,12 +8,15 @@ from uuid import UUID
 
 import pytest
 
+from gtid import GtidSet
 from spark_audit.batch import judge_batch, judged_rows, whole_clusters
 from spark_audit.clean import CLEAN_WHEN_SILENT, Batch, clean_clusters
 from spark_audit.judge import judge_records
 from spark_audit.schema import AUDIT_SCHEMA
+from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server
 from tests.topology.world import SHAPES, World
 from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
+from topology.history_evidence import HistoryEvidence, LogStart
 from topology.policy import Policy
 from topology.records import Record, audit_to_record, snapshot_to_record
 from topology.rules import RULES
@@ -148,6 +151,32 @@ def test_batches_are_cut_between_clusters(clusters: dict[str, list[Record]]) -> 
         found = [record for piece in pieces for record in _audits(piece)]
         assert found == judged(clusters)
         assert sum(piece.num_rows for piece in pieces) == table.num_rows
+
+
+@pytest.mark.parametrize("log_updates", ["ON", "OFF"])
+def test_rules_on_evidence_of_the_history_see_all_columns(log_updates: str) -> None:
+    """E4 about GTIDs that no log held depends on settings and binary logs, which are fetched."""
+    logs = (BinaryLog("binlog.000007", 1000),)
+    evidence = HistoryEvidence(LogStart("binlog.000007", NOON, GtidSet()), (), "")
+    settings = (("gtid_mode", "ON"), ("log_replica_updates", log_updates))
+    cluster = a_cluster(
+        "one",
+        a_server("a", A, f"{A}:1-20", binary_logs=logs),
+        a_server(
+            "b",
+            B,
+            f"{A}:1-20",
+            gtid_purged=GtidSet.parse(f"{A}:13-16"),
+            channels=(a_channel("a", A),),
+            binary_logs=logs,
+            settings=settings,
+            history_evidence=evidence,
+        ),
+    )
+    rows = [snapshot_to_record(each) for each in (*cluster.first, *cluster.last)]
+    codes = [each.code for each in judge_records("one", rows, policy=POLICY).findings]
+    assert codes == ["E4"] * (log_updates == "ON")
+    assert in_columns(rows) == judged({"one": rows})
 
 
 def test_every_rule_was_looked_at() -> None:

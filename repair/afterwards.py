@@ -39,6 +39,8 @@ from topology.snapshot import (
 _GROWTH_IS_WORSE = frozenset("HEPJ")
 # A repaired cause uncovers these (topology/suppression.py); no action of a plan leaves them behind.
 _UNCOVERED = frozenset({"A7", "C3"})
+# Of a server that no channel links, the least severe first.
+_JOINING = frozenset({"J1", "J2", "J3"})
 
 
 def audit_after(
@@ -64,11 +66,24 @@ def made_worse(before: ClusterAudit, after: ClusterAudit) -> Iterator[Finding]:
     for finding in after.findings:
         if finding.severity is Severity.INFO or finding.code.startswith("U"):
             continue
-        if finding.code in _UNCOVERED:
+        if finding.code in _UNCOVERED or _joins_more_easily(finding, before):
             continue
         old = known.get(finding.id)
         if old is None or (finding.code[0] in _GROWTH_IS_WORSE and finding.gtid_set - old.gtid_set):
             yield finding
+
+
+def _joins_more_easily(finding: Finding, before: ClusterAudit) -> bool:
+    """Return whether a server could join even less before: J3 and J2 hide what is behind them.
+
+    A server that diverged (J3) and does so no more needs transactions that are purged (J2), or can
+    join (J1): one finding of the family for each unlinked server.
+    """
+    return any(
+        each.code > finding.code
+        for each in before.findings
+        if {each.code, finding.code} <= _JOINING and each.replica == finding.replica
+    )
 
 
 def _written(

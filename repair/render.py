@@ -12,7 +12,7 @@ import shlex
 import textwrap
 from itertools import groupby
 
-from repair.actions import InjectEmpty
+from repair.actions import AppendPurged, InjectEmpty
 from repair.plan import Afterwards, ContentShown, DifferingRow, NotChosen, Plan, shown_version
 from repair.steps import Check, Step
 
@@ -171,20 +171,20 @@ def _how_to_go_back(plan: Plan) -> list[str]:
 
 
 def _record(plan: Plan) -> list[str]:
-    """Explain why to keep the directory, if transactions are left empty: see topology/accepted.py.
+    """Explain why to keep the directory, if transactions are left out: see topology/accepted.py.
 
-    The audit that compares contents would report them as E4: work is missing.
+    An audit would report them as E4: work is missing.
     """
-    if not any(isinstance(step.effect, InjectEmpty) for step in plan.steps):
+    if not any(isinstance(step.effect, InjectEmpty | AppendPurged) for step in plan.steps):
         return []
     return _bullets(
         "## Keep this directory",
         [
             (
-                "It is the record of what was left empty by decision. An audit that compares"
-                " contents reports these transactions (E4), unless this directory is accepted:"
-                " `gtid-audit pair … --accepted DIR`, or `accepted: [DIR]` under `policy` in the"
-                " fleet file."
+                "It is the record of what was left out by decision. An audit reports these"
+                " transactions (E4: those left empty if it compares contents), unless this"
+                " directory is accepted: `gtid-audit pair … --accepted DIR`, or `accepted: [DIR]`"
+                " under `policy` in the fleet file."
             ),
         ],
     )

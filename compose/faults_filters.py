@@ -89,14 +89,19 @@ def started_until(
     return Filtered(source=here, replica=there, gtids=gtids)
 
 
+def without_logged_updates(topology: Topology, *, on: str = "middle") -> None:
+    """Restart a server with log_replica_updates = OFF."""
+    server = topology[on]
+    topology.settle()
+    restart_with(server, f"--{server.dialect.words.log_replica_updates.replace('_', '-')}=OFF")
+    await_status(server, lambda status: status["Replica_IO_Running"] == "Yes")
+
+
 def unlogged_updates(
     topology: Topology, *, source: str = "first", on: str = "middle", replica: str = "last"
 ) -> Filtered:
-    """Restart a server with log_replica_updates = OFF, and let its source commit."""
+    """Let the source of a server commit that runs with log_replica_updates = OFF."""
     here, there = topology[on], topology[replica]
-    topology.settle()
-    restart_with(here, f"--{here.dialect.words.log_replica_updates.replace('_', '-')}=OFF")
-    await_status(here, lambda status: status["Replica_IO_Running"] == "Yes")
     gtids = commit(topology[source], "CREATE DATABASE unlogged")
     wait_for(here, gtids)
     # Refused if it connects after the commit; otherwise it waits for what never comes.

@@ -36,6 +36,7 @@ from topology.rules import (
     joining,
     partial,
     passed,
+    passing_on,
     settings,
     threads,
     unlogged,
@@ -96,6 +97,8 @@ CLEAN_WHEN_SILENT: Final = (
     partial.kind_not_evaluated,
     threads.auto_position_off,
     settings.duplicate_server_id,
+    passing_on.source_without_log,
+    passing_on.updates_not_logged,
     filters.binary_log_filtered,
     filters.ignored_by_receiver,
     settings.former_server_id,
@@ -110,7 +113,6 @@ CLEAN_WHEN_SILENT: Final = (
 QUOTED: Final = {
     "U4": ("version_text",),
     "C1": ("settings",),
-    "P1": ("settings",),
     **dict.fromkeys(("E3", "E6", "H7"), ("binary_logs",)),
 }
 _OTHERS: Final = tuple(name for name in SNAPSHOT_SCHEMA.names if name not in COLUMNS)
@@ -338,6 +340,7 @@ def _channels(table: pa.Table, row_ok: Flags) -> Channels:
     ok &= filled(part["lag_seconds"], 0) <= 0
     ok &= is_there(part["filters"]) & is_there(part["workers"])
     ok &= is_true(pc.equal(pc.list_value_length(part["ignored_server_ids"]), 0))
+    ok &= is_true(pc.equal(part["skip_counter"], 0))
     named = pc.list_parent_indices(part["filters"])
     ok[np.asarray(named)[~is_there(part["filters"].flatten())]] = False
     ok[np.asarray(pc.list_parent_indices(part["workers"]))[~_quiet(part["workers"])]] = False

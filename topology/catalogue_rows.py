@@ -251,9 +251,10 @@ ROWS: tuple[Row, ...] = (
         "sync_binlog or innodb_flush_log_at_trx_commit is not 1.", "The two settings.",
     ),
     Row(
-        "C6", "replica updates not logged", "warning", False, ("configure",),
-        "What this server receives is not in its binary logs: it cannot serve others.",
-        "log_replica_updates is off.", "The setting.",
+        "C6", "replica updates not logged", "warning", True, ("configure",),
+        "What this server receives is not in its binary logs: it does not reach its replicas.",
+        "log_replica_updates is OFF on a server between others.",
+        "The setting, on the only way from one server to another.",
     ),
     Row(
         "C7", "parallel applier without commit order", "info", False, ("configure",),
@@ -303,7 +304,8 @@ ROWS: tuple[Row, ...] = (
         "The replica can lose changes without an error: sets and threads look right, and the rows"
         " differ.",
         "replica_skip_errors, replica_exec_mode = IDEMPOTENT or replica_type_conversions with"
-        " ALL_LOSSY, often left behind after a repair.",
+        " ALL_LOSSY, often left behind after a repair; sql_replica_skip_counter that is still to be"
+        " used, with gtid_mode not ON.",
         "The settings of a server that has a channel.",
     ),
     Row(

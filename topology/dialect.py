@@ -128,6 +128,7 @@ STATUS_COLUMNS: dict[str, tuple[str, ...]] = {
     "delay_seconds": ("SQL_Delay",),
     "delay_remaining_seconds": ("SQL_Remaining_Delay",),
     "ignored_server_ids": ("Replicate_Ignore_Server_Ids",),
+    "skip_counter": ("Skip_Counter",),
     "until_condition": ("Until_Condition",),
     "until_file": ("Until_Log_File",),
     "until_position": ("Until_Log_Pos",),
@@ -187,6 +188,7 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "replica_skip_errors": ("replica_skip_errors", "slave_skip_errors"),
     "replica_exec_mode": ("replica_exec_mode", "slave_exec_mode"),
     "replica_type_conversions": ("replica_type_conversions", "slave_type_conversions"),
+    "sql_replica_skip_counter": ("sql_replica_skip_counter", "sql_slave_skip_counter"),
     "wsrep_on": ("wsrep_on",),  # Galera only
     "hostname": ("hostname",),
     "port": ("port",),

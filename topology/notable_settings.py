@@ -13,9 +13,13 @@ _HARMLESS: Final[Mapping[str, frozenset[str]]] = {
     "binlog_do_db": frozenset({""}),
     "binlog_ignore_db": frozenset({""}),
     "group_replication_group_name": frozenset({""}),
+    "gtid_mode": frozenset({"ON"}),
+    "log_bin": frozenset({"ON", "1"}),
+    "log_replica_updates": frozenset({"ON", "1"}),
     "replica_exec_mode": frozenset({"STRICT"}),
     "replica_skip_errors": frozenset({"", "OFF"}),
     "replica_type_conversions": frozenset({"", "ALL_NON_LOSSY", "ALL_SIGNED", "ALL_UNSIGNED"}),
+    "sql_replica_skip_counter": frozenset({"0"}),
     "wsrep_on": frozenset({"OFF"}),
 }
 

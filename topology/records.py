@@ -130,6 +130,7 @@ _CHANNEL = Shape(
         "source_server_id": optional(NUMBER),
         "ignored_server_ids": many(NUMBER),
         "until": TEXT,
+        "skip_counter": NUMBER,
         "last_queued": GTID_SET,
         "last_queued_committed_at": optional(TIME),
         "last_applied": GTID_SET,

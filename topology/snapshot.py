@@ -128,6 +128,7 @@ class ChannelSnapshot:
     # The condition of START REPLICA UNTIL with which the applier was started last; "" if none. The
     # server shows the kind, and a place only where the condition is one. STOP REPLICA keeps it.
     until: str = ""
+    skip_counter: int = 0  # event groups that the applier still has to skip (Skip_Counter)
     # The last transaction that the receiver queued and those that the workers applied last, with
     # the time of the original commit and the end of the newest apply. 8.0 and later.
     last_queued: GtidSet = GtidSet()  # noqa: RUF009 - immutable

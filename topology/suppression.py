@@ -118,6 +118,7 @@ EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("P1",), ("A4", "A7", "C3", "T3"), _if_proved(_refused_for_purged_logs)),
     # Whatever made the hole: what a replica does not have is not errant on its source.
     (("H1", "H8", "P1", "C11"), ("E1", "E2"), _same_transactions_back),
+    (("P1",), ("C6",), _same_edge),
     (("E3", "E6"), ("A4", "A7", "C3", "T3"), _same_servers),
     (("E1", "E2"), ("A7",), _stopped_way_back),
     (("H1",), ("C3", "A7"), _if_proved(_same_edge)),

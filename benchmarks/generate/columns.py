@@ -152,6 +152,7 @@ def _progress(item: pa.StructType, count: int) -> dict[str, pa.Array]:
             item.field("ignored_server_ids").type, zero, pa.array(zero[:0])
         ),
         "until": taken([""], zero),
+        "skip_counter": pa.array(zero),
     }
     unknown = (
         *("relay_applied_to", "delay_remaining_seconds", "source_server_id"),

@@ -280,13 +280,8 @@ def _settings(world: World, server: Server) -> tuple[tuple[str, str], ...]:
         ("replica_parallel_workers", str(channel.workers if channel else 4)),
         ("replica_preserve_commit_order", "ON" if channel and channel.commit_order else "OFF"),
         ("replica_skip_errors", "ALL" if server.skips_errors else "OFF"),
-        ("sql_replica_skip_counter", str(max(_skip_counters(server), default=0))),
         ("sync_binlog", "1"),
     )
-
-
-def _skip_counters(server: Server) -> Iterator[int]:
-    return (channel.skip_counter for channel in server.channels)
 
 
 def position(place: Place | None, base: str = "binlog") -> LogPosition | None:
@@ -347,6 +342,7 @@ def _status(world: World, server: Server, channel: Channel) -> dict[str, Any]:
         "delay_seconds": channel.delay // SECOND,
         "delay_remaining_seconds": remaining // SECOND if remaining else None,
         "source_server_id": channel.source_server_id or None,
+        "skip_counter": channel.skip_counter,  # the variable is 0 again once the applier has started
         "last_queued": gtids([queued.gtid]) if modern and queued else GtidSet(),
         "last_queued_committed_at": moment(queued.at) if modern and queued else None,
         "last_applied": gtids([applied.gtid]) if modern and applied else GtidSet(),

@@ -1,13 +1,24 @@
 """Filters and START REPLICA UNTIL on real servers: what they keep from a replica is reported."""
 
+import time
+
 import pytest
 
 from compose import faults_filters
+from compose.faults import commit
 from compose.faults_content import restart_with
+from compose.native.server import Server
 from compose.native.shapes import Pair, Topology
 from gtid import GtidSet
 from tests.topology.test_faults_live import audited, only
 from topology.findings import Grade, Severity, Verdict
+
+
+def await_database(server: Server, name: str) -> None:
+    deadline = time.monotonic() + 20
+    while (name,) not in server.query("SHOW DATABASES"):
+        assert time.monotonic() < deadline, server.replica_status()
+        time.sleep(0.05)
 
 
 @pytest.mark.mysql
@@ -57,6 +68,11 @@ def test_ignored_server_ids_are_named_as_the_cause(pair56: Pair) -> None:
 
 @pytest.mark.mysql
 def test_a_source_that_does_not_log_what_it_receives_is_the_cause_of_p1(chain97: Topology) -> None:
+    faults_filters.without_logged_updates(chain97, on="last")
+    assert audited(chain97).verdict is Verdict.OK, "the last server has no replicas"
+    faults_filters.without_logged_updates(chain97)
+    finding = only(audited(chain97))
+    assert (finding.code, finding.source, finding.replica) == ("C6", "middle", "last")
     fault = faults_filters.unlogged_updates(chain97)
     finding = only(audited(chain97))
     assert (finding.code, finding.source, finding.replica) == ("P1", "middle", "last")
@@ -65,6 +81,29 @@ def test_a_source_that_does_not_log_what_it_receives_is_the_cause_of_p1(chain97:
     assert "has purged" not in finding.explanation
     names = [strategy.name for strategy in finding.strategies]
     assert names == ["configure", "donor_refetch", "reclone"]
+    restart_with(chain97["first"], "--skip-log-bin")
+    found = {(each.code, each.source): each for each in audited(chain97).findings}
+    assert found["A4", "first"].severity is Severity.CRITICAL, "before or after it was refused"
+
+
+@pytest.mark.mysql
+def test_a_skip_counter_that_waits_is_c15_only_where_it_skips(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    set_counter = "SET GLOBAL sql_replica_skip_counter = 1"
+    b.execute(b.dialect.stop_applier, set_counter, b.dialect.start_applier)
+    assert audited(pair97).verdict is Verdict.OK, "with gtid_mode = ON it skips nothing"
+    b.execute(
+        "SET GLOBAL gtid_mode = ON_PERMISSIVE",
+        b.dialect.stop_applier,
+        set_counter,
+        b.dialect.start_applier,
+    )
+    finding = only(audited(pair97))
+    assert (finding.code, finding.replica) == ("C15", "b")
+    commit(a, "CREATE DATABASE skipped", "CREATE DATABASE applied")
+    await_database(b, "applied")
+    assert ("skipped",) not in b.query("SHOW DATABASES")
+    assert {each.code for each in audited(pair97).findings} >= {"H8"}
 
 
 @pytest.mark.mysql

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from compose import faults, faults_history
+from compose.faults import await_status
 from compose.native import load, shapes
 from compose.native.installation import Clients, Installation
 from compose.native.server import Server
@@ -79,6 +80,11 @@ def test_a_gtid_made_by_hand_is_h7_with_its_distance(star97: Topology) -> None:
     assert finding.gtid_set == GtidSet.parse(fault.gtid)
     own = GtidSet.parse(str(fault.owner.value("@@GLOBAL.gtid_executed"))).gtid_count
     assert facts_in(finding)["commits until the first is reused"] == str(50 - own)
+    fault.owner.restart()
+    await_status(fault.written_on, lambda status: status["Replica_IO_Running"] == "No")
+    found = {each.code: each for each in audited(star97).findings}
+    assert found.keys() == {"A4", "H7"}
+    assert found["A4"].severity is Severity.CRITICAL
     fault.owner.execute(*["INSERT INTO by_hand.t () VALUES ()"] * (50 - own))
     reused = GtidSet.parse(str(fault.owner.value("@@GLOBAL.gtid_executed")))
     assert finding.gtid_set <= reused, "the distance was true"

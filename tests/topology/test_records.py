@@ -119,6 +119,7 @@ channels = st.builds(
     source_server_id=maybe(int64s),
     ignored_server_ids=tuples_of(int64s),
     until=texts,
+    skip_counter=int64s,
     last_queued=gtid_sets,
     last_queued_committed_at=maybe(times),
     last_applied=gtid_sets,

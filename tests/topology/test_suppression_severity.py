@@ -14,12 +14,18 @@ from topology.suppression import EXPLAINS, suppress_symptoms
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 SET = GtidSet.parse("00000000-0000-0000-0000-000000000041:1-3")
 # All that any row looks at: see suppression.py.
-PROOF = tuple(
-    Evidence(fact, value, "a", NOON)
-    for fact, value in (
-        ("connection", "timeout"),
-        ("receiver", "Connecting"),
-        ("receiver error", "source and replica have equal MySQL server ids"),
+PROOFS = tuple(
+    tuple(
+        Evidence(fact, value, "a", NOON)
+        for fact, value in (
+            ("connection", "timeout"),
+            ("receiver", "Connecting"),
+            ("receiver error", error),
+        )
+    )
+    for error in (
+        "source and replica have equal MySQL server ids",
+        "Cannot replicate because the source purged required binary logs.",
     )
 )
 ORDER = tuple(Severity)
@@ -38,7 +44,7 @@ def made(code: str, severity: Severity, grade: Grade, source: str, replica: str)
         gtid_set=SET,
         first_seen=NOON,
         last_seen=NOON,
-        evidence=PROOF,
+        evidence=PROOFS[0],
         explanation="",
         strategies=(),
     )
@@ -51,8 +57,8 @@ def test_nothing_hides_what_is_more_severe(row: int) -> None:
     for code, other in product(causes, symptoms):
         for severity, grade, worse in product(Severity, Grade, Severity):
             cause = made(code, severity, grade, "a", "b")
-            for ends in (("a", "b"), ("b", "a")):
-                symptom = made(other, worse, Grade.PROVED, *ends)
+            for ends, proof in product((("a", "b"), ("b", "a")), PROOFS):
+                symptom = replace(made(other, worse, Grade.PROVED, *ends), evidence=proof)
                 standing = suppress_symptoms([cause, symptom])
                 assert cause in standing
                 if symptom not in standing:

@@ -210,6 +210,7 @@ NEW_ROW: dict[str, Any] = {
     "SQL_Remaining_Delay": 7,
     "Source_Server_Id": 2,
     "Replicate_Ignore_Server_Ids": "5, 77",
+    "Skip_Counter": 3,
     "Until_Condition": "SQL_BEFORE_GTIDS",
     "Until_Log_File": "binlog.000009",
     "Until_Log_Pos": 4,
@@ -260,6 +261,7 @@ def test_a_row_becomes_a_channel() -> None:
     assert (channel.delay_seconds, channel.delay_remaining_seconds) == (3600, 7)
     assert channel.source_server_id == 2
     assert (channel.ignored_server_ids, channel.until) == ((5, 77), "SQL_BEFORE_GTIDS")
+    assert channel.skip_counter == 3
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ _CHANNEL = pa.struct(
         "source_server_id": pa.int64(),
         "ignored_server_ids": list_of(pa.int64()),
         "until": pa.string(),
+        "skip_counter": pa.int64(),
         "last_queued": pa.string(),
         "last_queued_committed_at": TIMESTAMP,
         "last_applied": pa.string(),

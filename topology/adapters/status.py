@@ -76,6 +76,7 @@ def channel_from_row(row: Row, workers: Mapping[str, Sequence[Row]]) -> ChannelS
         source_server_id=int(_get(row, "source_server_id", default=0)) or None,
         ignored_server_ids=_server_ids(str(_get(row, "ignored_server_ids", default="") or "")),
         until=_until(row),
+        skip_counter=int(_get(row, "skip_counter", default=0)),
         last_queued=_gtid(queued.get("queued")),
         last_queued_committed_at=_time(queued.get("queued_committed_at")),
         last_applied=GtidSet.union_of(_gtid(each.get("applied")) for each in threads),

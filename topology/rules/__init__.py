@@ -34,6 +34,7 @@ from topology.rules.joining import (
 )
 from topology.rules.partial import kind_not_evaluated, source_outside
 from topology.rules.passed import passed_by_applier
+from topology.rules.passing_on import source_without_log, updates_not_logged
 from topology.rules.receivers import receiver_hangs
 from topology.rules.settings import duplicate_server_id, former_server_id, silent_errors
 from topology.rules.threads import (
@@ -68,6 +69,7 @@ RULES: tuple[Rule, ...] = (
     applier_error,  # A1 A2 A3
     receiver_error,  # A4
     receiver_hangs,  # A4
+    source_without_log,  # A4
     applier_blocked,  # A5
     replication_not_running,  # A7
     applier_stalled,  # A8
@@ -76,6 +78,7 @@ RULES: tuple[Rule, ...] = (
     duplicate_server_id,  # C2
     former_server_id,  # C2
     auto_position_off,  # C3
+    updates_not_logged,  # C6
     binary_log_filtered,  # C11
     ignored_by_receiver,  # C11
     silent_errors,  # C15

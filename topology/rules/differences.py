@@ -10,6 +10,7 @@ from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.lost import Cause, losses_of
+from topology.notable_settings import notable_values
 from topology.receivers import hanging
 from topology.reset_signs import has_earlier, logged, runs_since_before
 from topology.rules.build import evidence, finding, many, on_edge
@@ -253,7 +254,8 @@ def _unlogged(purged: GtidSet, source: ServerSnapshot) -> GtidSet:
 
     Seen on 9.7.4: with log_replica_updates = OFF each received GTID is in gtid_purged at once.
     """
-    if source.setting("log_replica_updates") != "OFF" or source.server_uuid is None:
+    is_logging = "log_replica_updates" not in notable_values(source.notable_settings)
+    if is_logging or source.server_uuid is None:
         return GtidSet()
     return purged.without_uuid(source.server_uuid)
 

@@ -21,11 +21,14 @@ from topology.snapshot import ThreadState
 
 EQUAL_IDS: Final = "equal MySQL server ids"  # in the error of a receiver: 1593, since 8.0 13117
 
+_COUNTER: Final = "sql_replica_skip_counter"
+
 # Setting, and what it does unless its value is harmless: see notable_settings.py.
 _SKIPS: Final = {
     "replica_skip_errors": "the applier ignores these errors and does not apply the change",
     "replica_exec_mode": "the applier ignores duplicate keys and missing rows",
     "replica_type_conversions": "the applier converts values that do not fit, and loses a part",
+    _COUNTER: "the applier skips so many of the next event groups",
 }
 
 
@@ -92,6 +95,12 @@ def silent_errors(facts: ClusterFacts) -> Iterator[Finding]:
         server = facts.last[name]
         values = notable_values(server.notable_settings)
         harmful = [setting for setting in _SKIPS if setting in values]
+        if "gtid_mode" not in values and _COUNTER in harmful:
+            harmful.remove(_COUNTER)  # with gtid_mode = ON it skips nothing (seen on 9.7.4)
+        waiting = max((channel.skip_counter for channel in server.channels or ()), default=0)
+        if waiting:  # START REPLICA SQL_THREAD takes the value over and sets the variable to 0
+            values[_COUNTER] = str(waiting)
+            harmful.append(_COUNTER)
         if server.channels and harmful:
             effects = "; ".join(
                 f"{setting} is {values[setting]}: {_SKIPS[setting]}" for setting in harmful

@@ -1,0 +1,99 @@
+"""Rules on servers that cannot pass transactions on to their replicas: no log, or not of all.
+
+1. C6: log_replica_updates = OFF on a server between others. What it receives is in no binary log of
+   it, so its replicas get only what it commits itself, without an error while they are connected
+   (seen on 9.7.4). Benign twins: a pair in which each commits for the other, a server without
+   replicas, and a replica that receives the same transactions by another way.
+2. A4: a source without a binary log (log_bin = OFF). It refuses every receiver; until a receiver
+   has tried, no thread shows it.
+"""
+
+from collections.abc import Iterator
+
+from topology.facts import ClusterFacts
+from topology.findings import Finding, Grade
+from topology.graph import Graph
+from topology.notable_settings import notable_values
+from topology.rules.build import evidence, finding
+from topology.snapshot import ServerSnapshot
+from topology.unseen import address_of, outside_channels
+
+
+def updates_not_logged(facts: ClusterFacts) -> Iterator[Finding]:
+    """C6: transactions do not reach a replica, because a server on the way does not log them."""
+    passing = frozenset(name for name, server in facts.last.items() if _logs_updates(server))
+    for edge in facts.graph.edges:
+        if edge.source in passing:
+            continue
+        arriving = _arriving(facts.graph, edge.replica, passing)
+        upstream = facts.graph.upstream_of(edge.source, stopped_too=True)
+        cut = sorted(upstream - {edge.source, edge.replica} - arriving)
+        direct = {
+            address_of(each) for name, each in outside_channels(facts.graph) if name == edge.replica
+        }
+        cut += sorted(
+            {
+                address_of(each)
+                for name, each in outside_channels(facts.graph)
+                if name == edge.source
+            }
+            - direct
+        )
+        if cut:
+            server = facts.last[edge.source]
+            yield finding(
+                facts,
+                "C6",
+                source=edge.source,
+                replica=edge.replica,
+                channel=edge.channel.name,
+                grade=Grade.PROVED,
+                proof=(
+                    evidence("log_replica_updates", "OFF", server),
+                    evidence("receives from", ", ".join(cut), server),
+                ),
+                explanation=f"{edge.source} does not log what it receives (log_replica_updates ="
+                f" OFF): the transactions of {', '.join(cut)} do not reach {edge.replica} through"
+                f" it. Set log_replica_updates = ON and restart {edge.source}, or let"
+                f" {edge.replica} replicate from their source.",
+            )
+
+
+def source_without_log(facts: ClusterFacts) -> Iterator[Finding]:
+    """A4: the source of a channel has no binary log, and the receiver has not noticed yet."""
+    for edge in facts.graph.edges:
+        channel, source = edge.channel, facts.last[edge.source]
+        noticed = channel.receiver_errno or channel.receiver_error
+        if "log_bin" in notable_values(source.notable_settings) and not noticed:
+            yield finding(
+                facts,
+                "A4",
+                source=edge.source,
+                replica=edge.replica,
+                channel=channel.name,
+                grade=Grade.PROVED,
+                strategies=("configure",),
+                proof=(
+                    evidence("log_bin", "OFF", source),
+                    evidence("receiver", channel.receiver.value, facts.last[edge.replica]),
+                ),
+                explanation=f"{edge.source} has no binary log (log_bin = OFF): it refuses the"
+                f" receiver of {edge.replica}, and what it commits has no GTID. Restart"
+                f" {edge.source} with its binary log.",
+            )
+
+
+def _logs_updates(server: ServerSnapshot) -> bool:
+    """Return whether a server logs what it receives, or nothing else is known."""
+    return not {"log_replica_updates", "log_bin"} & notable_values(server.notable_settings).keys()
+
+
+def _arriving(graph: Graph, replica: str, passing: frozenset[str]) -> frozenset[str]:
+    """Return the servers whose transactions arrive at a replica by servers that pass them on."""
+    found: set[str] = set()
+    frontier = {replica}
+    while frontier:
+        sources = {edge.source for edge in graph.edges if edge.replica in frontier} - found
+        found |= sources
+        frontier = sources & passing
+    return frozenset(found)

@@ -79,7 +79,7 @@ class SnapshotReader(DataSourceReader):
         """Read the clusters of one partition: one batch for each, as they come."""
         assert isinstance(partition, SnapshotPartition), "we dealt it"
         fleet, readers_of = _ready(partition.part)
-        for snapshot in collect_fleet(fleet, readers_of=readers_of):
+        for snapshot in collect_fleet(fleet, readers_of=readers_of, asks_logs=True):
             yield batch_of(snapshot)
 
 

@@ -9,8 +9,11 @@ import pytest
 from compose.native.shapes import Topology
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server
-from tests.topology.test_faults_live import audited
+from tests.topology.test_faults_live import audited, targets_of
 from topology.accepted import AcceptedRepair
+from topology.adapters.collect import CollectLimits
+from topology.adapters.collect_fleet import collect_fleet
+from topology.adapters.inventory.fleet import Cluster, Fleet
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Grade, Severity, Verdict
 from topology.history_evidence import HistoryEvidence, LogStart
@@ -128,6 +131,13 @@ def test_candidates_need_every_fact() -> None:
         assert not found(other)
 
 
+def read_as_a_fleet(topology: Topology) -> ClusterAudit:
+    """Audit a cluster as `audit --fleet` and `snapshot` read it."""
+    fleet = Fleet((Cluster("live", tuple(targets_of(topology))),), CollectLimits(), 8, Policy())
+    [snapshot] = collect_fleet(fleet)
+    return audit_cluster(snapshot)
+
+
 def test_gtids_declared_before_the_source_reaches_them(star97: Topology) -> None:
     source, replica = star97["source"], star97["replica1"]
     source.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
@@ -145,6 +155,7 @@ def test_gtids_declared_before_the_source_reaches_them(star97: Topology) -> None
     [found] = audit.findings
     assert (found.code, found.grade, audit.verdict) == ("E4", Grade.LIKELY, Verdict.WARNING)
     assert (found.replica, str(found.gtid_set)) == ("replica1", declared)
+    assert [str(one.gtid_set) for one in read_as_a_fleet(star97).findings] == [declared]
     replica.restart()
     star97.settle()
     assert [(one.code, str(one.gtid_set)) for one in audited(star97).findings] == [("E4", declared)]

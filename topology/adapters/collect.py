@@ -62,6 +62,7 @@ def collect_cluster(
     policy: Policy | None = None,
     progress: Callable[[str], None] | None = None,
     open_reader: OpenReader | None = None,
+    asks_logs: bool | None = None,
 ) -> ClusterSnapshot:
     """Take the two-phase snapshot of one cluster. What cannot be read is in it, by name.
 
@@ -72,6 +73,8 @@ def collect_cluster(
         policy: decides only whether a difference deserves another look.
         progress: told in a few words what is going on.
         open_reader: makes the reader of a target; the live one unless given.
+        asks_logs: whether the binary logs of the targets are asked what the readings leave open;
+            None: unless a reader is given.
     """
     limits = limits or CollectLimits()
     say = progress or (lambda _text: None)
@@ -94,7 +97,8 @@ def collect_cluster(
     finally:
         for post in posts:
             post.close()
-    questions = {} if open_reader else questions_of(gather_facts(snapshot, policy or Policy()))
+    asks_logs = open_reader is None if asks_logs is None else asks_logs
+    questions = questions_of(gather_facts(snapshot, policy or Policy())) if asks_logs else {}
     if questions:
         # What it takes to read binary logs is imported only where there is something to ask.
         from topology.adapters.log_answers import with_history_evidence

@@ -52,12 +52,19 @@ class Permits:
 
 
 def collect_fleet(
-    fleet: Fleet, *, say: Say | None = None, readers_of: ReadersOf = live_readers
+    fleet: Fleet,
+    *,
+    say: Say | None = None,
+    readers_of: ReadersOf = live_readers,
+    asks_logs: bool | None = None,
 ) -> Iterator[ClusterSnapshot]:
     """Read every cluster of a fleet; give one snapshot for each as they come, in any order.
 
     `readers_of` makes the readers of a cluster's servers; over the network unless given.
+    `asks_logs` says whether their binary logs are asked as well; None: unless readers are given.
     """
+    if asks_logs is None:
+        asks_logs = readers_of is live_readers
     permits = Permits(fleet.connections_max)
     waiting: queue.SimpleQueue[Cluster] = queue.SimpleQueue()
     finished: queue.SimpleQueue[ClusterSnapshot] = queue.SimpleQueue()
@@ -76,7 +83,7 @@ def collect_fleet(
             try:
                 if not is_wanted.is_set():
                     return
-                finished.put(_collect(cluster, fleet, readers_of))
+                finished.put(_collect(cluster, fleet, readers_of, asks_logs=asks_logs))
             finally:
                 permits.give_back(taken)
 
@@ -115,7 +122,9 @@ def unread_by_defect(cluster: Cluster, defect: BaseException, *, at: datetime) -
     return ClusterSnapshot(cluster.name, first, last)
 
 
-def _collect(cluster: Cluster, fleet: Fleet, readers_of: ReadersOf) -> ClusterSnapshot:
+def _collect(
+    cluster: Cluster, fleet: Fleet, readers_of: ReadersOf, *, asks_logs: bool
+) -> ClusterSnapshot:
     try:
         return collect_cluster(
             cluster.name,
@@ -123,6 +132,7 @@ def _collect(cluster: Cluster, fleet: Fleet, readers_of: ReadersOf) -> ClusterSn
             limits=fleet.limits,
             policy=fleet.policy,
             open_reader=readers_of(cluster.name, fleet.limits),
+            asks_logs=asks_logs,
         )
     except Exception as defect:  # noqa: BLE001 - it is reported as the cluster's, not hidden
         return unread_by_defect(cluster, defect, at=datetime.now(UTC))

@@ -1,7 +1,7 @@
 """From what was typed to a plan: read, judge, look into the binary logs, plan, write."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,6 @@ from repair import LogEvidence, Plan, UnknownChoice, plan_repair
 from repair.adapters.files import DirectoryTaken, write_plan
 from repair.adapters.read_events import read_events
 from repair.row_versions import RowsRead
-from repair.transaction_content import TransactionContent
 from topology.adapters.collect import CollectLimits, collect_cluster
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Severity, Verdict
@@ -111,14 +110,16 @@ def make_plan(
     say("looking into the binary logs")
     targets = {target.name: target for target in read.targets}
     events = read_events(read.snapshot, read.audit, targets, timeout_seconds_max=EVENT_SECONDS_MAX)
-    contents, rows = _transactions(read, targets)
+    found = _transactions(read, targets)
     try:
         plan = plan_repair(
             read.snapshot,
             read.audit,
             choices=choices,
             finding_ids=finding_ids,
-            evidence=LogEvidence(events.events, {**rows, **_rows(read.audit, targets)}, contents),
+            evidence=replace(
+                found, events=events.events, rows={**found.rows, **_rows(read.audit, targets)}
+            ),
             policy=read.policy,
         )
     except UnknownChoice as problem:
@@ -127,16 +128,14 @@ def make_plan(
     return Planned(plan, read.audit, unread)
 
 
-def _transactions(
-    read: ReadForPlan, targets: Mapping[str, ServerTarget]
-) -> tuple[Mapping[str, TransactionContent], Mapping[str, RowsRead]]:
+def _transactions(read: ReadForPlan, targets: Mapping[str, ServerTarget]) -> LogEvidence:
     """Read what the findings' transactions did; what that takes is imported only then."""
     if not any(each.gtid_set or each.code[0] in "AC" for each in read.audit.findings):
-        return {}, {}
+        return LogEvidence()
     from gtid_audit.transactions_for_plan import read_transactions
 
     found = read_transactions(read.snapshot, read.audit, targets, seconds_max=EVENT_SECONDS_MAX)
-    return found.contents, found.rows
+    return LogEvidence(rows=found.rows, contents=found.contents, arrivals=found.arrivals)
 
 
 def _rows(audit: ClusterAudit, targets: Mapping[str, ServerTarget]) -> dict[str, RowsRead]:

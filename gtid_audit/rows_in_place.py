@@ -22,6 +22,7 @@ from binlog.schema.tables import TableDefinition
 from gtid_audit.affected_rows import SESSION, Row, read_row
 from gtid_audit.log_operands import server_words
 from gtid_audit.tables_now import Definitions, misfit_now
+from repair.created_tables import Created, is_new
 from repair.row_literals import CannotRender, condition
 from repair.row_sql import row_condition, table_name
 from repair.row_versions import RowsRead, RowVersions
@@ -77,6 +78,37 @@ class RowReader:
         """Return why logged rows of a table must not be looked up here; see tables_now.py."""
         now = self._definition_of(table.schema, table.table)
         return misfit_now(table, now) if now is not None else "; ".join(self._unread)
+
+    def state_beside(
+        self, rows: Sequence[NetRow], created: Sequence[Created]
+    ) -> tuple[RowsOn, tuple[NetRow, ...]]:
+        """Return how rows stand where transactions create databases and tables as well."""
+        there = [name for name in created if self._exists(*name)]
+        if len(there) == len(created):
+            state, off = self.state_of(rows)
+            if not created or state.state in (RowState.AS_AFTER, RowState.UNREAD):
+                return state, off
+        elif not there:
+            old = [row for row in rows if not is_new(row.table.schema, row.table.table, created)]
+            state, off = self.state_of(old)
+            if state.state is not RowState.AS_AFTER:
+                return state, off
+            return RowsOn(RowState.CONFLICT, "only a part of the rows is there"), off
+        named = ", ".join(".".join(filter(None, name)) for name in there[:_ROWS_NAMED_MAX])
+        return RowsOn(RowState.CONFLICT, f"{named} exists already"), ()
+
+    def _exists(self, schema: str, table: str) -> bool:
+        sql = "SELECT 1 FROM information_schema.schemata WHERE schema_name = %s"
+        names = [schema]
+        if table:
+            sql = (
+                "SELECT 1 FROM information_schema.tables WHERE table_schema = %s"
+                " AND table_name = %s"
+            )
+            names.append(table)
+        with self._connection.cursor(Cursor) as cursor:
+            cursor.execute(sql, names)
+            return cursor.fetchone() is not None
 
     def expected(self, off: Sequence[NetRow]) -> tuple[RowVersions, ...]:
         """Return rows that are not as before the transactions: as expected, and as they are."""

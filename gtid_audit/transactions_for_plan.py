@@ -32,11 +32,21 @@ from gtid_audit.log_operands import server_words
 from gtid_audit.moments import moment
 from gtid_audit.rows_in_place import RowReader
 from gtid_audit.tables_now import Definitions, LogBehind, LoggedDefinitions
+from repair.content_questions import (
+    EXTRA,
+    STOPPED,
+    ContentQuestion,
+    arrivals,
+    available,
+    question_of,
+)
+from repair.created_tables import Created, all_created
 from repair.replay import Replayed, redo
 from repair.row_versions import RowsRead
 from repair.transaction_content import (
     CannotFold,
     ContentClass,
+    NetRow,
     RowsOn,
     RowState,
     TransactionContent,
@@ -57,10 +67,6 @@ CHARACTERS_REPLAYED_MAX: Final = 16 * 1024**2
 STATEMENTS_SHOWN_MAX: Final = 5
 STATEMENT_CHARACTERS_MAX: Final = 120
 
-# What is extra on the replica; what is missing on it; where the applier stands.
-_EXTRA: Final = ("E1", "E2", "E3", "E6", "J3")
-_MISSING: Final = ("H1", "H3", "H4", "H5", "H8", "P1", "C3", "A7")
-_STOPPED: Final = ("A2", "A3")
 # sql/rpl_rli_pdb.cc: "Worker 1 failed executing transaction '…' at source log …".
 _WORKER_GTID: Final = re.compile(r"failed executing transaction '(?P<gtid>[^']+)'")
 
@@ -71,6 +77,8 @@ class TransactionsForPlan:
 
     contents: Mapping[str, TransactionContent] = field(default_factory=dict)
     rows: Mapping[str, RowsRead] = field(default_factory=dict)
+    # What a start of a stopped channel delivers, by server and channel.
+    arrivals: Mapping[tuple[str, str], TransactionContent] = field(default_factory=dict)
 
 
 def read_transactions(
@@ -80,47 +88,50 @@ def read_transactions(
     *,
     seconds_max: float,
 ) -> TransactionsForPlan:
-    """Read the transactions behind an audit's findings; `seconds_max` is for each finding."""
+    """Read the transactions behind an audit's findings; `seconds_max` is for each of them."""
     contents: dict[str, TransactionContent] = {}
     rows: dict[str, RowsRead] = {}
+    brought: dict[tuple[str, str], TransactionContent] = {}
     servers = {server.name: server for server in snapshot.last}
+    waiting = dict(arrivals(snapshot))
     for finding in audit.findings:
-        if finding.code not in (*_EXTRA, *_MISSING, *_STOPPED):
-            continue
         reading = _Reading(finding, servers, targets, seconds_max)
-        wanted = reading.wanted()
-        if not wanted:
+        channel = (finding.replica or "", finding.channel or "")
+        if finding.code == "A7":
+            question = waiting.pop(channel, None)
+        else:
+            failing = reading.failing() if finding.code in STOPPED else None
+            question = question_of(finding, snapshot, failing=failing)
+        if question is None:
             continue
-        contents[finding.id] = reading.content(wanted)
+        content = contents[finding.id] = reading.content(question)
+        if finding.code == "A7":
+            brought[channel] = content
         if reading.conflicting.rows or reading.conflicting.unread:
             rows[finding.id] = reading.conflicting
-    return TransactionsForPlan(contents, rows)
+    for channel, question in waiting.items():  # stopped, and another finding explains it
+        brought[channel] = _Reading(None, servers, targets, seconds_max).content(question)
+    return TransactionsForPlan(contents, rows, brought)
 
 
 @dataclass(slots=True)
 class _Reading:
-    """The reading of one finding's transactions."""
+    """The reading of one finding's transactions, or of what a stopped channel would bring."""
 
-    finding: Finding
+    finding: Finding | None
     servers: Mapping[str, ServerSnapshot]
     targets: Mapping[str, ServerTarget]
     seconds_max: float
     conflicting: RowsRead = field(default_factory=RowsRead)
 
-    def wanted(self) -> GtidSet:
-        """Return which transactions the finding is about."""
-        code = self.finding.code
-        if code in _STOPPED:
-            return self._failing()
-        if code == "C3":  # auto-position brings all that is missing
-            return self._missing()
-        if code == "A7" and not self._is_written_to():
-            return GtidSet()  # in the order of its source's log, whatever waits fits
-        return self.finding.gtid_set
-
-    def content(self, wanted: GtidSet) -> TransactionContent:
+    def content(self, question: ContentQuestion) -> TransactionContent:
         """Read the transactions from the best server, and how their rows stand."""
-        held = [(self._available(name) & wanted, name) for name in self._holders()]
+        wanted = question.wanted
+        held = [
+            (available(self.servers[name]) & wanted, name)
+            for name in question.holders
+            if name in self.targets
+        ]
         best = max((gtids.gtid_count for gtids, _ in held), default=0)
         if not best:
             return nothing_read(wanted, "no server that could be read still has them")
@@ -141,13 +152,17 @@ class _Reading:
             },
             unread="; ".join(reasons),
         )
-        return self._with_rows(read)
+        return self._with_rows(read, question)
 
-    def _with_rows(self, read: TransactionContent) -> TransactionContent:
-        """Add how the rows stand on the servers that the finding concerns."""
-        ddl = read.of_class(ContentClass.DDL, ContentClass.UNREAD)
-        names = [name for name in self._concerned() if name in self.targets]
-        if read.rows is None or ddl:
+    def _with_rows(self, read: TransactionContent, question: ContentQuestion) -> TransactionContent:
+        """Add how the rows stand on the servers that the question names."""
+        rows = read.rows if read.rows is not None else read.rows_beside_created
+        kinds = (
+            (ContentClass.UNREAD,) if rows is not None else (ContentClass.DDL, ContentClass.UNREAD)
+        )
+        ddl = read.of_class(*kinds)
+        names = [name for name in question.servers if name in self.targets]
+        if rows is None or ddl:
             definitions = f"{ddl.shortened()} changes definitions, or was not read"
             why = definitions if ddl else read.rows_unread
             return replace(read, rows_on={name: RowsOn(RowState.UNREAD, why) for name in names})
@@ -157,10 +172,10 @@ class _Reading:
                 try:
                     here = held.enter_context(closing(self._connect(name)))
                     reader = RowReader(here)
-                    states[name], off = reader.state_of(read.rows)
-                    is_missing = self.finding.code not in _EXTRA and name == self.finding.replica
-                    if off and is_missing and self.finding.source in self.targets:
-                        there = held.enter_context(closing(self._connect(self.finding.source)))
+                    states[name], off = reader.state_beside(rows, read.created)
+                    source = self._source_of_missing(name)
+                    if off and source is not None:
+                        there = held.enter_context(closing(self._connect(source)))
                         read = replace(read, expected=reader.expected(off))
                         self.conflicting = reader.both(off, RowReader(there))
                 except pymysql.MySQLError as error:
@@ -169,54 +184,19 @@ class _Reading:
                     states[name] = RowsOn(RowState.UNREAD, str(error))
         return replace(read, rows_on=states)
 
-    def _connect(self, name: str | None) -> Connection[Any]:
-        return connect(self.targets[name or ""], timeout_seconds_max=self.seconds_max)
+    def _source_of_missing(self, name: str) -> str | None:
+        """Return the finding's source, if its transactions are missing on this server."""
+        finding = self.finding
+        if finding is None or finding.code in EXTRA or name != finding.replica:
+            return None
+        return finding.source if finding.source in self.targets else None
 
-    def _is_written_to(self) -> bool:
-        """Return whether the replica has transactions that another way than its channel brought."""
-        server = self.servers.get(self.finding.replica or "")
-        if server is None or server.server_uuid is None:
-            return True
-        own = _set(server.gtid_executed).from_uuid(server.server_uuid)
-        return bool(own) or len(server.channels or ()) > 1
+    def _connect(self, name: str) -> Connection[Any]:
+        return connect(self.targets[name], timeout_seconds_max=self.seconds_max)
 
-    def _concerned(self) -> list[str]:
-        if self.finding.code not in _EXTRA:
-            ends = (self.finding.replica, self.finding.source)
-            return [name for name in ends if name is not None]
-        return list(self.servers)
-
-    def _holders(self) -> list[str]:
-        """Return who may have the transactions: their origin, then the servers of the finding.
-
-        Where a GTID was given by hand, its origin may have another transaction under it.
-        """
-        ends = (self.finding.replica, self.finding.source)
-        first = ends if self.finding.code in _EXTRA else ends[::-1]
-        origins = [
-            name
-            for name, server in self.servers.items()
-            if server.server_uuid is not None
-            and self.finding.gtid_set.from_uuid(server.server_uuid)
-        ]
-        named = [*origins, *(name for name in first if name is not None)]
-        return [name for name in dict.fromkeys([*named, *self.servers]) if name in self.targets]
-
-    def _available(self, name: str) -> GtidSet:
-        server = self.servers.get(name)
-        if server is None:
-            return GtidSet()
-        return _set(server.gtid_executed) - _set(server.gtid_purged)
-
-    def _missing(self) -> GtidSet:
-        replica = self.servers.get(self.finding.replica or "")
-        if replica is None or replica.server_uuid is None:
-            return GtidSet()
-        missing = self._available(self.finding.source or "") - _set(replica.gtid_executed)
-        return missing.without_uuid(replica.server_uuid)
-
-    def _failing(self) -> GtidSet:
+    def failing(self) -> GtidSet:
         """Return the transaction that stopped the applier; empty if it cannot be named."""
+        assert self.finding is not None, "a stopped applier has a finding"
         replica = self.servers.get(self.finding.replica or "")
         channel = _channel(replica, self.finding)
         if replica is None or channel is None:
@@ -228,12 +208,12 @@ class _Reading:
         except MalformedText:
             return GtidSet()
         if not named and not _is_parallel(replica):
-            found = self._at_position(channel)
+            found = self._at_position(self.finding.source, channel)
         return found - _set(replica.gtid_executed) if found.gtid_count == 1 else GtidSet()
 
-    def _at_position(self, channel: ChannelSnapshot) -> GtidSet:
+    def _at_position(self, source: str | None, channel: ChannelSnapshot) -> GtidSet:
         """Return the transaction at the place where an applier without workers stands."""
-        target, place = self.targets.get(self.finding.source or ""), channel.applied_to
+        target, place = self.targets.get(source or ""), channel.applied_to
         if target is None or place is None:
             return GtidSet()
         try:
@@ -255,13 +235,17 @@ class _Collected:
     moments: list[datetime] = field(default_factory=list)
     redo: list[Replayed] = field(default_factory=list)
     changes: list[RowChanges] = field(default_factory=list)
+    server_ids: dict[int, list[Any]] = field(default_factory=dict)
     characters: int = 0
     cut: str = ""
     rows_unread: str = ""
+    created: list[Created] = field(default_factory=list)
+    creates_only: bool = True  # no other statement was logged
 
     def add(self, transaction: Transaction) -> ContentClass:
         kind = class_of(transaction)
         self.classes.setdefault(kind, []).append(transaction.gtid)
+        self.server_ids.setdefault(transaction.server_id, []).append(transaction.gtid)
         self.moments.append(_committed_at(transaction))
         if kind in (ContentClass.DATA, ContentClass.DDL, ContentClass.UNREAD):
             for table in transaction.tables:
@@ -293,17 +277,23 @@ class _Collected:
             return
         self.redo.append(replayed)
         self.changes += [each for each in items if isinstance(each, RowChanges)]
-        if group.transaction.statements and not self.rows_unread:
+        statements = group.transaction.statements
+        if statements and not self.rows_unread:
             self.rows_unread = f"{group.transaction.gtid} is logged as a statement"
+        created = all_created((each.schema, each.sql) for each in statements)
+        self.created += created or ()
+        self.creates_only = self.creates_only and created is not None
 
     def content(self, server: str, unread: str) -> TransactionContent:
-        why = self.cut or self.rows_unread or unread
-        rows = None
+        why = self.cut or unread or ("" if self.creates_only else self.rows_unread)
+        rows: tuple[NetRow, ...] | None = None
         if not why:
             try:
                 rows = net_rows(self.changes)
             except CannotFold as problem:
                 why = str(problem)
+        # What undoes rows must not overlook statements.
+        beside = rows if self.rows_unread else None
         return TransactionContent(
             read_from=server,
             classes={each: GtidSet.of(gtids) for each, gtids in self.classes.items()},
@@ -312,9 +302,12 @@ class _Collected:
             statements=tuple(self.statements),
             committed_first=min(self.moments, default=None),
             committed_last=max(self.moments, default=None),
-            rows=rows,
-            rows_unread=why,
+            rows=None if self.rows_unread else rows,
+            rows_unread=why or self.rows_unread,
+            created=tuple(dict.fromkeys(self.created)) if beside is not None else (),
+            rows_beside_created=beside,
             redo=() if self.cut else tuple(self.redo),
+            server_ids={each: GtidSet.of(gtids) for each, gtids in self.server_ids.items()},
         )
 
 

@@ -74,6 +74,13 @@ class StartChannel:
     channel: str
     # The transactions that stopped the applier and can be applied now that their rows fit.
     retried: GtidSet = field(default_factory=GtidSet)
+    # What waits finds these rows as before its transactions, or the channel is not started.
+    rows: tuple[NetRow, ...] = ()
+    # These transactions. Once one of them is executed, the rows are between before and after.
+    waiting: GtidSet = field(default_factory=GtidSet)
+    # No server that receives them is written to: they arrive in the order of one source's log. One
+    # that has committed anything of its own since may have changed their rows.
+    in_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)

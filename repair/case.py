@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from gtid import GtidSet
 from repair.actions import Action
+from repair.content_questions import ContentQuestion
 from repair.evidence import FailingEvent
 from repair.model import Model, ModelChannel, ModelServer
 from repair.row_versions import RowsRead
@@ -23,6 +24,8 @@ class LogEvidence:
     events: Mapping[str, FailingEvent] = field(default_factory=dict)
     rows: Mapping[str, RowsRead] = field(default_factory=dict)  # that differ (E4) or conflict (A2)
     contents: Mapping[str, TransactionContent] = field(default_factory=dict)
+    # What a start of a stopped channel delivers, by server and channel (content_questions.py).
+    arrivals: Mapping[tuple[str, str], TransactionContent] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,9 @@ class Case:
     snapshot_executed: Mapping[str, GtidSet]
     rows: RowsRead | None = None  # the rows behind the finding, where they were read
     content: TransactionContent | None = None  # what its transactions did; None: not read
+    # What stopped channels would deliver, by server and channel: what to know, and what is known.
+    waiting: Mapping[tuple[str, str], ContentQuestion] = field(default_factory=dict)
+    arrivals: Mapping[tuple[str, str], TransactionContent] = field(default_factory=dict)
     # What earlier steps of the plan declare executed without content: no row is changed by it.
     declared: GtidSet = field(default_factory=GtidSet)
 

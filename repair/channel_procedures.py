@@ -19,6 +19,7 @@ from repair.script import (
     RUN_TODO,
     arrived,
     awaited,
+    commits_nothing,
     has_history,
     if_go,
     keeps_history,
@@ -195,7 +196,7 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
     )
 
 
-def _readable(action: AutoPositionOn) -> Iterator[Guard]:
+def _readable(action: AutoPositionOn | StartChannel) -> Iterator[Guard]:
     """Look into each table of the rows before anything is changed: an account may not see it."""
     for name in sorted({table_name(row.table) for row in action.rows}):
         yield Guard(
@@ -227,9 +228,7 @@ def _rows_still_fit(
     )
     nothing_applied = f"GTID_SUBSET(@@GLOBAL.gtid_executed, {literal(action.compared_at)})"
     yield f"SET @fit = {nothing_applied}, @begun = {begun};"
-    for row in action.rows:
-        is_before = row_is(row.table, key_condition(row.table, row.key_image), row.before)
-        yield f"SET @fit = @fit AND {is_before};"
+    yield from _rows_are_before(action)
     yield "SET @fit = @fit OR @done OR @begun;"
     if channel.running:
         start = quote_string(f"{dialect.start_replica}{for_channel(dialect, action.channel)}")
@@ -253,9 +252,14 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
     return Procedure(
         title=f"start replication on {name}"
         + (f" and fetch {transactions(arriving.gtid_count)}" if arriving else ""),
-        preconditions=_unchanged(action.channel, setting, asks),
+        preconditions=(
+            *_unchanged(action.channel, setting, asks),
+            *_writes_nothing(action, setting),
+            *_readable(action),
+        ),
         statements=(
             f"SET @done = IFNULL({asks.runs}, FALSE);",
+            *_rows_as_before(action),
             *unless_done(f"{dialect.start_replica}{suffix}"),
             *until_runs(asks),
             *until_executed(dialect, asks, timing.awaited),
@@ -267,8 +271,36 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
         estimate_assumes=timing.assumes,
         if_stopped="replication may or may not run; run the script again",
         risk="the waiting transactions are applied as they are",
-        needs=_NEEDS,
+        needs=(*_NEEDS, StatementKind.READ_ROWS) if action.rows else _NEEDS,
     )
+
+
+def _writes_nothing(action: StartChannel, setting: Setting) -> Iterator[Guard]:
+    server, reading = setting.server, setting.seen[action.server]
+    if action.in_order:
+        yield commits_nothing(server.name, server.server_uuid, reading.gtid_executed)
+
+
+def _rows_as_before(action: StartChannel) -> Iterator[str]:
+    """Look at the rows of what waits once more; unless some of it is applied already."""
+    if not action.rows:
+        return
+    waiting = literal(action.waiting)
+    left = f"GTID_SUBTRACT({waiting}, @@GLOBAL.gtid_executed)"
+    yield f"SET @begun = {left} <> GTID_SUBTRACT({waiting}, ''), @fit = TRUE;"
+    yield from _rows_are_before(action)
+    yield "SET @fit = @fit OR @done OR @begun;"
+    yield from Guard(
+        "@fit",
+        f"{action.server}: rows that waiting transactions change are not as they were when the plan"
+        " was made; the channel is not started; audit and plan again",
+    ).statements()
+
+
+def _rows_are_before(action: AutoPositionOn | StartChannel) -> Iterator[str]:
+    for row in action.rows:
+        is_before = row_is(row.table, key_condition(row.table, row.key_image), row.before)
+        yield f"SET @fit = @fit AND {is_before};"
 
 
 def stop_channel(action: StopChannel, setting: Setting) -> Procedure:

@@ -16,23 +16,23 @@ file beside the scripts where the log still has it. Invariants may refuse it eve
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from gtid import GtidSet
 from repair.actions import (
     Action,
     AppendPurged,
-    AutoPositionOn,
     InjectEmpty,
     ResetAndPurge,
     StartChannel,
     StopChannel,
 )
 from repair.case import Case, Outcome, Proposal, Refusal, SavedContent
-from repair.model import Model, ModelServer, refused, with_all_channels_repaired
+from repair.model import Model, ModelServer, below, simulate, with_all_channels_repaired
+from repair.needed import needed
 from repair.offered import offered
 from repair.replay_texts import CannotSave, saved_content
 from repair.transaction_content import ContentClass, RowState, described
+from repair.way_home import way_home
 from topology.dialect import dialect_of
 from topology.findings import Grade
 
@@ -53,7 +53,7 @@ def inject_empty(case: Case) -> Outcome:
     targets = _targets(case)
     if isinstance(targets, Refusal):
         return targets
-    targets = list(roots(case, targets[::-1]))
+    targets = _source_first(case, list(roots(case, targets[::-1])))
     undecided = _undecided(case, targets)
     if undecided is not None:
         return undecided
@@ -183,6 +183,23 @@ def roots(
             yield server, gtids
 
 
+def _source_first(
+    case: Case, targets: list[tuple[ModelServer, GtidSet]]
+) -> list[tuple[ModelServer, GtidSet]]:
+    """Put the finding's source first if none of the other targets brings the transactions to it.
+
+    Interrupted in between, a plan would otherwise leave servers upstream of the source that have
+    them, and no difference any more that names the source.
+    """
+    model = case.model
+    for server, gtids in targets:
+        if server != case.source:
+            model = simulate(model, InjectEmpty(server.name, gtids - model[server.name].executed))
+    if case.source is None or case.wanted <= model[case.source.name].executed:
+        return targets
+    return sorted(targets, key=lambda target: target[0] != case.source)
+
+
 def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusal | None:
     """Refuse what needs a decision by the operator that has not been made."""
     if case.is_chosen:
@@ -196,7 +213,7 @@ def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusa
         )
     if case.finding.grade is not Grade.PROVED:
         return Refusal(f"{case.finding.code} is not proved: nothing is left out by default")
-    if _is_there_already(case):
+    if is_there_already(case):
         return None
     undecided = _needs_decision(case)
     if undecided is not None:
@@ -210,16 +227,23 @@ def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusa
     return None
 
 
-def _is_there_already(case: Case) -> bool:
-    """Return whether the rows of a hole were compared and are all on the replica already."""
+def is_there_already(case: Case) -> bool:
+    """Return whether the rows of a hole were compared and are all on the replica already.
+
+    And on each server below that does not have the transactions: it receives them empty from there,
+    whatever it would drop otherwise (they are logged with the replica's own server_id).
+    """
     content, replica = case.content, case.replica
-    return (
-        case.is_hole
-        and content is not None
-        and replica is not None
-        and case.wanted
-        <= content.of_class(ContentClass.EMPTY, ContentClass.HARMLESS, ContentClass.DATA)
-        and content.state_on(replica.name).state is RowState.AS_AFTER
+    if not case.is_hole or content is None or replica is None:
+        return False
+    if not case.wanted <= content.of_class(
+        ContentClass.EMPTY, ContentClass.HARMLESS, ContentClass.DATA
+    ):
+        return False
+    return all(
+        content.state_on(name).state is RowState.AS_AFTER
+        for name in (replica.name, *below(case.model, replica.name))
+        if case.wanted - case.model[name].executed
     )
 
 
@@ -249,7 +273,7 @@ def _declared(
 ) -> Proposal:
     """Return the proposal, with what is lost named and saved."""
     saved, problems = _saved(case)
-    warnings = (*_content_warnings(case, targets), *problems)
+    warnings = (*_content_warnings(case, targets, actions), *problems)
     return Proposal((*actions, *way_home(case)), warnings, saved)
 
 
@@ -257,7 +281,7 @@ def _saved(case: Case) -> tuple[tuple[SavedContent, ...], tuple[str, ...]]:
     """Return the content as a file beside the scripts, or why it could not be saved."""
     content, wanted = case.content, case.wanted
     needing = wanted if content is None else content.needing_decision(wanted)
-    if not needing or _is_there_already(case):
+    if not needing or is_there_already(case):
         return (), ()
     try:
         return (saved_content(case.finding, content),), ()
@@ -265,12 +289,14 @@ def _saved(case: Case) -> tuple[tuple[SavedContent, ...], tuple[str, ...]]:
         return (), (f"the content of {needing.shortened()} is NOT saved: {problem}",)
 
 
-def _content_warnings(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Iterator[str]:
+def _content_warnings(
+    case: Case, targets: list[tuple[ModelServer, GtidSet]], actions: Sequence[Action]
+) -> Iterator[str]:
     content, wanted = case.content, case.wanted
-    names = _listed([server.name for server, _ in targets]) or "no server"
+    names = _listed(_receiving(case, targets, actions)) or "no server"
     if content is not None and not content.needing_decision(wanted):
         return
-    if _is_there_already(case):
+    if is_there_already(case):
         yield (
             f"the rows of {wanted.shortened()} are on {names} already, as the transactions left"
             " them: empty transactions take their place"
@@ -287,6 +313,22 @@ def _content_warnings(case: Case, targets: list[tuple[ModelServer, GtidSet]]) ->
             f"replication could still deliver {deliverable.shortened()} to {names}: this strategy"
             " prevents it"
         )
+
+
+def _receiving(
+    case: Case, targets: list[tuple[ModelServer, GtidSet]], actions: Sequence[Action]
+) -> list[str]:
+    """Return the targets, and the servers to which replication brings empty transactions."""
+    after = case.model
+    for action in actions:
+        left = needed(after, action)
+        after = after if left is None else simulate(after, left)
+    others = (
+        name
+        for name, server in case.model.servers.items()
+        if case.wanted & (after[name].executed - server.executed)
+    )
+    return list(dict.fromkeys((*(server.name for server, _ in targets), *others)))
 
 
 def _component(model: Model, name: str, wanted: GtidSet) -> list[ModelServer]:
@@ -335,44 +377,6 @@ def _upstream(model: Model, name: str) -> set[str]:
                 found.add(source)
                 frontier.append(source)
     return found
-
-
-def way_home(case: Case) -> tuple[Action, ...]:
-    """Return what brings the channel concerned back, once the sets agree.
-
-    For a hole the channel itself: to auto-position, or started. For extra transactions the channel
-    that would have brought them to the source, if it is stopped; for lost ones (E3) the channel
-    that the source refused while the replica had more than it.
-    """
-    channel = case.channel
-    if not case.is_hole:
-        return tuple(_stopped_between(case))
-    if channel is None or case.replica is None or channel.until:
-        return ()  # where an operator told it to stop, it is started only if that is selected
-    if not channel.auto_position:
-        return (AutoPositionOn(case.replica.name, channel.name, filled=case.wanted),)
-    if channel.running and not channel.is_stuck:
-        return ()
-    return (StartChannel(case.replica.name, channel.name),)
-
-
-def _stopped_between(case: Case) -> Iterator[StartChannel]:
-    if case.source is None or case.replica is None:
-        return
-    then = replace(case.source, executed=case.source.executed | case.wanted)
-    pairs = [(then, case.replica)]
-    if case.finding.code == "E3":
-        pairs.append((case.replica, then))
-    for starting, sending in pairs:
-        for channel in starting.channels:
-            if (
-                channel.source == sending.name
-                and not channel.running
-                and not channel.until
-                and channel.auto_position
-                and not refused(sending, starting, channel)
-            ):
-                yield StartChannel(starting.name, channel.name)
 
 
 def _portions(gtids: GtidSet, count: int) -> Iterator[GtidSet]:

@@ -36,6 +36,12 @@ def nothing_on_an_emptied_server(before: Model, _after: Model, action: Action) -
 
 
 def is_emptied(server: ModelServer, model: Model) -> bool:
-    """Return whether a server holds nothing while a source of its channels holds transactions."""
-    sources = (model.servers.get(channel.source or "") for channel in server.channels)
-    return not server.executed and any(source is not None and source.executed for source in sources)
+    """Return whether a replica holds nothing, a channel of it is stopped, and it may be sent all.
+
+    Its source may hold nothing yet in the model and be the next to receive: what is refused behind
+    a step of a plan must be refused before it as well.
+    """
+    return not server.executed and any(
+        not channel.running and channel.source is not None and channel.source in model.servers
+        for channel in server.channels
+    )

@@ -19,7 +19,7 @@ from repair.actions import (
     UndoRows,
 )
 from repair.emptied import nothing_on_an_emptied_server
-from repair.model import Model, refused
+from repair.model import Model, is_same_server, refused
 
 Invariant = Callable[[Model, Model, Action], Iterator[str]]
 
@@ -104,6 +104,8 @@ def what_is_started_connects(_before: Model, after: Model, action: Action) -> It
         channel = server.channel(action.channel)
         assert channel is not None, "strategies name channels that exist"
         source = after.servers.get(channel.source or "")
+        if source is not None and is_same_server(source, server):
+            yield f"{source.name} and {server.name} have the same server_id or server_uuid"
         lacking = refused(source, server, channel) if source is not None else GtidSet()
         if source is not None and lacking:
             yield f"{source.name} would refuse {server.name} with error 1236: {lacking.shortened()}"

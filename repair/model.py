@@ -120,6 +120,18 @@ class Model:
         )
 
 
+def below(model: Model, name: str) -> tuple[str, ...]:
+    """Return every server that receives from a server, by channels running or stopped."""
+    found: dict[str, None] = {}
+    frontier = [name]
+    while frontier:
+        for replica, _ in model.replicas_of(frontier.pop()):
+            if replica.name not in found and replica.name != name:
+                found[replica.name] = None
+                frontier.append(replica.name)
+    return tuple(found)
+
+
 def refused(source: ModelServer, replica: ModelServer, channel: ModelChannel) -> GtidSet:
     """Return why a source would refuse an auto-position connection; empty if it would not.
 
@@ -131,6 +143,16 @@ def refused(source: ModelServer, replica: ModelServer, channel: ModelChannel) ->
     sent = replica.executed | channel.retrieved
     beyond = sent.from_uuid(source.server_uuid) - source.executed
     return (source.purged - sent) | beyond
+
+
+def is_same_server(source: ModelServer, replica: ModelServer) -> bool:
+    """Return whether a receiver refuses its source: a replica of itself, as it seems (13117, 1593).
+
+    sql/rpl_replica.cc, get_master_version_and_clock and get_master_uuid.
+    """
+    if source.server_uuid == replica.server_uuid:
+        return True
+    return source.server_id is not None and source.server_id == replica.server_id
 
 
 def simulate(model: Model, action: Action) -> Model:
@@ -157,7 +179,7 @@ def delivery(model: Model, server: ModelServer, channel: ModelChannel) -> GtidSe
     back to it (replicate_same_server_id is off).
     """
     source = model.servers.get(channel.source) if channel.source is not None else None
-    if source is None or refused(source, server, channel):
+    if source is None or is_same_server(source, server) or refused(source, server, channel):
         return GtidSet()
     # What another channel's applier has passed and this one holds as well, it has passed too.
     passed = GtidSet.union_of(each.passed for each in server.channels) & channel.retrieved

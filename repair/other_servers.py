@@ -4,25 +4,37 @@
    holds them alone, that server must not have committed more of them since: the cause would still
    be there, and the plan would not answer it.
 2. What the holder receives from its own sources grows all the time and means nothing.
-3. Pure: conditions are made from the plan's last readings.
+3. Where a channel is started, what it delivers goes on to the servers below. Each of them must have
+   the history and the rows that the plan saw.
+4. Pure: conditions are made from the plan's last readings.
 """
 
 from collections.abc import Iterator
 from uuid import UUID
 
 from gtid import GtidSet
-from repair.actions import Action, AppendPurged, InjectEmpty, ResetAndPurge
+from repair.actions import (
+    Action,
+    AppendPurged,
+    AutoPositionOn,
+    InjectEmpty,
+    ResetAndPurge,
+    StartChannel,
+)
 from repair.guard import Guard
-from repair.model import Model
+from repair.model import Model, below
 from repair.procedure import Setting
+from repair.row_procedures import row_is
+from repair.script import GNO_MAX, commits_nothing, keeps_history, literal
 from repair.steps import Check
+from repair.transaction_content import key_condition
 from topology.quoting import quote_string
-
-_GNO_MAX = (1 << 63) - 2
 
 
 def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
     """Return the checks of an action: none where the server receives from whoever holds them."""
+    if isinstance(action, StartChannel | AutoPositionOn):
+        return tuple(_below(action, setting))
     if not isinstance(action, InjectEmpty | AppendPurged | ResetAndPurge):
         return ()
     upstream = upstream_of(setting.before, action.server)
@@ -32,6 +44,51 @@ def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
         if name != action.server
         and name not in upstream
         and (reading.gtid_executed or GtidSet()) & action.gtids
+    )
+
+
+def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[Check]:
+    """Yield a check for each server to which a channel's transactions go on."""
+    if not setting.arriving:
+        return
+    for name in below(setting.before, action.server):
+        reading = setting.seen[name]
+        arriving = setting.after[name].executed - setting.before[name].executed
+        server_uuid = setting.before[name].server_uuid
+        history = reading.gtid_executed
+        begun = (
+            f"GTID_SUBTRACT({literal(arriving)}, @@GLOBAL.gtid_executed)"
+            f" <> GTID_SUBTRACT({literal(arriving)}, '')"
+        )
+        rows = (
+            Guard(
+                f"{row_is(row.table, key_condition(row.table, row.key_image), row.before)}"
+                f" OR {begun}",
+                f"{name}: a row of {row.table.name} that arriving transactions change is not as it"
+                " was when the plan was made; audit and plan again",
+            )
+            for row in action.rows
+            if arriving
+        )
+        in_order = isinstance(action, StartChannel) and action.in_order
+        yield Check(
+            server=name,
+            host=reading.host,
+            port=reading.port,
+            guards=(
+                _is_the_server(name, server_uuid),
+                *((keeps_history(name, history),) if history else ()),
+                *((commits_nothing(name, server_uuid, history),) if in_order else ()),
+                *rows,
+            ),
+            why=f"what {action.server} receives goes on to {name}, and must fit there as well",
+        )
+
+
+def _is_the_server(name: str, server_uuid: UUID | None) -> Guard:
+    return Guard(
+        f"@@GLOBAL.server_uuid = {quote_string(str(server_uuid))}",
+        f"{name}: this is another server (expected server_uuid {server_uuid})",
     )
 
 
@@ -53,8 +110,8 @@ def _no_more_than_seen(name: str, setting: Setting) -> Check:
     reading = setting.seen[name]
     received = set(_received(name, setting))
     seen = GtidSet.union_of(each.gtid_executed or GtidSet() for each in setting.seen.values())
-    endless = [f"{tsid}:1-{_GNO_MAX}" for tsid in seen.tsids if tsid.uuid in received]
-    endless += [f"{uuid}:1-{_GNO_MAX}" for uuid in received]
+    endless = [f"{tsid}:1-{GNO_MAX}" for tsid in seen.tsids if tsid.uuid in received]
+    endless += [f"{uuid}:1-{GNO_MAX}" for uuid in received]
     known = GtidSet.parse(",".join(endless))
     for uuid in received:
         seen = seen.without_uuid(uuid)
@@ -63,10 +120,7 @@ def _no_more_than_seen(name: str, setting: Setting) -> Check:
         host=reading.host,
         port=reading.port,
         guards=(
-            Guard(
-                f"@@GLOBAL.server_uuid = {quote_string(str(reading.server_uuid))}",
-                f"{name}: this is another server (expected server_uuid {reading.server_uuid})",
-            ),
+            _is_the_server(name, reading.server_uuid),
             Guard(
                 f"GTID_SUBSET(@@GLOBAL.gtid_executed, {quote_string(str(seen | known))})",
                 f"{name}: it has committed more transactions that {setting.server.name} does not"

@@ -26,6 +26,8 @@ from repair.actions import (
 from repair.afterwards import audit_after, made_worse
 from repair.case import Case, LogEvidence, Outcome, Proposal, Refusal, SavedContent
 from repair.choices import check_choices
+from repair.content_questions import ContentQuestion, arrivals
+from repair.declaring import is_there_already
 from repair.invariants import broken_invariants
 from repair.model import Model, simulate
 from repair.needed import needed
@@ -124,6 +126,7 @@ class _Work:
     evidence: LogEvidence
     policy: Policy
     known: dict[str, ServerSnapshot] = field(init=False)
+    waiting: Mapping[tuple[str, str], ContentQuestion] = field(init=False)
     started: Model = field(init=False)
     model: Model = field(init=False)
     # What the rules say of `model`, and which findings they have before the first step.
@@ -138,6 +141,7 @@ class _Work:
 
     def __post_init__(self) -> None:
         self.known = known_servers(self.snapshot, self.audit)
+        self.waiting = arrivals(self.snapshot)
         self.started = self.model = start_model(self.snapshot, self.audit, self.evidence)
         self.outlook = self._look_ahead(self.model)
         self.expected = frozenset(finding.id for finding in self.outlook.findings)
@@ -151,9 +155,10 @@ class _Work:
         if self._chosen(finding) is None and self._is_delivered(finding):
             return False  # steps for others have answered it: see `is_answered`
         for name in self._candidates(finding):
-            if name in DECLARING and not may_declare and self._chosen(finding) != name:
+            case = self._case(finding, name)
+            if name in DECLARING and not (may_declare or case.is_chosen or is_there_already(case)):
                 continue
-            outcome = self._try(finding, name)
+            outcome = self._try(case, name)
             if isinstance(outcome, Refusal):
                 self.refusals[finding.id][name] = outcome.reason
                 continue
@@ -263,32 +268,35 @@ class _Work:
             return [chosen]
         return [strategy.name for strategy in finding.strategies]
 
-    def _try(self, finding: Finding, name: str) -> "_Simulated | Refusal":
+    def _try(self, case: Case, name: str) -> "_Simulated | Refusal":
         if name not in PLANNERS:
             return Refusal("not something this version plans")
-        if finding.code not in ANSWERS[name]:
-            return Refusal(f"not an answer to {finding.code}")
-        outcome: Outcome = PLANNERS[name](
-            Case(
-                finding=finding,
-                model=self.model,
-                event=self.evidence.events.get(finding.id),
-                is_chosen=self._chosen(finding) == name,
-                unread=self._unread(),
-                meant_to_arrive=self._meant_to_arrive(finding),
-                snapshot_executed={
-                    each: server.gtid_executed or GtidSet() for each, server in self.known.items()
-                },
-                rows=self.evidence.rows.get(finding.id),
-                content=self.evidence.contents.get(finding.id),
-                declared=GtidSet.union_of(
-                    step.effect.gtids
-                    for step in self.steps
-                    if isinstance(step.effect, InjectEmpty | AppendPurged | ResetAndPurge)
-                ),
-            )
-        )
+        if case.finding.code not in ANSWERS[name]:
+            return Refusal(f"not an answer to {case.finding.code}")
+        outcome: Outcome = PLANNERS[name](case)
         return outcome if isinstance(outcome, Refusal) else self._simulated(outcome)
+
+    def _case(self, finding: Finding, name: str) -> Case:
+        return Case(
+            finding=finding,
+            model=self.model,
+            event=self.evidence.events.get(finding.id),
+            is_chosen=self._chosen(finding) == name,
+            unread=self._unread(),
+            meant_to_arrive=self._meant_to_arrive(finding),
+            snapshot_executed={
+                each: server.gtid_executed or GtidSet() for each, server in self.known.items()
+            },
+            rows=self.evidence.rows.get(finding.id),
+            content=self.evidence.contents.get(finding.id),
+            waiting=self.waiting,
+            arrivals=self.evidence.arrivals,
+            declared=GtidSet.union_of(
+                step.effect.gtids
+                for step in self.steps
+                if isinstance(step.effect, InjectEmpty | AppendPurged | ResetAndPurge)
+            ),
+        )
 
     def _simulated(self, proposal: Proposal) -> "_Simulated | Refusal":
         """Simulate a proposal; refuse it if it breaks an invariant or makes a server worse."""

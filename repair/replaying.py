@@ -17,7 +17,7 @@ from binlog.rows.values import ABSENT
 from gtid import GtidSet
 from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows
 from repair.case import Case, Outcome, Proposal, Refusal
-from repair.declaring import roots, targets_lacking, way_home
+from repair.declaring import roots, targets_lacking
 from repair.model import ModelServer, simulate
 from repair.replay import Replayed
 from repair.replay_texts import CannotSave, check_plain
@@ -32,6 +32,7 @@ from repair.transaction_content import (
     described,
     key_condition,
 )
+from repair.way_home import way_home
 from topology.dialect import dialect_of
 
 _NOT_UNASKED = "the operator must decide whether the work is wanted: only planned when selected"

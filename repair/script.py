@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from gtid import Gtid, GtidSet
 from repair.dialect import ChannelAddress, ChannelQuestions, channels_are
@@ -27,6 +28,8 @@ CONNECT_LOOKS_MAX = 15
 # Put before a thread id it makes a number beyond any GNO in use, and within 64 bits.
 _THREAD_ID_PREFIX = "100000000"
 _STATEMENT_CHARACTERS_SHOWN = 120
+# The highest number that a transaction can have (sql/rpl_gtid.h, since 8.0).
+GNO_MAX = (1 << 63) - 2
 
 RUN_TODO = ("PREPARE todo FROM @todo;", "EXECUTE todo;")
 
@@ -197,6 +200,16 @@ def keeps_history(name: str, gtids: GtidSet) -> Guard:
         f"{name}: gtid_executed lost transactions since the plan was made, as RESET BINARY LOGS AND"
         " GTIDS does; the channel would fetch them again; nothing was changed; audit and plan"
         " again",
+    )
+
+
+def commits_nothing(name: str, server_uuid: UUID, gtids: GtidSet | None) -> Guard:
+    """Require that a server has committed nothing of its own but what the plan saw executed."""
+    free = GtidSet.parse(f"{server_uuid}:1-{GNO_MAX}") - (gtids or GtidSet())
+    return Guard(
+        f"GTID_SUBSET({literal(free)}, GTID_SUBTRACT({literal(free)}, @@GLOBAL.gtid_executed))",
+        f"{name}: it has committed transactions of its own since the plan was made, and what waits"
+        " may be older than their rows; nothing was changed; audit and plan again",
     )
 
 

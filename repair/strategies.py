@@ -2,12 +2,13 @@
 
 1. One function for each strategy, in the table at the end, keyed as in topology/strategies.py.
 2. A strategy proposes; it does not simulate. The planner does, and an invariant may still refuse.
-3. Strategies that leave transactions out are in declaring.py, those that redo or undo them in
-   replaying.py, those that write rows in data_repair.py and conflicts.py.
+3. Strategies that start a channel are in starting.py, those that leave transactions out in
+   declaring.py, those that redo or undo them in replaying.py, those that write rows in
+   data_repair.py and conflicts.py.
 4. What is not planned is in by_hand.py, with what the operator does.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gtid import GtidSet
@@ -15,7 +16,6 @@ from repair.actions import (
     AutoPositionOn,
     InjectEmpty,
     MovePast,
-    StartChannel,
 )
 from repair.case import Case, Outcome, Proposal, Refusal
 from repair.conflicts import resolve_conflict
@@ -26,10 +26,19 @@ from repair.declaring import (
     inject_empty,
     reset_and_purge,
 )
-from repair.model import Model, ModelChannel, ModelServer, delivery, refused, simulate
+from repair.model import (
+    ModelChannel,
+    delivery,
+    simulate,
+)
 from repair.offered import offered
 from repair.replaying import redo_on_source, undo_on_replica
-from repair.transaction_content import NetRow, RowState, TransactionContent
+from repair.starting import misfit, start_channel
+from repair.transaction_content import (
+    NetRow,
+    RowState,
+    TransactionContent,
+)
 from topology.catalogue import CATALOGUE, answers
 from topology.findings import Grade
 
@@ -93,7 +102,7 @@ def refetch(case: Case) -> Outcome:
     rows: tuple[NetRow, ...] = ()
     compared_at: GtidSet | None = None
     if arriving:
-        conflict = _conflict(case, arriving) or _dropped(case, arriving)
+        conflict = _conflict(case, arriving) or _dropped(case, arriving) or _below(case, channel)
         if conflict is not None and not case.is_chosen:
             return Refusal(f"{conflict}. Compare the rows, then choose with {offered(case)}")
         if conflict is not None:
@@ -166,6 +175,21 @@ def _conflict(case: Case, arriving: GtidSet) -> str | None:
     return f"{arriving.shortened()} may conflict with rows of {replica.name}: {state.why}"
 
 
+def _below(case: Case, channel: ModelChannel) -> str | None:
+    """Return why what is fetched may harm servers that receive it from the replica; or None."""
+    replica, content = case.replica, case.content
+    assert replica is not None, "the caller has looked"
+    assert content is not None, "what was not read is a conflict on the replica"
+    fetching = AutoPositionOn(replica.name, channel.name, filled=GtidSet())
+    after = simulate(case.model, fetching)
+    for name, server in case.model.servers.items():
+        arriving = (after[name].executed - server.executed) & content.wanted
+        why = misfit(content, server, arriving) if name != replica.name else None
+        if why is not None:
+            return why
+    return None
+
+
 def _dropped(case: Case, arriving: GtidSet) -> str | None:
     """Return why a receiver may drop transactions again; None if nothing indicates it (H8).
 
@@ -193,128 +217,6 @@ def _changed_since(case: Case, content: TransactionContent, arriving: GtidSet) -
         return None
     why = state.why or "they are not as the transactions left them"
     return f"rows of {arriving.shortened()} were changed since on {case.source.name}: {why}"
-
-
-def start_channel(case: Case) -> Outcome:
-    """Start what is configured and stopped: the channel itself, or a channel on the way back."""
-    if case.finding.code.startswith("E"):
-        return _start_way_back(case)
-    replica, channel = case.replica, case.channel
-    if replica is None or channel is None:
-        return Refusal("no channel is named, or its server could not be read: configure it by hand")
-    if channel.source is None and not case.is_chosen:
-        return Refusal(
-            "its source is not a server of this snapshot: what it would send is not known. Add the"
-            " source to the fleet, or select it with --strategy A7=start_channel"
-        )
-    why = _would_not_connect(case.model, replica, channel) or _stops_by_wish(case, replica, channel)
-    if why is None and channel.passed and not case.is_chosen:
-        # By a restart or a lost relay log, and in 5.6 always for the last of them (the handshake
-        # leaves out the last GTID of the retrieved set: it may be incomplete), they come again.
-        why = (
-            f"it may fetch {channel.passed.shortened()} again, and its applier has been behind"
-            " them: their rows may be there. Answer H8 first"
-        )
-    if why is not None:
-        return Refusal(why)
-    return _unless_older(case, StartChannel(replica.name, channel.name))
-
-
-def _unless_older(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
-    """Start a channel unless the rows show that what it delivers is older than what is there.
-
-    Where several servers are written to, the waiting transactions may be older than rows that the
-    started server has: applied now, they would put an old version over a newer one, or stop the
-    applier. Their rows must be as before where they are missing, and as after where they are.
-    """
-    content, wanted = case.content, case.finding.gtid_set
-    if content is None or not content.needing_decision(wanted):
-        return Proposal((action,))
-    unread = [] if content.rows_on else [content.unread or "its rows were not read"]
-    for name, state in sorted(content.rows_on.items(), key=lambda item: item[0]):
-        fits = (
-            RowState.AS_AFTER
-            if wanted <= case.snapshot_executed.get(name, GtidSet())
-            else RowState.AS_BEFORE
-        )
-        if state.state is RowState.UNREAD:
-            unread.append(f"{name}: {state.why}")
-        elif state.state is not fits and not case.is_chosen:
-            return Refusal(
-                f"rows of {wanted.shortened()} were changed since on {name}: applied now,"
-                " the transactions would put an older version over a newer one. Compare the rows,"
-                f" then choose with {offered(case)}"
-            )
-        elif state.state is not fits:
-            unread.append(f"{name}: its rows were changed since")
-    warning = (
-        f"the rows of {wanted.shortened()} were not compared, and may be older than those that are"
-        f" there ({'; '.join(unread)})"
-    )
-    return Proposal((action,), (warning,) if unread else ())
-
-
-def _would_not_connect(model: Model, replica: ModelServer, channel: ModelChannel) -> str | None:
-    source = model.servers.get(channel.source) if channel.source is not None else None
-    lacking = refused(source, replica, channel) if source is not None else GtidSet()
-    if source is None or not lacking:
-        return None
-    return f"{source.name} would refuse {replica.name} with error 1236: {lacking.shortened()}"
-
-
-def _stops_by_wish(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
-    """Return why a channel that an operator told to stop somewhere is not started unasked."""
-    if not channel.until or case.is_chosen:
-        return None
-    return (
-        f"{replica.name} was started with START REPLICA UNTIL {channel.until}: an operator wanted"
-        " it to stop there, and what follows would be applied. Find out why, then select"
-        f" --strategy {case.finding.code}=start_channel"
-    )
-
-
-def _start_way_back(case: Case) -> Outcome:
-    """Start the stopped channels on the way to the source that deliver the extra transactions.
-
-    A channel by file position might pass the transactions by: it is switched to auto-position, but
-    only when selected, for that fetches all that it has passed. C3 compares the rows of these.
-    """
-    if case.source is None or case.replica is None:
-        return Refusal("no channel is named, or its server could not be read: configure it by hand")
-    wanted, reasons = case.finding.gtid_set, []
-    for starting, channel in _stopped(case.model):
-        # With an empty history an invariant refuses it, and says which script to run again.
-        if not channel.auto_position and not case.is_chosen and starting.executed:
-            reasons.append(
-                f"the channel of {starting.name} runs by file position, and its rows were not"
-                " compared: see C3"
-            )
-            continue
-        why = _would_not_connect(
-            case.model, starting, replace(channel, auto_position=True)
-        ) or _stops_by_wish(case, starting, channel)
-        if why is None and channel.passed and starting.executed and not case.is_chosen:
-            why = f"{starting.name} may fetch {channel.passed.shortened()} again: answer H8 first"
-        if why is not None:
-            reasons.append(why)
-            continue
-        action = (
-            StartChannel(starting.name, channel.name)
-            if channel.auto_position
-            else AutoPositionOn(starting.name, channel.name, filled=GtidSet())
-        )
-        if wanted <= simulate(case.model, action)[case.source.name].executed:
-            return _unless_older(case, action)
-    return Refusal(
-        "; ".join(reasons) or f"no stopped channel would bring them to {case.source.name}"
-    )
-
-
-def _stopped(model: Model) -> Iterator[tuple[ModelServer, ModelChannel]]:
-    for server in model.servers.values():
-        for channel in server.channels:
-            if not channel.running and not channel.is_stuck and channel.source is not None:
-                yield server, channel
 
 
 PLANNERS: Mapping[str, Planner] = {

@@ -45,6 +45,7 @@ from binlog.rows.tables import RowTable
 from binlog.rows.values import ABSENT, Image, RowChanges, Value
 from binlog.transactions import TableChange, Transaction, TransactionKind
 from gtid import GtidSet
+from repair.created_tables import Created, is_new
 from repair.replay import Replayed
 from repair.row_literals import condition
 from repair.row_versions import RowVersions
@@ -262,10 +263,15 @@ class TransactionContent:
     committed_last: datetime | None = None
     rows: tuple[NetRow, ...] | None = None  # None: they could not be folded; `rows_unread` says why
     rows_unread: str = ""
+    # What they create, if that is all that they change of definitions, and then their rows.
+    created: tuple[Created, ...] = ()
+    rows_beside_created: tuple[NetRow, ...] | None = None
     rows_on: Mapping[str, RowsOn] = field(default_factory=dict)  # by server
     # Conflicting rows of the finding's replica, as the transactions expect them and as they are.
     expected: tuple[RowVersions, ...] = ()
     redo: tuple[Replayed, ...] = ()  # in the order of the log, under their GTIDs
+    # By the server_id in their events: a receiver drops what carries its own server's.
+    server_ids: Mapping[int, GtidSet] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         union = GtidSet.union_of(self.classes.values())
@@ -285,6 +291,14 @@ class TransactionContent:
     def state_on(self, server: str) -> RowsOn:
         """Return how the rows stand on a server; UNREAD where it was not looked at."""
         return self.rows_on.get(server, RowsOn(RowState.UNREAD, "its rows were not read"))
+
+    @property
+    def rows_of_old_tables(self) -> tuple[NetRow, ...]:
+        """Return the rows that can be compared before the transactions: not of new tables."""
+        rows = self.rows if self.rows is not None else self.rows_beside_created or ()
+        return tuple(
+            row for row in rows if not is_new(row.table.schema, row.table.table, self.created)
+        )
 
     @property
     def wanted(self) -> GtidSet:

@@ -165,7 +165,16 @@ def evidence_of(
         else TransactionContent("a", {kind: finding.gtid_set or EVERYTHING}, **read)
         for finding in audit.findings
     }
-    return LogEvidence(contents=contents)
+    of_channel = TransactionContent("a", {kind: EVERYTHING}, **read)
+    return LogEvidence(
+        contents=contents,
+        arrivals={
+            (replica, finding.channel or ""): of_channel
+            for finding in audit.findings
+            for replica in (finding.replica, finding.source)
+            if replica is not None
+        },
+    )
 
 
 def show(servers: Model) -> str:

@@ -34,7 +34,8 @@ class Examination:
         return [finding.code for finding in self.audit.findings]
 
     def plan(self, choices: Mapping[str, str] | None = None) -> Plan:
-        evidence = LogEvidence(self.read.events, self.transactions.rows, self.transactions.contents)
+        found = self.transactions
+        evidence = LogEvidence(self.read.events, found.rows, found.contents, found.arrivals)
         return plan_repair(self.snapshot, self.audit, choices=choices, evidence=evidence)
 
 

@@ -167,7 +167,7 @@ def test_a_way_back_that_brings_older_rows_is_not_started_unasked(pair97: Pair) 
     assert "an older version over a newer one" in _left(plan, "E1")
     chosen = found.plan({"E1": "start_channel"})
     assert _actions(chosen) == ["a StartChannel"]
-    assert any("rows were changed since" in warning for warning in chosen.warnings)
+    assert any("were changed since" in warning for warning in chosen.warnings)
 
 
 def test_a_split_brain_is_not_joined_unasked(pair97: Pair) -> None:
@@ -332,7 +332,7 @@ def test_after_a_reset_on_a_replica_nothing_is_done_unasked(star97: Topology) ->
     assert "H8" in found.codes
     plan = found.plan()
     assert not plan.steps
-    assert "changes definitions" in _left(plan, "H8")
+    assert "are on replica1 already" in _left(plan, "H8")
     run_plan(star97, found.plan({"H8": "gtid_purged_append"}))
     wait_for(fault.replica, fault.passed)
     await_clean(star97)

@@ -18,13 +18,14 @@ from repair.actions import AppendPurged, InjectEmpty, MakeRowsAlike, ResetAndPur
 from repair.plan import Plan
 from repair.planner import plan_repair
 from repair.strategies import DECLARING, PLANNERS
-from tests.simulation.chosen_evidence import chosen_evidence, key_of
+from tests.simulation.chosen_evidence import chosen_evidence
 from tests.simulation.contents import contents_of
 from tests.simulation.oracles import Truth, Violation, above_info, conclusions
 from tests.simulation.plan_actions import NotSimulated
 from tests.simulation.plan_oracles import run
 from tests.simulation.reading import gtids, read
 from tests.simulation.state import Channel, Gtid, Key, Server, World, gtid_text
+from tests.simulation.toy_table import key_of
 from topology.audit import audit_cluster
 from topology.catalogue import answers
 from topology.findings import ClusterAudit
@@ -67,12 +68,12 @@ def chosen_plans(
     choices = choices_of(truth, audit)
     if not choices:
         return
-    evidence = chosen_evidence(truth.world, audit, truth.reading.visible)
+    evidence = chosen_evidence(truth.world, snapshot, audit)
     plan = plan_repair(snapshot, audit, choices=choices, evidence=evidence, policy=truth.policy)
     if not plan.steps:
         return
     try:
-        outcome = run(truth.world, plan)
+        outcome = run(truth.world, plan, snapshot)
     except NotSimulated:
         return
     codes = "+".join(

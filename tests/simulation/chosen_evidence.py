@@ -1,7 +1,6 @@
 """What a planner needs of logs and rows for a choice: rows to undo, transactions to redo, both rows.
 
-It completes evidence.py, which has what a plan without choices reads. The toy table is written as
-the real one that tests/simulation/reality.py makes: sim.t (k VARCHAR(40) PRIMARY KEY, v BIGINT).
+It completes evidence.py, which has what a plan without choices reads.
 """
 
 from __future__ import annotations
@@ -9,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from binlog.rows.images import VARCHAR
-from binlog.rows.tables import LONGLONG, Origin, RowColumn, RowTable
-from binlog.rows.values import Image
 from gtid import Gtid as ProductGtid
 from repair.case import LogEvidence
 from repair.replay import Replayed
@@ -20,42 +16,13 @@ from repair.transaction_content import NetRow, TransactionContent, key_condition
 from tests.simulation.evidence import log_evidence, net_changes
 from tests.simulation.reading import gtids, members_of
 from tests.simulation.state import Gtid, Key, Server, Transaction, World
+from tests.simulation.toy_table import TABLE, image, key_in, net_row
 from topology.findings import ClusterAudit, Finding
+from topology.snapshot import ClusterSnapshot
 
-TABLE = RowTable(
-    schema="sim",
-    table="t",
-    columns=(
-        RowColumn(VARCHAR, 160, name="k", charset="utf8mb4", is_generated=False),
-        RowColumn(LONGLONG, 0, name="v", is_unsigned=False, is_generated=False),
-    ),
-    key=(0,),
-    origin=Origin.DEFINITION,
-)
-
-
-def image(key: Key, value: int | None) -> Image | None:
-    return None if value is None else (key.encode(), value)
-
-
-def key_of(row: RowVersions) -> Key:
-    found = row.source if row.source is not None else row.replica
-    assert found is not None, "a row is somewhere"
-    assert isinstance(found[0], bytes), "the key is text"
-    return found[0].decode()
-
-
-def value_of(found: Image | None) -> int | None:
-    """Return the value of a row, or None where there is none."""
-    if found is None:
-        return None
-    assert isinstance(found[1], int), "the value is a number"
-    return found[1]
-
-
-def chosen_evidence(world: World, audit: ClusterAudit, visible: tuple[str, ...]) -> LogEvidence:
+def chosen_evidence(world: World, snapshot: ClusterSnapshot, audit: ClusterAudit) -> LogEvidence:
     """Return what a planner would read for the findings of an audit, for any choice."""
-    evidence = log_evidence(world, audit, visible)
+    evidence = log_evidence(world, snapshot, audit)
     contents = {
         finding.id: _completed(world, finding, evidence.contents[finding.id])
         for finding in audit.findings
@@ -82,7 +49,7 @@ def _completed(world: World, finding: Finding, content: TransactionContent) -> T
     if net is None:
         return replace(content, redo=redo, rows_unread="not in order")
     rows = tuple(
-        NetRow(TABLE, image(key, before), image(key, after), image(key, 0))
+        net_row(key, before, after)
         for key, (before, after) in sorted(net.items())
         if key != "table"
     )
@@ -106,8 +73,7 @@ def _expected(replica: Server, rows: tuple[NetRow, ...]) -> Iterator[RowVersions
     """Yield the rows of a replica that are not as a failed transaction expects them."""
     for row in rows:
         found = row.key_image
-        assert isinstance(found[0], bytes), "the key is text"
-        now = image(found[0].decode(), replica.rows.get(found[0].decode()))
+        now = image(key_in(found), replica.rows.get(key_in(found)))
         if now != row.before and (now is not None or row.before is not None):
             where = key_condition(TABLE, found)
             yield RowVersions(TABLE, where, source=row.before, replica=now, differing=())

@@ -6,9 +6,15 @@ same servers, the same classes; from the true world. Rows are folded here once m
 
 from __future__ import annotations
 
+from itertools import starmap
+
+from binlog.rows.tables import LONGLONG, Origin, RowColumn, RowTable
+from gtid import GtidSet
 from repair.case import LogEvidence
+from repair.content_questions import STOPPED, ContentQuestion, arrivals, question_of
 from repair.transaction_content import (
     ContentClass,
+    NetRow,
     RowsOn,
     RowState,
     TransactionContent,
@@ -18,68 +24,95 @@ from tests.simulation import replication as act
 from tests.simulation.reading import gtids, members_of
 from tests.simulation.state import Gtid, Key, Server, Transaction, World
 from topology.findings import ClusterAudit, Finding
+from topology.snapshot import ClusterSnapshot
 
-EXTRA = ("E1", "E2", "E3", "E6", "J3")
-MISSING = ("H1", "H3", "H4", "H5", "H8", "P1", "C3")
-STOPPED = ("A2", "A3")
+_TABLE = RowTable(
+    "toy",
+    "rows",
+    (RowColumn(LONGLONG, 0, "id", is_unsigned=True), RowColumn(LONGLONG, 0, "v", is_unsigned=True)),
+    (0,),
+    Origin.DEFINITION,
+)
 
 Net = dict[Key, tuple[int | None, int | None]]
 
 
-def log_evidence(world: World, audit: ClusterAudit, visible: tuple[str, ...]) -> LogEvidence:
+def log_evidence(world: World, snapshot: ClusterSnapshot, audit: ClusterAudit) -> LogEvidence:
     """Return what a planner would read for the findings of an audit."""
     contents: dict[str, TransactionContent] = {}
+    brought = {
+        channel: _content(world, question) for channel, question in arrivals(snapshot).items()
+    }
     for finding in audit.findings:
-        wanted = _wanted(world, finding)
-        if wanted:
-            contents[finding.id] = _content(world, finding, wanted, visible)
-    return LogEvidence(contents=contents)
+        channel = (finding.replica or "", finding.channel or "")
+        if finding.code == "A7":
+            if channel in brought:
+                contents[finding.id] = brought[channel]
+            continue
+        question = question_of(finding, snapshot, failing=_failing(world, finding))
+        if question is not None:
+            contents[finding.id] = _content(world, question)
+    return LogEvidence(contents=contents, arrivals=brought)
 
 
-def _wanted(world: World, finding: Finding) -> set[Gtid]:
-    if finding.code in STOPPED and finding.replica is not None:
-        failed = [
-            channel.failed.gtid
-            for channel in world[finding.replica].channels
-            if channel.name == finding.channel and channel.failed is not None
-        ]
-        return set(failed)
-    if finding.code not in (*EXTRA, *MISSING):
-        return set()
-    wanted = members_of(finding.gtid_set, world)
-    if finding.code == "C3" and None not in (finding.source, finding.replica):
-        source, replica = world[str(finding.source)], world[str(finding.replica)]
-        missing = source.executed - source.purged - replica.executed
-        wanted |= {each for each in missing if each[0] != replica.uuid}
-    return wanted
+def _failing(world: World, finding: Finding) -> GtidSet:
+    if finding.code not in STOPPED or finding.replica is None:
+        return GtidSet()
+    return gtids(
+        channel.failed.gtid
+        for channel in world[finding.replica].channels
+        if channel.name == finding.channel and channel.failed is not None
+    )
 
 
-def _content(
-    world: World, finding: Finding, wanted: set[Gtid], visible: tuple[str, ...]
-) -> TransactionContent:
+def _content(world: World, question: ContentQuestion) -> TransactionContent:
+    wanted = members_of(question.wanted, world)
     everything = gtids(wanted)
-    ends = (finding.replica, finding.source)
-    first = ends if finding.code in EXTRA else ends[::-1]
-    origins = [name for name in visible if any(each[0] == world[name].uuid for each in wanted)]
-    names = [name for name in dict.fromkeys([*origins, *first, *visible]) if name in visible]
     # Without gtid_mode = ON a server sends no transactions by GTID.
-    names = [name for name in names if not world[str(name)].permissive]
-    held = [(len(wanted & world[str(name)].logged()), str(name)) for name in names]
+    names = [name for name in question.holders if not world[name].permissive]
+    held = [(len(wanted & world[name].logged()), name) for name in names]
     best = max((count for count, _ in held), default=0)
     if not best:
         return nothing_read(everything, "no server that could be read still has them")
     holder = world[next(name for count, name in held if count == best)]
     found = [each for log in holder.files for each in log.entries if each.gtid in wanted]
     classes: dict[ContentClass, set[Gtid]] = {kind: set() for kind in ContentClass}
+    server_ids: dict[int, set[Gtid]] = {}
     for each in found:
         classes[_class_of(each)].add(each.gtid)
+        server_ids.setdefault(each.server_id, set()).add(each.gtid)
     classes[ContentClass.UNREAD] = wanted - {each.gtid for each in found}
+    # What is logged as a statement, and the DROP of a table, is not compared: only what is created.
+    is_opaque = any(
+        each.has_statements or any(change.kind == "drop" for change in each.changes)
+        for each in found
+    )
+    net = None if is_opaque or classes[ContentClass.UNREAD] else net_changes(found, holder)
+    state = RowsOn(RowState.UNREAD, "not read, or not in order")
+    rows = None if net is None else tuple(starmap(_row, net.items()))
     return TransactionContent(
         holder.name,
         {kind: gtids(members) for kind, members in classes.items() if members},
         unread="" if not classes[ContentClass.UNREAD] else "purged",
-        rows_on=_rows_on(world, finding, found, holder, visible, classes),
+        rows=None if net is None or classes[ContentClass.DDL] else rows,
+        rows_beside_created=rows if classes[ContentClass.DDL] else None,
+        rows_on={
+            name: state if net is None else RowsOn(_state(world[name], net))
+            for name in question.servers
+        },
+        server_ids={each: gtids(members) for each, members in server_ids.items()},
     )
+
+
+def _row(key: Key, values: tuple[int | None, int | None]) -> NetRow:
+    before, after = (None if each is None else (number_of(key), each) for each in values)
+    between = (number_of(key), 0) if before is None and after is None else None
+    return NetRow(_TABLE, before, after, between)
+
+
+def number_of(key: Key) -> int:
+    """Return the key of a row as a number, for the product's images of rows."""
+    return int.from_bytes(key.encode(), "big")
 
 
 def _class_of(made: Transaction) -> ContentClass:
@@ -87,28 +120,6 @@ def _class_of(made: Transaction) -> ContentClass:
         return ContentClass.EMPTY
     is_ddl = any(each.kind in act.DDL for each in made.changes)
     return ContentClass.DDL if is_ddl else ContentClass.DATA
-
-
-def _rows_on(  # noqa: PLR0917 - what the content of a finding is made of
-    world: World,
-    finding: Finding,
-    found: list[Transaction],
-    holder: Server,
-    visible: tuple[str, ...],
-    classes: dict[ContentClass, set[Gtid]],
-) -> dict[str, RowsOn]:
-    if finding.code in EXTRA:
-        names = list(visible)
-    else:
-        names = [name for name in (finding.replica, finding.source) if name in visible]
-    if classes[ContentClass.DDL] or classes[ContentClass.UNREAD]:
-        return {name: RowsOn(RowState.UNREAD, "definitions, or not read") for name in names}
-    if any(each.has_statements for each in found):
-        return {name: RowsOn(RowState.UNREAD, "logged as a statement") for name in names}
-    net = net_changes(found, holder)
-    if net is None:
-        return {name: RowsOn(RowState.UNREAD, "not in order") for name in names}
-    return {name: RowsOn(_state(world[name], net)) for name in names}
 
 
 def net_changes(found: list[Transaction], holder: Server) -> Net | None:

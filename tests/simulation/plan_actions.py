@@ -2,8 +2,8 @@
 
 1. An action is done as MySQL does it, with the world's own rules. Nothing of repair/model.py is
    used: the model is what is checked.
-2. Guards: a script refuses where its preconditions do not hold. `Refused` means that nothing was
-   changed.
+2. A script refuses where its preconditions do not hold: most of them are in plan_guards.py. `Refused`
+   means that nothing was changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from repair.actions import (
 )
 from repair.row_versions import RowVersions
 from tests.simulation import replication as act
-from tests.simulation.chosen_evidence import key_of, value_of
+from tests.simulation.plan_guards import Refused, is_before
 from tests.simulation.reading import gtids
 from tests.simulation.state import (
     Channel,
@@ -42,10 +42,6 @@ from tests.simulation.state import (
 from tests.simulation.steps import start_threads, stop_threads
 
 NUMBERS_MAX = 500
-
-
-class Refused(Exception):
-    """A guard of the script does not hold: nothing was changed."""
 
 
 class NotSimulated(Exception):
@@ -72,7 +68,7 @@ def members(world: World, gtid_set: GtidSet) -> set[Gtid]:
 
 
 def run_action(world: World, action: Action) -> None:
-    """Run the script of one action. Raises Refused, or NotSimulated."""
+    """Run the script of one action whose guards hold. Raises Refused, or NotSimulated."""
     do = _EFFECTS.get(type(action))
     if do is None:
         raise NotSimulated(type(action).__name__)
@@ -83,27 +79,6 @@ def run_action(world: World, action: Action) -> None:
         raise Refused("super_read_only is ON")
     do(world, server, action)
     act.rest(world)
-
-
-def check_assumed(world: World, plan: Any) -> None:
-    """Refuse, as every script does, where channels are not those that the plan saw."""
-    for assumed in plan.assumed:
-        server = world[assumed.server]
-        seen = sorted(text.split(",")[0] for text in assumed.channels)
-        now = sorted(f"{each.name!r} from {each.source}:3306" for each in server.channels)
-        if seen != now:
-            raise Refused(f"{assumed.server}: its channels changed")
-        if str(uuid_of(server.uuid)) != assumed.server_uuid:
-            raise Refused(f"{assumed.server}: another server_uuid")
-
-
-def check_history(world: World, plan: Any, action: Action) -> None:
-    """Refuse, as scripts that steer a channel do, where gtid_executed lost what the plan saw."""
-    if not isinstance(action, AutoPositionOn | StartChannel | StopChannel | MovePast):
-        return
-    [assumed] = [each for each in plan.assumed if each.server == action.server]
-    if not GtidSet.parse(assumed.gtid_executed) <= gtids(world[action.server].executed):
-        raise Refused(f"{action.server}: gtid_executed lost transactions")
 
 
 def _channel(server: Server, name: str) -> Channel:
@@ -152,7 +127,10 @@ def _auto_position(world: World, server: Server, action: AutoPositionOn) -> None
         raise Refused("fill the hole first")
     if not stop_threads(world, server, channel):
         raise Refused("the applier waits for a lock")
-    if action.compared_at is not None and not gtids(server.executed) <= action.compared_at:
+    if action.compared_at is not None and not (
+        gtids(server.executed) <= action.compared_at
+        and all(is_before(server, row) for row in action.rows)
+    ):
         start_threads(world, server, channel)
         raise Refused("transactions were applied since the rows were compared")
     if not channel.auto_position or channel.is_reset:
@@ -163,7 +141,11 @@ def _auto_position(world: World, server: Server, action: AutoPositionOn) -> None
 
 
 def _start(world: World, server: Server, action: StartChannel) -> None:
-    start_threads(world, server, _channel(server, action.channel))
+    channel = _channel(server, action.channel)
+    has_begun = bool(action.waiting & gtids(server.executed))
+    if not (channel.runs or has_begun or all(is_before(server, row) for row in action.rows)):
+        raise Refused("rows are not as the plan saw them")
+    start_threads(world, server, channel)
 
 
 def _stop(world: World, server: Server, action: StopChannel) -> None:

@@ -1,0 +1,179 @@
+"""Which transactions a planner must read, from which servers, and on which servers their rows.
+
+How it works
+------------
+A plan rests on two kinds of content:
+
+1. Of a finding: the transactions that are extra on a server, or missing on it. They are read where
+   they still are; their rows are compared on the servers that the finding concerns.
+2. Of a stopped channel (`arrivals`): what a start delivers to its server, and from there to every
+   server that receives from it. Rows of several writers may conflict there, and rows that a RESET
+   BINARY LOGS AND GTIDS made a server forget. In the order of one source's log nothing conflicts.
+   Then the start does not depend on rows that could not be compared (`is_in_order`). All of these
+   must hold:
+
+       no receiving server has a transaction that the source's side does not have
+       no transaction arrives behind a later one of the same origin (no hole is filled)
+       every origin is a server that was read: a rebuilt server drops what it once committed itself
+       every receiving server has one channel
+
+Sets and channels only: gtid_audit/transactions_for_plan.py reads logs and rows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gtid import GtidSet
+from topology.findings import Finding
+from topology.graph import Edge, Graph, build_graph
+from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
+
+# What is extra on the replica; what is missing on it; where the applier stands.
+EXTRA = ("E1", "E2", "E3", "E6", "J3")
+MISSING = ("H1", "H3", "H4", "H5", "H8", "P1", "C3")
+STOPPED = ("A2", "A3")
+
+
+@dataclass(frozen=True, slots=True)
+class ContentQuestion:
+    """Transactions, who may still have them, and where their rows are compared."""
+
+    wanted: GtidSet
+    holders: tuple[str, ...]  # the first of those that have the most of them is read
+    servers: tuple[str, ...]
+    # What arrives follows in the order of one source's log: rows need not be comparable.
+    is_in_order: bool = False
+
+
+def question_of(
+    finding: Finding, snapshot: ClusterSnapshot, *, failing: GtidSet | None = None
+) -> ContentQuestion | None:
+    """Return what must be read for a finding; None if nothing.
+
+    `failing` is the transaction at which a stopped applier stands (A2, A3): only its log shows it.
+    """
+    code = finding.code
+    if code not in (*EXTRA, *MISSING, *STOPPED):
+        return None
+    servers = {server.name: server for server in snapshot.last}
+    ends = tuple(each for each in (finding.replica, finding.source) if each is not None)
+    concerned = ends
+    wanted = finding.gtid_set
+    if code in STOPPED:
+        wanted = failing or GtidSet()
+    elif code in EXTRA:
+        concerned = tuple(servers)
+    else:
+        if code == "C3":  # auto-position brings all that is missing
+            wanted = _missing(finding, servers)
+        concerned = (*ends, *_below(build_graph(snapshot), finding.replica or ""))
+    if not wanted:
+        return None
+    first = ends if code in EXTRA else ends[::-1]
+    return ContentQuestion(
+        wanted,
+        _holders(finding.gtid_set, first, servers),
+        tuple(dict.fromkeys(name for name in concerned if name in servers)),
+    )
+
+
+def arrivals(snapshot: ClusterSnapshot) -> Mapping[tuple[str, str], ContentQuestion]:
+    """Return what must be read before a stopped channel is started, by server and channel."""
+    graph = build_graph(snapshot)
+    return {
+        (edge.replica, edge.channel.name): question
+        for edge in graph.edges
+        if _is_stopped(edge.channel) and (question := _arriving(snapshot, graph, edge)) is not None
+    }
+
+
+def _is_stopped(channel: ChannelSnapshot) -> bool:
+    return ThreadState.STOPPED in (channel.receiver, channel.applier) or bool(channel.until)
+
+
+def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQuestion | None:
+    source, replica = edge.source, edge.replica
+    servers = {server.name: server for server in snapshot.last}
+    side = {source, *graph.upstream_of(source, stopped_too=True)} - {replica}
+    # What the source itself has not received yet comes later, in the order of its log.
+    sent = _executed(servers[source]) | edge.channel.gtid_retrieved
+    there = GtidSet.union_of((sent, *(_executed(servers[name]) for name in sorted(side))))
+    here = servers[replica]
+    wanted = sent - _executed(here)
+    if here.server_uuid is not None:
+        wanted = wanted.without_uuid(here.server_uuid)
+    receivers = (replica, *(name for name in _below(graph, replica) if name not in side))
+    is_in_order = not any(
+        _may_conflict(servers[name], wanted, there, servers) for name in receivers
+    )
+    if not wanted or (is_in_order and edge.channel.filters):
+        return None  # rows of filtered tables are never as the source's log has them
+    concerned = dict.fromkeys((replica, source, *receivers))
+    # The source's log has them in the order in which they arrive.
+    holders = dict.fromkeys((source, *_holders(wanted, (), servers)))
+    return ContentQuestion(wanted, tuple(holders), tuple(concerned), is_in_order)
+
+
+def _may_conflict(
+    server: ServerSnapshot,
+    wanted: GtidSet,
+    there: GtidSet,
+    servers: Mapping[str, ServerSnapshot],
+) -> bool:
+    """Return whether transactions may meet rows on a server that do not fit."""
+    here = _executed(server)
+    arriving = wanted - here
+    for other in servers.values():
+        if other.server_uuid is not None:
+            arriving = arriving.without_uuid(other.server_uuid)
+    return bool(
+        here - there
+        or (wanted - here) & here.filled()
+        or arriving
+        or len(server.channels or ()) > 1
+    )
+
+
+def _below(graph: Graph, name: str) -> tuple[str, ...]:
+    """Return every server that receives from a server, by any number of channels."""
+    found: dict[str, None] = {}
+    frontier = [name]
+    while frontier:
+        here = frontier.pop()
+        for edge in graph.edges:
+            if edge.source == here and edge.replica not in found and edge.replica != name:
+                found[edge.replica] = None
+                frontier.append(edge.replica)
+    return tuple(found)
+
+
+def _holders(
+    gtids: GtidSet, first: tuple[str, ...], servers: Mapping[str, ServerSnapshot]
+) -> tuple[str, ...]:
+    """Return who may have transactions: their origins, then those named first, then all others.
+
+    Where a GTID was given by hand, its origin may have another transaction under it.
+    """
+    origins = (
+        name
+        for name, server in servers.items()
+        if server.server_uuid is not None and gtids.from_uuid(server.server_uuid)
+    )
+    named = dict.fromkeys((*origins, *first, *servers))
+    return tuple(name for name in named if name in servers)
+
+
+def _missing(finding: Finding, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
+    source, replica = servers.get(finding.source or ""), servers.get(finding.replica or "")
+    if source is None or replica is None or replica.server_uuid is None:
+        return GtidSet()
+    return (available(source) - _executed(replica)).without_uuid(replica.server_uuid)
+
+
+def available(server: ServerSnapshot) -> GtidSet:
+    """Return what a server's binary logs still hold, as it was read."""
+    return _executed(server) - (server.gtid_purged or GtidSet())
+
+
+def _executed(server: ServerSnapshot) -> GtidSet:
+    return server.gtid_executed or GtidSet()

@@ -1,0 +1,47 @@
+"""Databases and tables that transactions create: where they are missing, rows are as before.
+
+Rows of a table cannot be compared with a server's if the transactions change definitions as well.
+One kind of definition is simple: a name that did not exist. Everything else is not looked into.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+_NAME = r"(?:`(?:[^`]|``)+`|[0-9A-Za-z_$]+)"
+_CREATE = re.compile(
+    r"\s*CREATE\s+(?:(?P<database>DATABASE|SCHEMA)|TABLE)\s+(?:IF\s+NOT\s+EXISTS\s+)?"
+    rf"(?P<first>{_NAME})(?:\s*\.\s*(?P<second>{_NAME}))?",
+    re.IGNORECASE,
+)
+
+# A schema and a table; the table is empty for a database.
+Created = tuple[str, str]
+
+
+def created_by(schema: str, sql: str) -> Created | None:
+    """Return what a statement creates; None if it is not the CREATE of a database or a table."""
+    found = _CREATE.match(sql)
+    if found is None:
+        return None
+    first, second = _plain(found["first"]), found["second"]
+    if found["database"]:
+        return None if second else (first, "")
+    return (first, _plain(second)) if second else (schema, first)
+
+
+def is_new(schema: str, table: str, created: Collection[Created]) -> bool:
+    """Return whether a table is one of those created, or in a database that is."""
+    return (schema, table) in created or (schema, "") in created
+
+
+def all_created(statements: Iterable[tuple[str, str]]) -> tuple[Created, ...] | None:
+    """Return what statements, each with its schema, create; None if one does anything else."""
+    found = [created_by(schema, sql) for schema, sql in statements]
+    known = tuple(each for each in found if each is not None)
+    return known if len(known) == len(found) else None
+
+
+def _plain(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name

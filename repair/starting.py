@@ -1,0 +1,226 @@
+"""Strategies that start a stopped channel, and what must be known of the rows before.
+
+How it works
+------------
+A start delivers what waits: to the channel's server, and by running channels to every server below
+it. Where several servers are written to, that may be older than rows that are there. Then it would
+put an old version over a newer one, or stop an applier. So for every server that receives anything:
+
+1. content_questions.py names the transactions that wait on each stopped channel; their content was
+   read, and their rows were compared on every server that would apply them.
+2. Rows must be as before the transactions. Where they could not be compared the start is refused,
+   unless all of it arrives in the order of one source's log (`is_in_order`).
+3. What fills a hole must also be the last change of its rows on the source: a later transaction,
+   executed already, may have brought a row back to what it was.
+4. A receiver drops what carries its own server's server_id: a rebuilt one would never get it.
+
+An operator who selects the strategy gets the start, and every reason against it as a warning.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gtid import GtidSet
+from repair.actions import AutoPositionOn, StartChannel
+from repair.case import Case, Outcome, Proposal, Refusal
+from repair.emptied import is_emptied
+from repair.model import Model, ModelChannel, ModelServer, is_same_server, refused, simulate
+from repair.offered import offered
+from repair.transaction_content import ContentClass, RowState, TransactionContent, nothing_read
+
+
+def start_channel(case: Case) -> Outcome:
+    """Start what is configured and stopped: the channel itself, or a channel on the way back."""
+    if case.finding.code.startswith("E"):
+        return _start_way_back(case)
+    replica, channel = case.replica, case.channel
+    if replica is None or channel is None:
+        return Refusal("no channel is named, or its server could not be read: configure it by hand")
+    if channel.source not in case.model.servers and not case.is_chosen:
+        return Refusal(
+            "its source is not a server of this snapshot, or could not be read: what it would send"
+            " is not known. Add the source to the fleet and read it, or select it with --strategy"
+            " A7=start_channel"
+        )
+    why = _would_not_connect(case.model, replica, channel) or _stops_by_wish(case, replica, channel)
+    if why is None and channel.passed and not case.is_chosen:
+        # By a restart or a lost relay log, and in 5.6 always for the last of them (the handshake
+        # leaves out the last GTID of the retrieved set: it may be incomplete), they come again.
+        why = (
+            f"it may fetch {channel.passed.shortened()} again, and its applier has been behind"
+            " them: their rows may be there. Answer H8 first"
+        )
+    if why is not None:
+        return Refusal(why)
+    return _unless_older(case, StartChannel(replica.name, channel.name))
+
+
+def _unless_older(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
+    """Start a channel unless rows do not fit what it delivers, to its server and to those below.
+
+    Where several servers are written to, the waiting transactions may be older than rows that are
+    there: applied now, they would put an old version over a newer one, or stop the applier.
+    """
+    place = (action.server, action.channel)
+    question, content = case.waiting.get(place), case.arrivals.get(place)
+    if question is None or (content is None and question.is_in_order):
+        return Proposal((_in_order(action, case),))
+    if is_emptied(case.model[action.server], case.model):
+        return Proposal((action,))  # an invariant refuses it, and names the script to run again
+    content = content or nothing_read(question.wanted, "no log was read")
+    after = simulate(case.model, action)
+    problems: list[str] = []
+    arrived = GtidSet()
+    for name, server in case.model.servers.items():
+        arriving = after[name].executed - server.executed
+        arrived |= arriving & question.wanted
+        problems.extend(_misfits(case, server, arriving))
+    if content.needing_decision(arrived):
+        problems.extend(_behind_later_ones(case, content, action, arrived))
+    if problems and not case.is_chosen:
+        return Refusal(f"{'; '.join(problems)}. Compare the rows, then choose with {offered(case)}")
+    if problems:
+        return Proposal((action,), tuple(f"started all the same: {each}" for each in problems))
+    here, then = case.model[action.server], case.snapshot_executed[action.server]
+    by_another_way = content.wanted & (here.executed - then)
+    if isinstance(action, AutoPositionOn) or by_another_way:
+        return Proposal((action,))
+    if not content.rows_of_old_tables and question.is_in_order:
+        return Proposal((_in_order(action, case),))
+    waiting = after[action.server].executed - here.executed
+    return Proposal((replace(action, rows=content.rows_of_old_tables, waiting=waiting),))
+
+
+def _in_order(action: StartChannel | AutoPositionOn, case: Case) -> StartChannel | AutoPositionOn:
+    if case.is_chosen or isinstance(action, AutoPositionOn):
+        return action
+    return replace(action, in_order=True)
+
+
+def _misfits(case: Case, server: ModelServer, arriving: GtidSet) -> Iterator[str]:
+    """Yield why transactions do not fit a server, by each channel on which they wait now."""
+    for place, question in case.waiting.items():
+        part = arriving & question.wanted
+        if part:
+            content = case.arrivals.get(place) or nothing_read(question.wanted, "no log was read")
+            why = misfit(content, server, part, must_fit=not question.is_in_order)
+            if why is not None:
+                yield why
+
+
+def misfit(
+    content: TransactionContent, server: ModelServer, arriving: GtidSet, *, must_fit: bool = True
+) -> str | None:
+    """Return why transactions must not be delivered to a server unasked; None if their rows fit.
+
+    Without `must_fit` rows that could not be compared do not matter.
+    """
+    dropped = content.server_ids.get(server.server_id or 0, GtidSet()) & arriving
+    if dropped:
+        return (
+            f"{dropped.shortened()} carries the server_id of {server.name}, as if {server.name} had"
+            " committed it before it was rebuilt: its receiver drops it"
+        )
+    unread = arriving - content.wanted | content.of_class(ContentClass.UNREAD) & arriving
+    if unread and must_fit:
+        return f"what {unread.shortened()} did, which {server.name} would apply, has not been read"
+    if not content.needing_decision(arriving):
+        return None
+    state = content.state_on(server.name)
+    if state.state is RowState.AS_BEFORE:
+        return None
+    if state.state is RowState.UNREAD:
+        if not must_fit:
+            return None
+        return f"rows of {arriving.shortened()} were not compared on {server.name}: {state.why}"
+    return (
+        f"rows of {arriving.shortened()} were changed since on {server.name}: applied now, the"
+        " transactions would put an older version over a newer one, or stop the applier"
+        + (f" ({state.why})" if state.why else "")
+    )
+
+
+def _behind_later_ones(
+    case: Case, content: TransactionContent, action: StartChannel | AutoPositionOn, gtids: GtidSet
+) -> Iterator[str]:
+    """Yield why transactions that fill a hole may be older than rows that look as before.
+
+    A later transaction, executed already, may have brought a row back to what it was. Then the
+    source has the row so as well: there, it is not as the transactions left it.
+    """
+    server = case.model[action.server]
+    channel = server.channel(action.channel)
+    assert channel is not None, "strategies name channels that exist"
+    is_hole = gtids & server.executed.filled()
+    if is_hole and content.state_on(channel.source or "").state is not RowState.AS_AFTER:
+        yield (
+            f"{is_hole.shortened()} would be applied after later transactions, and their rows were"
+            f" changed since on {channel.source}"
+        )
+
+
+def _would_not_connect(model: Model, replica: ModelServer, channel: ModelChannel) -> str | None:
+    source = model.servers.get(channel.source) if channel.source is not None else None
+    if source is None:
+        return None
+    if is_same_server(source, replica):
+        return f"{source.name} and {replica.name} have the same server_id or server_uuid"
+    lacking = refused(source, replica, channel)
+    if not lacking:
+        return None
+    return f"{source.name} would refuse {replica.name} with error 1236: {lacking.shortened()}"
+
+
+def _stops_by_wish(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
+    """Return why a channel that an operator told to stop somewhere is not started unasked."""
+    if not channel.until or case.is_chosen:
+        return None
+    return (
+        f"{replica.name} was started with START REPLICA UNTIL {channel.until}: an operator wanted"
+        " it to stop there, and what follows would be applied. Find out why, then select"
+        f" --strategy {case.finding.code}=start_channel"
+    )
+
+
+def _start_way_back(case: Case) -> Outcome:
+    """Start the stopped channels on the way to the source that deliver the extra transactions.
+
+    A channel by file position might pass the transactions by: it is switched to auto-position, but
+    only when selected, for that fetches all that it has passed. C3 compares the rows of these.
+    """
+    if case.source is None or case.replica is None:
+        return Refusal("no channel is named, or its server could not be read: configure it by hand")
+    wanted, reasons = case.finding.gtid_set, []
+    for starting, channel in _stopped(case.model):
+        # With an empty history an invariant refuses it, and says which script to run again.
+        if not channel.auto_position and not case.is_chosen and starting.executed:
+            reasons.append(
+                f"the channel of {starting.name} runs by file position, and its rows were not"
+                " compared: see C3"
+            )
+            continue
+        why = _would_not_connect(
+            case.model, starting, replace(channel, auto_position=True)
+        ) or _stops_by_wish(case, starting, channel)
+        if why is None and channel.passed and starting.executed and not case.is_chosen:
+            why = f"{starting.name} may fetch {channel.passed.shortened()} again: answer H8 first"
+        if why is not None:
+            reasons.append(why)
+            continue
+        action = (
+            StartChannel(starting.name, channel.name)
+            if channel.auto_position
+            else AutoPositionOn(starting.name, channel.name, filled=GtidSet())
+        )
+        if wanted <= simulate(case.model, action)[case.source.name].executed:
+            return _unless_older(case, action)
+    return Refusal(
+        "; ".join(reasons) or f"no stopped channel would bring them to {case.source.name}"
+    )
+
+
+def _stopped(model: Model) -> Iterator[tuple[ModelServer, ModelChannel]]:
+    for server in model.servers.values():
+        for channel in server.channels:
+            if not channel.running and not channel.is_stuck and channel.source is not None:
+                yield server, channel

@@ -1,0 +1,150 @@
+"""The guards of a plan's scripts, as conditions on the true world: who refuses to run, and why.
+
+1. A script sees one server: its own. What must hold elsewhere is a check that runs before it
+   (repair/other_servers.py). No guard looks at a server that neither of them is run on.
+2. Nothing of repair/script.py is used; each guard is written here once more, from its text.
+3. Names are addresses here: the host of a channel's source is the name of a server.
+"""
+
+from __future__ import annotations
+
+from gtid import GtidSet
+from repair.actions import (
+    AppendPurged,
+    AutoPositionOn,
+    InjectEmpty,
+    MovePast,
+    ResetAndPurge,
+    StartChannel,
+    StopChannel,
+)
+from repair.steps import Step
+from repair.transaction_content import NetRow
+from tests.simulation.evidence import number_of
+from tests.simulation.reading import gtids
+from tests.simulation.state import Server, World, uuid_of
+from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot
+
+
+class Refused(Exception):
+    """A guard of the script does not hold: nothing was changed."""
+
+
+def check_guards(world: World, snapshot: ClusterSnapshot, step: Step) -> None:
+    """Refuse where the world is not what the plan of this snapshot was made for."""
+    action = step.effect
+    readings = {each.name: each for each in snapshot.last if each.gtid_executed is not None}
+    reading, server = readings[action.server], world[action.server]
+    if uuid_of(server.uuid) != reading.server_uuid:
+        raise Refused(f"{server.name}: another server_uuid")
+    seen = sorted((each.name, each.source_host) for each in reading.channels or ())
+    if seen != sorted((each.name, each.source) for each in server.channels):
+        raise Refused(f"{server.name}: its channels changed")
+    if isinstance(action, InjectEmpty | AppendPurged | ResetAndPurge):
+        _check_other_servers(world, readings, step, action)
+    if isinstance(action, AutoPositionOn | StartChannel):
+        _check_below(world, readings, step, action)
+    if isinstance(action, StartChannel) and action.in_order:
+        _check_writes_nothing(server, reading)
+    if isinstance(action, AutoPositionOn | StartChannel | StopChannel | MovePast):
+        _check_channel(server, readings, action)
+
+
+def _check_channel(
+    server: Server,
+    readings: dict[str, ServerSnapshot],
+    action: AutoPositionOn | StartChannel | StopChannel | MovePast,
+) -> None:
+    reading = readings[action.server]
+    seen = _channel_of(reading, action.channel)
+    channel = server.channel(action.channel)
+    assert channel is not None, "the channels are those that the plan saw"
+    source = readings.get(seen.source_host)
+    expected = source.server_uuid if source is not None else seen.source_uuid
+    known = None if channel.source_uuid is None else uuid_of(channel.source_uuid)
+    if None not in (expected, known) and expected != known:
+        raise Refused(f"{server.name}: the channel has another source")
+    errors = {0, seen.applier_errno, *(worker.errno for worker in seen.workers)}
+    if channel.applier_error[0] not in errors:
+        raise Refused(f"{server.name}: the applier stopped since the plan was made")
+    if seen.auto_position and not channel.auto_position:
+        raise Refused(f"{server.name}: auto-position was switched off")
+    if not (reading.gtid_executed or GtidSet()) <= gtids(server.executed):
+        raise Refused(f"{server.name}: gtid_executed lost transactions")
+
+
+def _channel_of(reading: ServerSnapshot, name: str) -> ChannelSnapshot:
+    return next(each for each in reading.channels or () if each.name == name)
+
+
+def _check_other_servers(
+    world: World,
+    readings: dict[str, ServerSnapshot],
+    step: Step,
+    action: InjectEmpty | AppendPurged | ResetAndPurge,
+) -> None:
+    """Look at the servers that hold the transactions alone: none may have committed more."""
+    everything = GtidSet.union_of(each.gtid_executed or GtidSet() for each in readings.values())
+    above = _upstream(readings, action.server)
+    for check in step.checks:
+        name, reading = check.server, readings[check.server]
+        assert name not in above, "it grows all the time"
+        if uuid_of(world[name].uuid) != reading.server_uuid:
+            raise Refused(f"{name}: another server_uuid")
+        more = gtids(world[name].executed) - everything
+        for source in _upstream(readings, name):
+            more = more.without_uuid(readings[source].server_uuid)  # type: ignore[arg-type]
+        for channel in reading.channels or ():
+            if channel.source_uuid is not None:
+                more = more.without_uuid(channel.source_uuid)
+        if more:
+            raise Refused(f"{name} has committed more: {more}")
+
+
+def _check_below(
+    world: World,
+    readings: dict[str, ServerSnapshot],
+    step: Step,
+    action: AutoPositionOn | StartChannel,
+) -> None:
+    """Look at the servers to which the transactions go on: history and rows as they were read."""
+    before = {each.server: GtidSet.parse(each.gtid_executed) for each in step.before}
+    after = {each.server: GtidSet.parse(each.gtid_executed) for each in step.after}
+    for check in step.checks:
+        reading, server = readings[check.server], world[check.server]
+        if uuid_of(server.uuid) != reading.server_uuid:
+            raise Refused(f"{server.name}: another server_uuid")
+        if not (reading.gtid_executed or GtidSet()) <= gtids(server.executed):
+            raise Refused(f"{server.name}: gtid_executed lost transactions")
+        if isinstance(action, StartChannel) and action.in_order:
+            _check_writes_nothing(server, reading)
+        arriving = after.get(server.name, GtidSet()) - before.get(server.name, GtidSet())
+        untouched = arriving and not arriving & gtids(server.executed)
+        if untouched and not all(is_before(server, row) for row in action.rows):
+            raise Refused(f"{server.name}: rows are not as the plan saw them")
+
+
+def _check_writes_nothing(server: Server, reading: ServerSnapshot) -> None:
+    own = gtids(each for each in server.executed if each[0] == server.uuid)
+    if not own <= (reading.gtid_executed or GtidSet()):
+        raise Refused(f"{server.name}: it has committed transactions of its own")
+
+
+def is_before(server: Server, row: NetRow) -> bool:
+    """Return whether a row is as it was before the transactions of the plan."""
+    for key, value in server.rows.items():
+        if row.key_image[0] == number_of(key):
+            return row.before is not None and row.before[1] == value
+    return row.before is None
+
+
+def _upstream(readings: dict[str, ServerSnapshot], name: str) -> set[str]:
+    found: set[str] = set()
+    frontier = [name]
+    while frontier:
+        for channel in readings[frontier.pop()].channels or ():
+            source = channel.source_host
+            if source in readings and source not in found:
+                found.add(source)
+                frontier.append(source)
+    return found

@@ -12,7 +12,7 @@ For every finding with transactions:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -51,6 +51,7 @@ from repair.transaction_content import (
     RowState,
     TransactionContent,
     class_of,
+    doubted,
     net_rows,
     nothing_read,
 )
@@ -152,7 +153,17 @@ class _Reading:
             },
             unread="; ".join(reasons),
         )
-        return self._with_rows(read, question)
+        return self._with_rows(doubted(read, self._elsewhere(read, question)), question)
+
+    def _elsewhere(
+        self, read: TransactionContent, question: ContentQuestion
+    ) -> Iterator[tuple[str, TransactionContent]]:
+        """Yield what the other servers have under the GTIDs that could be declared unneeded."""
+        disposable = read.of_class(ContentClass.EMPTY, ContentClass.HARMLESS)
+        for name in question.holders:
+            gtids = disposable & available(self.servers[name])
+            if gtids and name in self.targets and name != read.read_from:
+                yield name, _read(self.targets[name], name, gtids, self.seconds_max)
 
     def _with_rows(self, read: TransactionContent, question: ContentQuestion) -> TransactionContent:
         """Add how the rows stand on the servers that the question names."""

@@ -106,8 +106,11 @@ def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQue
     is_in_order = not any(
         _may_conflict(servers[name], wanted, there, servers) for name in receivers
     )
-    if not wanted or (is_in_order and edge.channel.filters):
-        return None  # rows of filtered tables are never as the source's log has them
+    if not wanted:
+        return None
+    if is_in_order and edge.channel.filters:
+        # Rows of filtered tables are never as the source's log has them.
+        return ContentQuestion(wanted, (), (), is_in_order)
     concerned = dict.fromkeys((replica, source, *receivers))
     # The source's log has them in the order in which they arrive.
     holders = dict.fromkeys((source, *_holders(wanted, (), servers)))

@@ -72,6 +72,8 @@ class ModelServer:
     server_id: int | None = None
     # Of the group it is a member of; None for a server outside any group.
     group_name: UUID | None = None
+    has_log: bool = True  # log_bin
+    logs_received: bool = True  # log_replica_updates
 
     @property
     def available(self) -> GtidSet:
@@ -179,7 +181,9 @@ def delivery(model: Model, server: ModelServer, channel: ModelChannel) -> GtidSe
     back to it (replicate_same_server_id is off).
     """
     source = model.servers.get(channel.source) if channel.source is not None else None
-    if source is None or is_same_server(source, server) or refused(source, server, channel):
+    if source is None or not source.has_log or is_same_server(source, server):
+        return GtidSet()
+    if refused(source, server, channel):
         return GtidSet()
     # What another channel's applier has passed and this one holds as well, it has passed too.
     passed = GtidSet.union_of(each.passed for each in server.channels) & channel.retrieved
@@ -229,7 +233,11 @@ def _receive(model: Model, server: ModelServer, name: str) -> ModelServer:
     if coming & channel.doomed:
         # Somewhere on the way the applier stops; count on nothing behind that.
         return server.with_channel(name, is_stuck=True)
-    return replace(server, executed=server.executed | coming) if coming else server
+    if not coming:
+        return server
+    # Without log_replica_updates what was received is executed, and never in a binary log.
+    unlogged = GtidSet() if server.logs_received else coming
+    return replace(server, executed=server.executed | coming, purged=server.purged | unlogged)
 
 
 def _inject(server: ModelServer, action: InjectEmpty) -> ModelServer:

@@ -80,6 +80,8 @@ def _server(server: ServerSnapshot, channels: tuple[ModelChannel, ...]) -> Model
         channels=channels,
         server_id=server.server_id,
         group_name=_group_name(server),
+        has_log=server.setting("log_bin") != "OFF",
+        logs_received=server.setting("log_replica_updates") != "OFF",
     )
 
 

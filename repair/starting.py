@@ -42,7 +42,11 @@ def start_channel(case: Case) -> Outcome:
             " is not known. Add the source to the fleet and read it, or select it with --strategy"
             " A7=start_channel"
         )
-    why = _would_not_connect(case.model, replica, channel) or _stops_by_wish(case, replica, channel)
+    why = (
+        _would_not_connect(case.model, replica, channel)
+        or _stops_by_wish(case, replica, channel)
+        or same_server_id(case, replica)
+    )
     if why is None and channel.passed and not case.is_chosen:
         # By a restart or a lost relay log, and in 5.6 always for the last of them (the handshake
         # leaves out the last GTID of the retrieved set: it may be incomplete), they come again.
@@ -63,7 +67,9 @@ def _unless_older(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     """
     place = (action.server, action.channel)
     question, content = case.waiting.get(place), case.arrivals.get(place)
-    if question is None or (content is None and question.is_in_order):
+    if question is None:
+        return Proposal((action,))
+    if not question.servers or (content is None and question.is_in_order):
         return Proposal((_in_order(action, case),))
     if is_emptied(case.model[action.server], case.model):
         return Proposal((action,))  # an invariant refuses it, and names the script to run again
@@ -165,10 +171,25 @@ def _would_not_connect(model: Model, replica: ModelServer, channel: ModelChannel
         return None
     if is_same_server(source, replica):
         return f"{source.name} and {replica.name} have the same server_id or server_uuid"
+    if not source.has_log:
+        return f"{source.name} has no binary log (log_bin=OFF): it would refuse the connection"
     lacking = refused(source, replica, channel)
     if not lacking:
         return None
     return f"{source.name} would refuse {replica.name} with error 1236: {lacking.shortened()}"
+
+
+def same_server_id(case: Case, replica: ModelServer) -> str | None:
+    """Return why a server would drop what it is sent: another one has the same server_id (C2)."""
+    if case.is_chosen or replica.server_id is None:
+        return None
+    for other in case.model.servers.values():
+        if other.name != replica.name and other.server_id == replica.server_id:
+            return (
+                f"{other.name} and {replica.name} have the same server_id: {replica.name} drops"
+                f" what {other.name} committed. Set another server_id on one of them first"
+            )
+    return None
 
 
 def _stops_by_wish(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
@@ -199,9 +220,8 @@ def _start_way_back(case: Case) -> Outcome:
                 " compared: see C3"
             )
             continue
-        why = _would_not_connect(
-            case.model, starting, replace(channel, auto_position=True)
-        ) or _stops_by_wish(case, starting, channel)
+        why = _would_not_connect(case.model, starting, replace(channel, auto_position=True))
+        why = why or _stops_by_wish(case, starting, channel) or same_server_id(case, starting)
         if why is None and channel.passed and starting.executed and not case.is_chosen:
             why = f"{starting.name} may fetch {channel.passed.shortened()} again: answer H8 first"
         if why is not None:

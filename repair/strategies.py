@@ -33,7 +33,7 @@ from repair.model import (
 )
 from repair.offered import offered
 from repair.replaying import redo_on_source, undo_on_replica
-from repair.starting import misfit, start_channel
+from repair.starting import misfit, same_server_id, start_channel
 from repair.transaction_content import (
     NetRow,
     RowState,
@@ -94,6 +94,8 @@ def refetch(case: Case) -> Outcome:
             f"{replica.name} was started with START REPLICA UNTIL {channel.until}: an operator"
             f" wanted it to stop there. Find out why, then choose with {offered(case)}"
         )
+    if (why := same_server_id(case, replica)) is not None:
+        return Refusal(why)
     gone = case.finding.gtid_set - replica.executed - source.available
     if case.is_hole and gone:
         return Refusal(f"{source.name} can no longer send {gone.shortened()}")

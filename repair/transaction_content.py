@@ -311,6 +311,34 @@ class TransactionContent:
         return tuple(f"{each.label}: {each.problem}" for each in self.redo if each.problem)
 
 
+def doubted(
+    content: TransactionContent, others: Iterable[tuple[str, TransactionContent]]
+) -> TransactionContent:
+    """Return content without what is empty or harmless there and not on other servers.
+
+    Under a GTID that was given by hand, two servers may hold different transactions. What only one
+    of them shows as empty must not be declared unneeded.
+    """
+    doubtful, names = GtidSet(), []
+    for name, other in others:
+        unlike = content.of_class(ContentClass.EMPTY, ContentClass.HARMLESS) & (
+            other.of_class(ContentClass.DATA, ContentClass.DDL, ContentClass.UNREAD)
+        )
+        if unlike:
+            doubtful |= unlike
+            names.append(name)
+    if not doubtful:
+        return content
+    classes = {kind: gtids - doubtful for kind, gtids in content.classes.items()}
+    unread = classes.get(ContentClass.UNREAD, GtidSet()) | doubtful
+    why = f"{doubtful.shortened()} is another transaction on {', '.join(names)}"
+    return replace(
+        content,
+        classes={**classes, ContentClass.UNREAD: unread},
+        unread="; ".join(filter(None, (content.unread, why))),
+    )
+
+
 def nothing_read(wanted: GtidSet, why: str) -> TransactionContent:
     """Return the content of transactions that no log shows."""
     return TransactionContent(None, {ContentClass.UNREAD: wanted}, unread=why)

@@ -10,9 +10,11 @@ import pytest
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, InjectEmpty, MovePast, StartChannel
 from repair.case import Case, Outcome
+from repair.content_questions import ContentQuestion
 from repair.evidence import FailingEvent
 from repair.model import Model
-from repair.strategies import position_bypass, refetch, start_channel
+from repair.starting import start_channel
+from repair.strategies import position_bypass, refetch
 from repair.transaction_content import ContentClass, NetRow, RowsOn, RowState
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed, reason
@@ -287,46 +289,90 @@ def test_a_channel_that_would_be_refused_is_not_even_started_when_selected() -> 
     assert started(start_channel(unasked(by_file, STOPPED)))
 
 
+def waiting(
+    case: Case, content: Any, wanted: str, *, at: str = "b", in_order: bool = False
+) -> Case:
+    """Let transactions wait on the stopped channel of a server, their content as given."""
+    question = ContentQuestion(gtids(wanted), ("a",), ("a", "b"), in_order)
+    return replace(
+        case,
+        waiting={(at, ""): question},
+        arrivals={} if content is None else {(at, ""): content},
+        snapshot_executed={name: each.executed for name, each in case.model.servers.items()},
+    )
+
+
+def on_b(state: RowsOn, **facts: Any) -> Any:
+    return a_content("a:2-3", rows=ROWS, rows_on={"a": AFTER, "b": state}, **facts)
+
+
+UNREAD = RowsOn(RowState.UNREAD, "no key")
+
+
 @pytest.mark.parametrize(
-    ("a", "b", "warns", "is_refused"),
+    ("content", "words", "words_in_order"),
     [
-        (AFTER, BEFORE, False, False),
-        (AFTER, AFTER, False, True),
-        (BEFORE, BEFORE, False, True),
-        (AFTER, CONFLICT, False, True),
-        (AFTER, RowsOn(RowState.UNREAD, "no key"), True, False),
+        (None, "has not been read", ""),
+        (on_b(AFTER), "an older version over a newer one", "an older version over a newer one"),
+        (on_b(CONFLICT), "row t `id` = 1", "row t `id` = 1"),
+        (on_b(UNREAD), "were not compared on b: no key", ""),
+        (a_content("a:2", rows_on={"b": BEFORE}), "a:3 did, which b would apply", ""),
+        (on_b(BEFORE, server_ids={7: gtids("a:3")}), "as if b had committed it", "as if b had"),
     ],
 )
-def test_older_rows_are_not_delivered_over_newer_ones(
-    a: RowsOn, b: RowsOn, *, warns: bool, is_refused: bool
+def test_what_does_not_fit_is_started_only_when_selected(
+    content: Any, words: str, words_in_order: str
 ) -> None:
-    outcome = start_channel(unasked(stopped(), STOPPED, content=rows_on(a, b)))
+    servers = stopped().replace(replace(stopped()["b"], server_id=7))
+    asked = unasked(servers, STOPPED)
+    refusal = reason(start_channel(waiting(asked, content, "a:2-3")))
+    assert words in refusal.replace(str(UUIDS["a"]), "a")
+    assert "--strategy A7=NAME" in refusal
+    chosen = proposed(start_channel(waiting(a_case(servers, STOPPED), content, "a:2-3")))
+    assert chosen.actions == (StartChannel("b", ""),)
+    [warning] = chosen.warnings
+    assert words in warning.replace(str(UUIDS["a"]), "a")
+    ordered = start_channel(waiting(asked, content, "a:2-3", in_order=True))
+    if words_in_order:
+        assert words_in_order in reason(ordered).replace(str(UUIDS["a"]), "a")
+    else:
+        [action] = proposed(ordered).actions
+        assert isinstance(action, StartChannel)
+        assert action.in_order == (content is None or not action.rows)
+
+
+def test_the_script_looks_at_the_rows_that_fit_once_more() -> None:
+    [action] = proposed(
+        start_channel(waiting(unasked(stopped(), STOPPED), on_b(BEFORE), "a:2-3"))
+    ).actions
+    assert action == StartChannel("b", "", rows=ROWS, waiting=gtids("a:2-3"))
+
+
+@pytest.mark.parametrize(("a", "is_refused"), [(AFTER, False), (BEFORE, True), (CONFLICT, True)])
+def test_what_fills_a_hole_must_be_the_last_change_of_its_rows(
+    a: RowsOn, *, is_refused: bool
+) -> None:
+    servers = pair("a:1 a:3", auto_position=True, running=False, bypassed=GtidSet())
+    case = waiting(unasked(servers, STOPPED), rows_on(a, BEFORE), "a:2")
+    outcome = start_channel(case)
     if is_refused:
-        assert "an older version over a newer one" in reason(outcome)
-        assert "--strategy A7=NAME" in reason(outcome)
-        chosen = start_channel(a_case(stopped(), STOPPED, content=rows_on(a, b)))
-        assert started(chosen)
-        assert "rows were changed since" in "".join(proposed(chosen).warnings)
-        return
-    assert started(outcome)
-    assert bool(proposed(outcome).warnings) is warns
-    assert ("b: no key" in "".join(proposed(outcome).warnings)) is warns
+        assert "applied after later transactions" in reason(outcome)
+    else:
+        assert proposed(outcome).actions
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("source", "words"),
     [
-        (None, None),
-        (EMPTY, None),
-        (a_content("a:2"), "its rows were not read"),
-        (a_content("a:2", unread="it was purged"), "it was purged"),
+        ({"has_log": False}, "a has no binary log"),
+        ({"server_id": 7}, "have the same server_id"),
     ],
 )
-def test_rows_that_were_not_compared_are_a_warning(content: Any, words: str | None) -> None:
-    outcome = start_channel(unasked(stopped(), STOPPED, content=content))
-    assert started(outcome)
-    text = "".join(proposed(outcome).warnings)
-    assert (words in text) if words else text == ""
+def test_what_would_not_connect_is_not_started(source: dict[str, Any], words: str) -> None:
+    servers = stopped()
+    servers = servers.replace(replace(servers["b"], server_id=7))
+    servers = servers.replace(replace(servers["a"], **source))
+    assert words in reason(start_channel(unasked(servers, STOPPED)))
 
 
 # -- the way back ---------------------------------------------------------------------------------
@@ -398,8 +444,10 @@ def test_both_ends_of_the_way_back_must_have_been_read(name: str) -> None:
 
 
 def test_rows_are_compared_on_the_way_back_as_well() -> None:
-    content = a_content("b:1", rows_on={"a": AFTER, "b": AFTER})
-    assert "older version" in reason(start_channel(unasked(ring(BACK), ERRANT, content=content)))
-    fits = a_content("b:1", rows_on={"a": BEFORE, "b": AFTER})
-    outcome = proposed(start_channel(unasked(ring(BACK), ERRANT, content=fits)))
-    assert (outcome.actions, outcome.warnings) == ((StartChannel("a", ""),), ())
+    case = unasked(ring(BACK), ERRANT)
+    content = a_content("b:1", rows=ROWS, rows_on={"a": AFTER, "b": AFTER})
+    assert "older version" in reason(start_channel(waiting(case, content, "b:1", at="a")))
+    fits = a_content("b:1", rows=ROWS, rows_on={"a": BEFORE, "b": AFTER, "c": BEFORE})
+    outcome = proposed(start_channel(waiting(case, fits, "b:1", at="a")))
+    started = StartChannel("a", "", rows=ROWS, waiting=gtids("b:1"))
+    assert (outcome.actions, outcome.warnings) == ((started,), ())

@@ -20,6 +20,7 @@ from tests.simulation.toy_table import TABLE, image, key_in, net_row
 from topology.findings import ClusterAudit, Finding
 from topology.snapshot import ClusterSnapshot
 
+
 def chosen_evidence(world: World, snapshot: ClusterSnapshot, audit: ClusterAudit) -> LogEvidence:
     """Return what a planner would read for the findings of an audit, for any choice."""
     evidence = log_evidence(world, snapshot, audit)

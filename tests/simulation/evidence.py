@@ -6,15 +6,11 @@ same servers, the same classes; from the true world. Rows are folded here once m
 
 from __future__ import annotations
 
-from itertools import starmap
-
-from binlog.rows.tables import LONGLONG, Origin, RowColumn, RowTable
 from gtid import GtidSet
 from repair.case import LogEvidence
 from repair.content_questions import STOPPED, ContentQuestion, arrivals, question_of
 from repair.transaction_content import (
     ContentClass,
-    NetRow,
     RowsOn,
     RowState,
     TransactionContent,
@@ -23,16 +19,9 @@ from repair.transaction_content import (
 from tests.simulation import replication as act
 from tests.simulation.reading import gtids, members_of
 from tests.simulation.state import Gtid, Key, Server, Transaction, World
+from tests.simulation.toy_table import net_row
 from topology.findings import ClusterAudit, Finding
 from topology.snapshot import ClusterSnapshot
-
-_TABLE = RowTable(
-    "toy",
-    "rows",
-    (RowColumn(LONGLONG, 0, "id", is_unsigned=True), RowColumn(LONGLONG, 0, "v", is_unsigned=True)),
-    (0,),
-    Origin.DEFINITION,
-)
 
 Net = dict[Key, tuple[int | None, int | None]]
 
@@ -82,6 +71,11 @@ def _content(world: World, question: ContentQuestion) -> TransactionContent:
         classes[_class_of(each)].add(each.gtid)
         server_ids.setdefault(each.server_id, set()).add(each.gtid)
     classes[ContentClass.UNREAD] = wanted - {each.gtid for each in found}
+    for gtid in sorted(classes[ContentClass.EMPTY]):
+        versions = [world[name].logged_version(gtid) for name in names]
+        if any(each is not None and not each.is_empty for each in versions):
+            classes[ContentClass.EMPTY].discard(gtid)
+            classes[ContentClass.UNREAD].add(gtid)
     # What is logged as a statement, and the DROP of a table, is not compared: only what is created.
     is_opaque = any(
         each.has_statements or any(change.kind == "drop" for change in each.changes)
@@ -89,7 +83,7 @@ def _content(world: World, question: ContentQuestion) -> TransactionContent:
     )
     net = None if is_opaque or classes[ContentClass.UNREAD] else net_changes(found, holder)
     state = RowsOn(RowState.UNREAD, "not read, or not in order")
-    rows = None if net is None else tuple(starmap(_row, net.items()))
+    rows = None if net is None else tuple(net_row(key, *values) for key, values in net.items())
     return TransactionContent(
         holder.name,
         {kind: gtids(members) for kind, members in classes.items() if members},
@@ -102,17 +96,6 @@ def _content(world: World, question: ContentQuestion) -> TransactionContent:
         },
         server_ids={each: gtids(members) for each, members in server_ids.items()},
     )
-
-
-def _row(key: Key, values: tuple[int | None, int | None]) -> NetRow:
-    before, after = (None if each is None else (number_of(key), each) for each in values)
-    between = (number_of(key), 0) if before is None and after is None else None
-    return NetRow(_TABLE, before, after, between)
-
-
-def number_of(key: Key) -> int:
-    """Return the key of a row as a number, for the product's images of rows."""
-    return int.from_bytes(key.encode(), "big")
 
 
 def _class_of(made: Transaction) -> ContentClass:

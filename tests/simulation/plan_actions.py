@@ -13,7 +13,6 @@ from typing import Any
 
 from gtid import GtidSet
 from repair.actions import (
-    Action,
     AppendPurged,
     AutoPositionOn,
     InjectEmpty,
@@ -26,6 +25,7 @@ from repair.actions import (
     UndoRows,
 )
 from repair.row_versions import RowVersions
+from repair.steps import Step
 from tests.simulation import replication as act
 from tests.simulation.plan_guards import Refused, is_before
 from tests.simulation.reading import gtids
@@ -40,6 +40,7 @@ from tests.simulation.state import (
     uuid_of,
 )
 from tests.simulation.steps import start_threads, stop_threads
+from tests.simulation.toy_table import key_of, value_of
 
 NUMBERS_MAX = 500
 
@@ -67,8 +68,9 @@ def members(world: World, gtid_set: GtidSet) -> set[Gtid]:
     return found
 
 
-def run_action(world: World, action: Action) -> None:
-    """Run the script of one action whose guards hold. Raises Refused, or NotSimulated."""
+def run_step(world: World, step: Step) -> None:
+    """Run the script of one step whose guards hold. Raises Refused, or NotSimulated."""
+    action = step.effect
     do = _EFFECTS.get(type(action))
     if do is None:
         raise NotSimulated(type(action).__name__)
@@ -77,8 +79,27 @@ def run_action(world: World, action: Action) -> None:
         raise Refused("the script waits for a session that holds a lock")
     if world.group is not None and not act.accepts_writes(world.group, server):
         raise Refused("super_read_only is ON")
+    _check_rows(server, step)
     do(world, server, action)
     act.rest(world)
+
+
+def _check_rows(server: Server, step: Step) -> None:
+    """Refuse where the script looks at rows once more, and they are not as the plan saw them."""
+    action = step.effect
+    if not any("@fit" in statement for statement in step.statements):
+        return
+    executed = gtids(server.executed)
+    fit = True
+    if isinstance(action, StartChannel):
+        if _channel(server, action.channel).runs or action.waiting & executed:
+            return
+    elif isinstance(action, AutoPositionOn):
+        fit = action.compared_at is None or executed <= action.compared_at
+    else:
+        return
+    if not (fit and all(is_before(server, row) for row in action.rows)):
+        raise Refused("transactions were applied, or rows changed, since they were compared")
 
 
 def _channel(server: Server, name: str) -> Channel:
@@ -127,12 +148,6 @@ def _auto_position(world: World, server: Server, action: AutoPositionOn) -> None
         raise Refused("fill the hole first")
     if not stop_threads(world, server, channel):
         raise Refused("the applier waits for a lock")
-    if action.compared_at is not None and not (
-        gtids(server.executed) <= action.compared_at
-        and all(is_before(server, row) for row in action.rows)
-    ):
-        start_threads(world, server, channel)
-        raise Refused("transactions were applied since the rows were compared")
     if not channel.auto_position or channel.is_reset:
         channel.auto_position = True
     channel.clear_relay()
@@ -141,11 +156,7 @@ def _auto_position(world: World, server: Server, action: AutoPositionOn) -> None
 
 
 def _start(world: World, server: Server, action: StartChannel) -> None:
-    channel = _channel(server, action.channel)
-    has_begun = bool(action.waiting & gtids(server.executed))
-    if not (channel.runs or has_begun or all(is_before(server, row) for row in action.rows)):
-        raise Refused("rows are not as the plan saw them")
-    start_threads(world, server, channel)
+    start_threads(world, server, _channel(server, action.channel))
 
 
 def _stop(world: World, server: Server, action: StopChannel) -> None:

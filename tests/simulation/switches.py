@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from repair import declaring, strategies
-from topology import facts, findings, graph, unseen
+from repair import channel_procedures, declaring, strategies
+from topology import facts, findings, unseen
 from topology.rules import backlogs, differences, joining, passed, threads
 
 
@@ -67,9 +67,6 @@ SWITCHES: dict[str, Switch] = {
         "if False:",
     ),
     "a-lock-is-reported": Switch(backlogs.applier_blocked, "if wait is None:", "if True:"),
-    "stopped-channels-carry-nothing": Switch(
-        graph.Graph.upstream_of, "(edge.is_open or stopped_too)", "True"
-    ),
     "an-idle-applier-has-passed-it": Switch(
         passed.passed_by_applier, "for edge in facts.edges:", "for edge in ():"
     ),
@@ -77,6 +74,19 @@ SWITCHES: dict[str, Switch] = {
         declaring._needs_decision, "if not content.needing_decision(wanted):", "if True:"
     ),
     "content-is-read-first": Switch(declaring._undecided, "if case.is_chosen:", "if True:"),
+    "an-interrupted-injection-is-planned-again": Switch(
+        declaring._source_first,
+        "return sorted(targets, key=lambda target: target[0] != case.source)",
+        "return targets",
+    ),
+    "empty-only-where-the-rows-are": Switch(
+        declaring.is_there_already,
+        "for name in (replica.name, *below(case.model, replica.name))",
+        "for name in (replica.name,)",
+    ),
+    "a-script-starts-no-server-that-was-reset-since": Switch(
+        channel_procedures._unchanged, "if reading.gtid_executed", "if False"
+    ),
     "rows-must-fit-a-refetch": Switch(
         strategies._conflict, "if state.state is RowState.AS_BEFORE:", "if True:"
     ),

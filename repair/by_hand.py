@@ -106,10 +106,10 @@ def _saving(situation: Situation, only_here: GtidSet, replica: ModelServer) -> s
     source, kept = situation.finding.source, only_here - replica.purged
     if kept:
         return (
-            f"save them first: `gtid-audit binlog show '{kept}' SERVER --redo` (SERVER is the DSN"
-            f" of {replica.name}), and decide whether to run that script on {source} before you"
-            " clone. Do not run it if the rows are there already, as they are after RESET BINARY"
-            f" LOGS AND GTIDS on {source}"
+            f"save them first: `gtid-audit binlog show '{kept}' SERVER --redo --schema-from SERVER`"
+            f" (SERVER is the DSN of {replica.name}), and decide whether to run that script on"
+            f" {source} before you clone. Do not run it if the rows are there already, as they are"
+            f" after RESET BINARY LOGS AND GTIDS on {source}"
         )
     return (
         f"{replica.name} has purged them too: their rows exist only in its tables, so compare the"

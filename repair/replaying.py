@@ -36,7 +36,6 @@ from repair.way_home import way_home
 from topology.dialect import dialect_of
 
 _NOT_UNASKED = "the operator must decide whether the work is wanted: only planned when selected"
-_BY_HAND = "`gtid-audit binlog show SET SERVER --undo` writes what can be undone"
 
 
 def redo_on_source(case: Case) -> Outcome:
@@ -97,9 +96,11 @@ def undo_on_replica(case: Case) -> Outcome:
         return Refusal(f"the content could not be read: {content.unread if content else 'no log'}")
     barred = content.of_class(ContentClass.DDL, ContentClass.UNREAD) & wanted
     if barred:
-        return Refusal(f"{described(content, wanted)}: only rows can be undone; {_BY_HAND}")
+        return Refusal(
+            f"{described(content, wanted)}: only rows can be undone; {_undo_by_hand(case)}"
+        )
     if content.rows is None:
-        return Refusal(f"{content.rows_unread}; {_BY_HAND}")
+        return Refusal(f"{content.rows_unread}; {_undo_by_hand(case)}")
     lacking = targets_lacking(case)
     if isinstance(lacking, Refusal):
         return lacking
@@ -113,16 +114,35 @@ def undo_on_replica(case: Case) -> Outcome:
         if (state := content.state_on(server.name)).state is RowState.CONFLICT
     ]
     if changed:
-        return Refusal(f"rows were changed since: {'; '.join(changed)}; {_BY_HAND}")
+        return Refusal(f"rows were changed since: {'; '.join(changed)}; {_undo_by_hand(case)}")
     try:
         rows = [row for net in content.rows if (row := _undone(net)) is not None]
     except CannotRender as refusal:
-        return Refusal(f"{refusal}; {_BY_HAND}")
+        return Refusal(f"{refusal}; {_undo_by_hand(case)}")
     actions: list[Action] = [
         action for server in holders for action in _undo_actions(server.name, wanted, rows)
     ]
     actions.extend(InjectEmpty(server.name, gtids) for server, gtids in roots(case, lacking[::-1]))
     return Proposal((*actions, *way_home(case)), tuple(_undo_warnings(case, content)))
+
+
+def _undo_by_hand(case: Case) -> str:
+    """Return how an operator undoes what no script can, in full or in part.
+
+    Unlogged: a logged undo would be errant as well. And the GTIDs are used up: the source would
+    give its own to other transactions, which servers that have them skip.
+    """
+    wanted = case.finding.gtid_set
+    holders = [each.name for each in case.model.servers.values() if wanted & each.executed]
+    lacking = targets_lacking(case)
+    others = [] if isinstance(lacking, Refusal) else [server.name for server, _ in lacking]
+    return (
+        f"by hand, on {', '.join(holders)}: `gtid-audit binlog show '{wanted}' SERVER --undo"
+        " --schema-from SERVER` (SERVER is its DSN) writes what can be undone; run that script"
+        " behind `SET SESSION sql_log_bin = 0`, in the same session. Then use up each of the GTIDs"
+        f" on {', '.join(others) or 'every other server'}: `SET SESSION gtid_next = '(the GTID)'`,"
+        " `BEGIN`, `COMMIT`, `SET SESSION gtid_next = 'AUTOMATIC'`"
+    )
 
 
 def _undone(net: NetRow) -> RowVersions | None:

@@ -5,6 +5,7 @@ parentheses, and does what the text asks for between statements.
 """
 
 import re
+import shlex
 import shutil
 
 import pytest
@@ -43,8 +44,17 @@ def _statements(topology: Topology, text: str, **filled: object) -> list[str]:
 
     found = [each for each in re.findall("`([^`]+)`", text) if not each.startswith("gtid-audit")]
     return [
-        re.sub(r"\(((?:host|port|account|@@|id|a number)[^)]*)\)", value, each) for each in found
+        re.sub(r"\(((?:host|port|account|@@|id|a number|the GTID)[^)]*)\)", value, each)
+        for each in found
     ]
+
+
+def _written(text: str, server: Server, capsys: pytest.CaptureFixture[str]) -> str:
+    """Run the command of an instruction that writes a script; SERVER is a DSN."""
+    [command] = re.findall("`gtid-audit ([^`]+)`", text)
+    capsys.readouterr()
+    assert run(shlex.split(command.replace("SERVER", server.dsn))) == 0
+    return capsys.readouterr().out
 
 
 def _arrives(source: Server, replica: Server, table: str) -> None:
@@ -79,14 +89,7 @@ def test_a_server_is_replaced_by_a_copy_of_its_source(
     star97["replica2"].execute(star97["replica2"].dialect.stop_replica)
     text = _instruction(examine(star97).plan(), "P1", "reclone")
     assert text.startswith("do NOT restore replica1 from source as it is")
-    [saving] = re.findall("`gtid-audit ([^`]+)`", text)
-    wanted = re.search("show '([^']+)'", saving)
-    assert wanted is not None
-    capsys.readouterr()
-    assert (
-        run(["binlog", "show", wanted[1], replica.dsn, "--redo", "--schema-from", replica.dsn]) == 0
-    )
-    assert source.client(capsys.readouterr().out).returncode == 0
+    assert source.client(_written(text, replica, capsys)).returncode == 0
     own = (replica.datadir / "auto.cnf").read_text()
     source.stop()
     replica.stop()
@@ -100,6 +103,33 @@ def test_a_server_is_replaced_by_a_copy_of_its_source(
     await_clean(star97)
     assert "errant" in [note for _, note in rows(replica, "purged.t")]
     _arrives(source, replica, "purged.t")
+
+
+def test_what_no_script_can_undo_is_undone(
+    star97: Topology, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, replica, other = (star97[name] for name in ("source", "replica1", "replica2"))
+    source.execute("CREATE DATABASE keyless", "CREATE TABLE keyless.t (note VARCHAR(20))")
+    source.execute("INSERT INTO keyless.t VALUES ('one')")
+    for each in (replica, other):
+        wait_for(each, executed(source))
+    errant = commit(replica, "INSERT INTO keyless.t VALUES ('errant')")
+    [left] = examine(star97).plan({"E1": "undo_on_replica"}).not_planned
+    undo, use_up = left.why.partition("by hand, on replica1: ")[2].split(" Then use up each ")
+    script = _written(undo, replica, capsys)
+    unlogged = _statements(star97, undo)
+    assert unlogged == ["SET SESSION sql_log_bin = 0"]
+    before = executed(replica)
+    assert replica.client(f"{unlogged[0]};\n{script}").returncode == 0
+    assert executed(replica) == before
+    assert use_up.startswith("of the GTIDs on ")
+    for name in ("source", "replica2"):
+        assert name in use_up
+        for statement in [_statements(star97, use_up, the=errant)]:
+            star97[name].execute(*statement)
+    await_clean(star97)
+    _arrives(source, replica, "keyless.t")
+    assert rows(other, "keyless.t") == rows(source, "keyless.t")
 
 
 def test_a_replica_follows_the_new_history_of_its_source(pair97: Pair) -> None:

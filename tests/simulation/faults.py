@@ -163,6 +163,29 @@ def reset_binary_logs_and_gtids(world: World, name: str) -> bool:
     return True
 
 
+def _choose_old_purged(world: World, dice: random.Random) -> Args | None:
+    chosen = some_replica(world, dice)
+    return (*chosen, dice.choice((1, 1, 2, 4))) if chosen else None
+
+
+@step("reset-with-old-purged", _choose_old_purged)
+def reset_with_old_purged(world: World, name: str, count: int) -> bool:
+    """STOP REPLICA; RESET BINARY LOGS AND GTIDS; SET GLOBAL gtid_purged: too old by some."""
+    server = world[name]
+    kept = set(server.executed) - {made.gtid for made, _ in server.applied[-count:]}
+    is_busy = server.pending or server.lock or not server.log_bin
+    if is_busy or not server.channels or kept == server.executed:
+        return False
+    for channel in server.channels:
+        stop_threads(world, server, channel)
+    reset_binary_logs_and_gtids(world, name)
+    server.executed, server.purged = set(kept), set(kept)
+    server.files.append(LogFile(2, frozenset(kept), world.clock))  # it begins a new binary log
+    for gtid in kept:
+        world.absence.pop((name, gtid), None)
+    return True
+
+
 def _choose_two(world: World, dice: random.Random) -> Args | None:
     names = sorted(world.servers)
     if len(names) < 2:

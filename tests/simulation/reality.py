@@ -367,6 +367,27 @@ def _reset(both: Twins, name: str) -> None:
         _receiver_again(both.real(replica.name), channel.name)
 
 
+@real("reset-with-old-purged")
+def _reset_with_old_purged(both: Twins, name: str, _count: int) -> None:
+    here = both.real(name)
+    connected = []
+    for replica, channel in both.world.replicas_of(name):
+        real = both.real(replica.name)
+        status = status_of(real, channel.name)
+        if status and status["Replica_IO_Running"] != "No":
+            connected.append((real, channel.name))
+    for real, channel_name in connected:  # one that stays connected may stop with 1236
+        real.execute(real.dialect.stop_receiver + at(channel_name))
+    purged = ",".join(both.gtid(each) for each in sorted(both.world[name].purged))
+    here.execute(
+        here.dialect.stop_replica,
+        here.dialect.words.reset_binary_logs_and_gtids,
+        f"SET GLOBAL gtid_purged = '{purged}'",
+    )
+    for real, channel_name in connected:
+        real.execute(real.dialect.start_receiver + at(channel_name))
+
+
 def _receiver_again(server: RealServer, channel: str) -> None:
     status = status_of(server, channel)
     if status and status["Replica_IO_Running"] != "No":

@@ -401,7 +401,7 @@ def take(world: World, replica: Server, channel: Channel) -> bool:
         channel.relay_at += 1
         note(world, replica, entry.gtid, "skip_errors")
         return True
-    waits = replica.lock == "table" and bool(visible)
+    waits = bool(replica.lock) and bool(visible)  # for the table, or for the global read lock
     number = 0 if waits else applied_effect(replica, visible)[0]
     if number:
         if channel.working:  # the workers before it finish first

@@ -152,7 +152,7 @@ def _is_announced(channel: Channel, announced: Announced) -> bool:
 
     What a plan leaves out or takes back by choice is missing for later changes of the same rows.
     """
-    if not channel.applier_error[0] and not channel.receiver_error[0]:
+    if not channel.applier_error[1] and not channel.receiver_error[0]:
         return announced.is_refused
     left_out = announced.declared | announced.undone
     return channel.failed is not None and bool(left_out)

@@ -17,6 +17,7 @@ from repair.transaction_content import (
     nothing_read,
 )
 from tests.simulation import replication as act
+from tests.simulation.failing_events import failing_events
 from tests.simulation.reading import gtids, members_of
 from tests.simulation.state import Gtid, Key, Server, Transaction, World
 from tests.simulation.toy_table import net_row
@@ -41,7 +42,8 @@ def log_evidence(world: World, snapshot: ClusterSnapshot, audit: ClusterAudit) -
         question = question_of(finding, snapshot, failing=_failing(world, finding))
         if question is not None:
             contents[finding.id] = _content(world, question)
-    return LogEvidence(contents=contents, arrivals=brought)
+    events = dict(failing_events(world, audit))
+    return LogEvidence(contents=contents, arrivals=brought, events=events)
 
 
 def _failing(world: World, finding: Finding) -> GtidSet:

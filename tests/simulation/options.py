@@ -138,7 +138,7 @@ def _choose_statement(world: World, dice: random.Random) -> Args | None:
     server = world[str(chosen[0])]
     kind, key = some_change(server, dice)
     if kind == "insert":
-        others = sorted(server.rows.keys() - {"table", key})
+        others = sorted(server.rows.keys() - {"table", act.VIEW, key})
         return (*chosen, "insert", key, dice.choice(others or ["a1"]))
     return (*chosen, "update", key, "-")
 
@@ -186,4 +186,29 @@ def write_by_hand_tagged(  # noqa: PLR0917 - the words of a step
     if act.write(world, server, changes, gtid) is None:
         return False
     world.by_hand[gtid] = name
+    return True
+
+
+@step("create-view", some_primary)
+def create_view(world: World, name: str) -> bool:
+    """CREATE VIEW. Where the view is there, 5.6 logs the statement with error 1050; 9.7 does not."""
+    server = world[name]
+    if act.VIEW not in server.rows:
+        return act.write(world, server, (Change("create", act.VIEW, 0),)) is not None
+    if _is_modern(server):
+        return False
+    return act.write(world, server, (Change("fails", act.VIEW, None),)) is not None
+
+
+@step("view-unlogged", some_server)
+def view_unlogged(world: World, name: str) -> bool:
+    """CREATE VIEW, or DROP VIEW where it is there, with sql_log_bin=0."""
+    rows = world[name].rows
+    if act.VIEW in world[name].locked_keys:
+        return False
+    if act.VIEW in rows:
+        del rows[act.VIEW]
+    else:
+        rows[act.VIEW] = 0
+    world.drifted.add(act.VIEW)
     return True

@@ -100,7 +100,7 @@ class Truth:
         """Return whether an applier on the way to a server meets a row that no reading shows."""
         for each in {name, *self.rested.upstream(name)}:
             for channel in self.rested[each].channels:
-                if channel.applier_error[0] and (each, channel.name) not in self.errors_read:
+                if channel.applier_error[1] and (each, channel.name) not in self.errors_read:
                     return True
         return False
 
@@ -123,7 +123,7 @@ class Truth:
         unseen = {
             (server.name, channel.name)
             for server, channel in self.world.paths()
-            if server.name not in self.reading.visible and channel.applier_error[0]
+            if server.name not in self.reading.visible and channel.applier_error[1]
         }
         return seen | unseen
 
@@ -188,7 +188,7 @@ def arrives(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
 def _new_error(truth: Truth, world: World, name: str) -> bool:
     for each in {name, *world.upstream(name)}:
         for channel in world[each].channels:
-            if channel.applier_error[0] and (each, channel.name) not in truth.errors_read:
+            if channel.applier_error[1] and (each, channel.name) not in truth.errors_read:
                 return True
     return False
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pymysql
+import pytest
+
 from compose.native.server import Server as RealServer
 from tests.simulation import replication as act
 from tests.simulation.reality import (
@@ -99,6 +102,26 @@ def _write_statement(both: Twins, name: str, kind: str, key: str, where: str) ->
 @real("drop-table")
 def _drop_table(both: Twins, name: str) -> None:
     both.real(name).execute("DROP TABLE sim.made")
+
+
+_VIEW = "CREATE VIEW sim.seen AS SELECT 1"
+
+
+@real("create-view")
+def _create_view(both: Twins, name: str) -> None:
+    last = both.world[name].files[-1].entries[-1]
+    if last.failed_on_source:
+        with pytest.raises(pymysql.err.MySQLError, match="1050"):
+            both.real(name).execute(_VIEW)
+    else:
+        both.real(name).execute(_VIEW)
+
+
+@real("view-unlogged")
+def _view_unlogged(both: Twins, name: str) -> None:
+    is_there = act.VIEW in both.world[name].rows
+    text = _VIEW if is_there else "DROP VIEW sim.seen"
+    both.real(name).execute("SET sql_log_bin = 0", text)
 
 
 @real("write-by-hand-tagged")

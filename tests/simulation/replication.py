@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from tests.simulation.state import (
     BEYOND,
+    DIFFERENT_ERRORS,
     EXTRA,
     NO_FILE,
     NO_LOG,
@@ -42,7 +43,9 @@ _FATAL = {True: 13114, False: 1236}  # since 8.0, before
 _SAME_SOURCE = {True: 13117, False: 1593}
 MODERN = (8, 0, 0)
 _DUPLICATE = 1062
-DDL = ("create", "drop")
+DDL = ("create", "drop", "fails")
+VIEW = "view"
+_WORKERS = "The slave coordinator and worker threads are stopped, possibly leaving data in"
 ANONYMOUS: Gtid = ("", "", 0)
 GROUP_APPLIER = "group_replication_applier"
 UNTOUCHED: tuple[tuple[Key, int | None], ...] = ()
@@ -84,7 +87,7 @@ def _rows_of(rows: dict[Key, int], change: Change) -> Change | None:
         return Change("update", change.key, change.new) if change.key in rows else None
     if change.kind == "insert-where":
         return Change("insert", change.key, change.new) if change.where in rows else None
-    return change
+    return None if change.kind == "fails" else change
 
 
 def effect(server: Server, changes: tuple[Change, ...]) -> tuple[Change, ...]:
@@ -283,10 +286,10 @@ def connect(world: World, replica: Server, channel: Channel) -> bool:
         text, number = SAME_UUID, _SAME_SOURCE[replica.version >= MODERN]
     elif source.server_id == replica.server_id:
         text, number = SAME_ID, _SAME_SOURCE[replica.version >= MODERN]
-    elif not source.log_bin:
-        text = NO_LOG
     elif channel.auto_position and source.permissive:
         text, number = PERMISSIVE, _SAME_SOURCE[replica.version >= MODERN]
+    elif not source.log_bin:
+        text = NO_LOG
     elif channel.auto_position:
         last = channel.last_queued
         if replica.version < (5, 7, 0) and last is not None and last.gtid not in source.logged():
@@ -385,6 +388,12 @@ def take(world: World, replica: Server, channel: Channel) -> bool:
         channel.relay_at += 1
         note(world, replica, entry.gtid, "same_server_id")
         return True
+    if entry.failed_on_source and not replica.skips_errors:
+        if channel.working:
+            return False
+        if entry.gtid in replica.executed or VIEW not in replica.rows:
+            _stop_at_other_error(replica, channel, entry)
+            return True
     # What is executed already waits for SOURCE_DELAY as well (seen on 5.6.24).
     if channel.delay and world.clock < entry.at + channel.delay:
         return False
@@ -408,6 +417,8 @@ def take(world: World, replica: Server, channel: Channel) -> bool:
             return False
         channel.applier, channel.failed = "No", entry
         channel.applier_error = (number, f"error executing row event: {number}")
+        if replica.version < MODERN and any(each.key == VIEW for each in visible):
+            _log_failed_view(replica, entry)
         return True
     replica.owned.add(entry.gtid)
     replica.locked_keys |= keys
@@ -418,6 +429,30 @@ def take(world: World, replica: Server, channel: Channel) -> bool:
     )
     channel.relay_at += 1
     return True
+
+
+def _stop_at_other_error(replica: Server, channel: Channel, entry: Transaction) -> None:
+    """Stop an applier at an event that failed on the source and does not fail here.
+
+    Seen on 5.6.24: the statement is done and its GTID executed, then the errors are compared. Each
+    further start compares again and finds no error: with the GTID executed nothing is done.
+    """
+    if entry.gtid not in replica.executed:
+        made = entry._replace(changes=(Change("create", VIEW, 0),))
+        replica.files[-1].entries.append(made)
+        commit(replica, made, is_relayed=True)
+    channel.applier, channel.failed = "No", entry
+    channel.applier_error = (1756, _WORKERS) if channel.workers > 1 else (0, DIFFERENT_ERRORS)
+
+
+def _log_failed_view(replica: Server, entry: Transaction) -> None:
+    """Log a CREATE VIEW that fails in an applier: 5.6 executes its GTID (seen on 5.6.24).
+
+    The next start of the applier goes on behind it.
+    """
+    made = entry._replace(changes=(Change("fails", VIEW, None),))
+    replica.files[-1].entries.append(made)
+    commit(replica, made, is_relayed=True)
 
 
 def _ignores_without_gtid(replica: Server, changes: tuple[Change, ...]) -> bool:
@@ -464,7 +499,7 @@ def flush(replica: Server, channel: Channel, dice: random.Random | None = None) 
         return True
     work.is_checked = work.logged = True
     # What a replica logs are the rows that it changed, whatever its source logged.
-    if changes != work.transaction.changes:
+    if changes != work.transaction.changes and not work.transaction.failed_on_source:
         work.transaction = work.transaction._replace(changes=changes)
     if replica.log_bin and replica.log_replica_updates:
         replica.files[-1].entries.append(work.transaction)

@@ -28,6 +28,11 @@ EXTRA = "Replica has more GTIDs than the source has, using the source's SERVER_U
 PURGED = "Cannot replicate because the source purged required binary logs."
 NO_FILE = "Could not find first log file name in binary log index file"
 BEYOND = "Client requested source to start replication from position > file size"
+DIFFERENT_ERRORS = (
+    "Query caused different errors on master and slave.     Error on master: message (format)="
+    "'Table '%-.192s' already exists' error code=1050 ; Error on slave: actual message='no error',"
+    " error code=0. Default database: 'sim'. Query: 'CREATE VIEW sim.seen AS SELECT 1'"
+)
 NO_LOG = "Binary log is not open"
 PERMISSIVE = "cannot start in AUTO_POSITION mode: the source has GTID_MODE = ON_PERMISSIVE"
 SAME_UUID = "source and replica have equal MySQL server UUIDs"
@@ -39,17 +44,19 @@ class Change(NamedTuple):
 
     Two kinds are statements (binlog_format = STATEMENT): what they do depends on the rows of the
     server. "update-where" is `UPDATE t SET v = new WHERE k = key`, "insert-where" is `INSERT INTO t
-    SELECT key, new FROM t WHERE k = where`.
+    SELECT key, new FROM t WHERE k = where`. "fails" is DDL that 5.6 logged with its error.
     """
 
-    kind: Literal["insert", "update", "delete", "create", "drop", "update-where", "insert-where"]
+    kind: Literal[
+        "insert", "update", "delete", "create", "drop", "update-where", "insert-where", "fails"
+    ]
     key: Key
     new: int | None
     where: Key = ""
 
     @property
     def is_statement(self) -> bool:
-        return self.kind in ("update-where", "insert-where")
+        return self.kind in ("update-where", "insert-where", "fails")
 
     @property
     def keys(self) -> set[Key]:
@@ -75,6 +82,10 @@ class Transaction(NamedTuple):
     @property
     def has_statements(self) -> bool:
         return any(each.is_statement for each in self.changes)
+
+    @property
+    def failed_on_source(self) -> bool:
+        return any(each.kind == "fails" for each in self.changes)
 
     @property
     def keys(self) -> set[Key]:

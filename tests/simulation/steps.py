@@ -390,7 +390,12 @@ def change_by_position(world: World, name: str, channel: str, file: int, index: 
         return False
     source = world[path.source]
     log = source.file(file)
-    if log is None or index > len(log.entries) or not stop_threads(world, server, path):
+    if (
+        not source.log_bin
+        or log is None
+        or index > len(log.entries)
+        or not stop_threads(world, server, path)
+    ):
         return False
     path.auto_position = path.is_reset = False
     path.clear_relay()

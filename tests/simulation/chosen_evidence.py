@@ -13,6 +13,7 @@ from repair.case import LogEvidence
 from repair.replay import Replayed
 from repair.row_versions import RowsRead, RowVersions
 from repair.transaction_content import NetRow, TransactionContent, key_condition
+from tests.simulation import replication as act
 from tests.simulation.evidence import log_evidence, net_changes
 from tests.simulation.reading import gtids, members_of
 from tests.simulation.state import Gtid, Key, Server, Transaction, World
@@ -52,7 +53,7 @@ def _completed(world: World, finding: Finding, content: TransactionContent) -> T
     rows = tuple(
         net_row(key, before, after)
         for key, (before, after) in sorted(net.items())
-        if key != "table"
+        if key not in ("table", act.VIEW)
     )
     if finding.code not in ("A2", "A3") or finding.replica is None:
         return replace(content, redo=redo, rows=rows)
@@ -89,7 +90,7 @@ def _differing(world: World, finding: Finding) -> RowsRead:
             version = server.logged_version(gtid)
             keys |= {each.key for each in version.changes} if version is not None else set()
     rows = []
-    for key in sorted(keys - {"table"}):
+    for key in sorted(keys - {"table", act.VIEW}):
         ours, theirs = image(key, source.rows.get(key)), image(key, replica.rows.get(key))
         if ours != theirs:
             found = ours if ours is not None else theirs

@@ -34,7 +34,8 @@ TARGETS: Sequence[Target] = (
         (
             *("tests/topology/test_scenarios.py", "tests/topology/test_facts.py"),
             *("tests/topology/test_lost.py", "tests/topology/test_one_server.py"),
-            *("tests/topology/test_replication_filters.py",),
+            *("tests/topology/test_replication_filters.py", "tests/topology/test_suppression.py"),
+            *("tests/topology/test_decisions.py", "tests/topology/test_unlogged.py"),
             *("tests/topology/test_remaining_causes.py", "tests/gtid_audit/test_content_facts.py"),
         ),
         slow=_HISTORIES,
@@ -52,7 +53,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_model.py", "tests/repair/test_planner.py"),
             *("tests/repair/test_replaying.py", "tests/repair/test_other_steps.py"),
             *("tests/repair/test_declaring.py", "tests/repair/test_channel_strategies.py"),
-            "tests/repair/test_plan_decisions.py",
+            *("tests/repair/test_plan_decisions.py", "tests/repair/test_answered.py"),
             *("tests/repair/test_evidence.py", "tests/repair/test_data_repair.py"),
             *("tests/repair/test_transaction_content.py", "tests/repair/test_table_questions.py"),
             *("tests/repair/test_scripts.py", "tests/repair/test_guards_table.py"),

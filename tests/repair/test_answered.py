@@ -1,0 +1,134 @@
+"""Which findings the steps for others answer: never more than the model shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from repair.actions import AutoPositionOn, InjectEmpty, MovePast, StartChannel
+from repair.case import LogEvidence
+from repair.model import Model
+from repair.planner import _Work
+from tests.repair.build import channel, gtids, model, server, snapshot_of
+from tests.repair.cases import a_finding
+from topology.audit import audit_cluster
+from topology.policy import Policy
+
+BEFORE = model(
+    server("a", "a:1-3"),
+    server("b", "a:1-2", channel("a", runs=False), channel("a", name="other", runs=False)),
+)
+BY_ITSELF = ["E4", "H7", "A5", "A6", "A8"]
+OF_A_CHANNEL = ["A1", "A2", "A3", "A4", "A7"]
+BY_SETS = ["H1", "H8", "E1", "E3", "J3", "P1", "T2", "T3"]
+
+
+def after(executed: str = "a:1-3", **facts: Any) -> Model:
+    made = replace(channel("a"), **facts)
+    other = channel("a", name="other")
+    return model(server("a", executed), server("b", executed, made, other))
+
+
+def a_step(effect: object) -> Any:
+    return SimpleNamespace(effect=effect)
+
+
+START = a_step(StartChannel("b", ""))
+INJECT = a_step(InjectEmpty("b", gtids("a:3")))
+
+
+def work(steps: list[Any], then: Model, before: Model = BEFORE) -> _Work:
+    """Return a plan in the making, some steps later."""
+    snapshot = snapshot_of(before)
+    made = _Work(snapshot, audit_cluster(snapshot), {}, LogEvidence(), Policy())
+    made.steps, made.model = steps, then
+    return made
+
+
+def finding(code: str, **facts: Any) -> Any:
+    return a_finding(code, "a:3", **facts)
+
+
+@pytest.mark.parametrize("code", [*BY_ITSELF, *OF_A_CHANNEL, *BY_SETS])
+def test_nothing_is_answered_without_a_step(code: str) -> None:
+    assert not work([], after())._is_delivered(finding(code))
+
+
+@pytest.mark.parametrize("code", BY_ITSELF)
+def test_what_the_model_does_not_show_is_never_answered(code: str) -> None:
+    assert not work([START, INJECT], after())._is_delivered(finding(code))
+
+
+@pytest.mark.parametrize("code", BY_SETS)
+def test_what_has_arrived_is_answered(code: str) -> None:
+    assert work([INJECT], after())._is_delivered(finding(code))
+    assert not work([INJECT], after("a:1-2"))._is_delivered(finding(code))
+
+
+@pytest.mark.parametrize("code", [*OF_A_CHANNEL, *BY_SETS])
+def test_a_finding_without_a_set_or_a_server_is_not_answered_by_sets(code: str) -> None:
+    made = work([INJECT], after())
+    assert not made._is_delivered(a_finding(code, ""))
+    assert not made._is_delivered(finding(code, replica="x", source="y"))
+
+
+@pytest.mark.parametrize("code", OF_A_CHANNEL)
+@pytest.mark.parametrize(
+    ("steps", "then", "facts", "is_answered"),
+    [
+        ([START], after(), {}, True),
+        ([INJECT], after(), {}, False),  # the set has arrived, and the channel still stands
+        ([a_step(StartChannel("b", "other"))], after(), {}, False),
+        ([a_step(StartChannel("a", ""))], after(), {}, False),
+        ([a_step(AutoPositionOn("b", "", filled=GtidSet()))], after(), {}, True),
+        ([a_step(MovePast("b", "", SimpleNamespace()))], after(), {}, True),  # type: ignore[arg-type]
+        ([START], after(running=False), {}, False),
+        ([START], after(is_stuck=True), {}, False),
+        ([START], after(), {"channel": None}, False),
+        ([START], after(), {"channel": "gone"}, False),
+        ([START], after(), {"replica": "x"}, False),
+    ],
+)
+def test_only_a_step_that_starts_the_channel_answers_for_it(
+    code: str, steps: list[Any], then: Model, facts: dict[str, Any], *, is_answered: bool
+) -> None:
+    assert work(steps, then)._is_delivered(finding(code, **facts)) is is_answered
+
+
+@pytest.mark.parametrize(("code", "is_answered"), [("H1", True), ("H8", False), ("P1", True)])
+def test_what_the_rules_find_no_more_is_answered_but_not_what_an_applier_passed(
+    code: str, *, is_answered: bool
+) -> None:
+    made = work([INJECT], after("a:1-2"))
+    gone = finding(code)
+    assert not made._is_delivered(gone), "the rules did not find it before either"
+    made.expected = frozenset({gone.id})
+    made.outlook = replace(made.outlook, findings=())
+    assert made._is_delivered(gone) is is_answered
+    made.outlook = replace(made.outlook, findings=(gone,))
+    assert not made._is_delivered(gone)
+
+
+@pytest.mark.parametrize("auto", [True, False])
+def test_a_backlog_behind_a_file_position_is_not_answered_by_sets(*, auto: bool) -> None:
+    running = model(server("a", "a:1-3"), server("b", "a:1-2", channel("a", auto=auto)))
+    made = work([INJECT], after(), running)
+    made.started = after(auto_position=auto)  # it arrives without a step
+    for code in ("T2", "T3"):
+        assert made._is_delivered(finding(code)) is auto
+        assert not made._is_delivered(finding(code, channel="gone"))
+    assert made._is_delivered(finding("H1"))
+    made.started = running
+    assert made._is_delivered(finding("T3")), "a step has brought it"
+
+
+def test_what_is_missing_on_the_source_is_looked_for_there() -> None:
+    extra = model(server("a", "a:1-2"), server("b", "a:1-3", channel("a")))
+    for code in ("E1", "E2", "E3", "J3"):
+        assert not work([INJECT], extra)._is_delivered(finding(code))
+    for code in ("H1", "P1", "T3"):
+        assert work([INJECT], extra)._is_delivered(finding(code))

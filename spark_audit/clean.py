@@ -22,6 +22,7 @@ from gtid.columns import GtidSetColumn
 from gtid.kernels.words import Flags, Numbers
 from spark_audit import kernels
 from spark_audit.clean_identity import keep_distinct_ids
+from spark_audit.clean_places import keep_places_in_log, whole_places
 from spark_audit.flags import filled, is_there, is_true, numbers, one
 from topology.adapters.columns import SNAPSHOT_SCHEMA
 from topology.findings import Finding
@@ -37,6 +38,7 @@ from topology.rules import (
     partial,
     passed,
     passing_on,
+    receivers,
     settings,
     threads,
     unlogged,
@@ -97,6 +99,7 @@ CLEAN_WHEN_SILENT: Final = (
     partial.kind_not_evaluated,
     threads.auto_position_off,
     settings.duplicate_server_id,
+    receivers.receiver_hangs,
     passing_on.source_without_log,
     passing_on.updates_not_logged,
     filters.binary_log_filtered,
@@ -156,6 +159,7 @@ class Channels(NamedTuple):
     source: UuidWords
     source_id: Numbers  # server_id, 0 where it is unknown
     retrieved: GtidSetColumn
+    received_to: pa.Array
 
 
 class Batch(NamedTuple):
@@ -223,6 +227,15 @@ def clean_clusters(batch: Batch) -> tuple[Flags, Sets]:
     ids = filled(one(table["server_id"]), 0)
     sources = (*channels.source[:2], ids, channels.source_id)
     kernels.linked(batch.starts, uuid.high, uuid.low, channels.starts, *sources, clean)
+    keep_places_in_log(
+        batch.starts,
+        uuid,
+        channel_starts=channels.starts,
+        source=channels.source,
+        received_to=channels.received_to,
+        log_end=one(table["log_end"]),
+        clean=clean,
+    )
     keep_distinct_ids(batch.starts, one(table["server_id"]), clean)
     uptime = numbers(table["uptime_seconds"])
     _keep_uninterrupted(batch.starts, uptime, executed=executed, clean=clean)
@@ -313,7 +326,7 @@ def _whole_rows(table: pa.Table) -> Flags:
     ok &= filled(pc.list_value_length(unread), 0) == 0
     ok &= _readable(one(table["version"]), VERSION)
     ok &= _readable(one(table["vendor"]), _VENDOR)
-    ok &= _positions(one(table["log_end"]))
+    ok &= whole_places(one(table["log_end"]))
     for name in ("group", "history_evidence"):  # members of a group, and losses: left to the rules
         ok &= ~is_there(one(table[name]))
     ok &= is_true(pc.not_equal(one(table["vendor"]).fill_null(""), Vendor.GALERA.value))
@@ -345,14 +358,15 @@ def _channels(table: pa.Table, row_ok: Flags) -> Channels:
     ok[np.asarray(named)[~is_there(part["filters"].flatten())]] = False
     ok[np.asarray(pc.list_parent_indices(part["workers"]))[~_quiet(part["workers"])]] = False
     for name in ("received_to", "applied_to", "relay_applied_to"):
-        ok &= _positions(part[name])
+        ok &= whole_places(part[name])
     for name in ("last_queued", "last_applied"):
         ok &= GtidSetColumn.parse(part[name]).is_exact()
     source = uuid_words(part["source_uuid"])
     retrieved = GtidSetColumn.parse(part["gtid_retrieved"])
     ok &= source.exact & retrieved.is_exact()
     row_ok[np.repeat(np.arange(len(lengths)), lengths)[~ok]] = False
-    return Channels(starts, source, filled(part["source_server_id"], 0), retrieved)
+    source_ids = filled(part["source_server_id"], 0)
+    return Channels(starts, source, source_ids, retrieved, part["received_to"])
 
 
 def _quiet(workers: pa.Array) -> Flags:
@@ -366,15 +380,6 @@ def _quiet(workers: pa.Array) -> Flags:
     for name in ("applying", "last_applied"):
         ok &= GtidSetColumn.parse(part[name]).is_exact()
     return ok & ~is_true(pc.greater(part["applying_seconds"], 0))
-
-
-def _positions(column: pa.Array) -> Flags:
-    """Tell which places in a log are null, or whole."""
-    file = flat_text(pc.struct_field(column, "file"))
-    whole = is_there(file) & is_there(pc.struct_field(column, "position"))
-    data, offsets = text_buffers(file)
-    kernels.numbered(data.ctypes.data, offsets, whole)
-    return whole | ~is_there(column)
 
 
 def _readable(column: pa.Array, codec: Codec[Any]) -> Flags:

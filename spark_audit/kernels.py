@@ -136,6 +136,47 @@ def linked(
 
 
 @kernel
+def within_logs(
+    starts: Numbers,
+    high: Words,
+    low: Words,
+    channel_starts: Numbers,
+    source_high: Words,
+    source_low: Words,
+    place_file: Numbers,
+    place_at: Numbers,
+    end_file: Numbers,
+    end_at: Numbers,
+    clean: Flags,
+) -> None:
+    """Keep the clusters in which every receiver that has not moved is within its source's log.
+
+    Files are numbers that are equal where the names are, and negative where there is no place.
+    """
+    for cluster in range(len(clean)):
+        if not clean[cluster]:
+            continue
+        first, end = starts[cluster], starts[cluster + 1]
+        half = (end - first) // 2
+        ok = True
+        for row in range(first + half, end):
+            for channel in range(channel_starts[row], channel_starts[row + 1]):
+                file, at = place_file[channel], place_at[channel]
+                stays = False
+                for before in range(channel_starts[row - half], channel_starts[row - half + 1]):
+                    stays = stays or (place_file[before] == file and place_at[before] == at)
+                if file < 0 or not stays:
+                    continue
+                for other in range(first + half, end):
+                    is_source = (
+                        source_high[channel] == high[other] and source_low[channel] == low[other]
+                    )
+                    if is_source and end_file[other] >= 0:
+                        ok = ok and file == end_file[other] and at <= end_at[other]
+        clean[cluster] = ok
+
+
+@kernel
 def cross_pairs(starts: Numbers, clean: Flags, firsts: Numbers, lasts: Numbers) -> int:
     """List each first reading with the last reading of every other server of its cluster.
 

@@ -375,3 +375,21 @@ def test_what_is_written_of_judgements_is_what_spark_would_write(
         }
     assert {row["verdict"] for row in written} >= {"OK", "CRITICAL"}
     assert judged_rows(AUDIT_SCHEMA.empty_table()).num_rows == 0
+
+
+def test_a_receiver_behind_the_end_of_its_sources_log_is_not_settled() -> None:
+    """Equal sets, both threads run: the source was reset while the receiver was connected."""
+    world = World(SHAPES["pair"], random.Random(3))
+    world.settle()
+    clean = records_of(world.snapshot(restless=False), "reset")
+    assert in_columns(clean)[0]["verdict"] == "OK"
+    for file, offset in (("binlog.000001", 10**9), ("binlog.000099", 4)):
+        place: Record = {"file": file, "position": offset}
+        rows = [with_at(each, ("channels", 0, "received_to"), place) for each in clean]
+        assert in_columns(rows) == judged({"reset": rows})
+        assert "'code': 'A4'" in str(in_columns(rows))
+        # It moved between the readings: it is merely ahead of what was read of its source.
+        rows = [
+            row if row["phase"] == 2 else before for row, before in zip(rows, clean, strict=True)
+        ]
+        assert in_columns(rows)[0]["verdict"] == "OK"

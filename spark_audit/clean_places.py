@@ -1,0 +1,54 @@
+"""Places in logs: which are whole, and which receivers wait behind the end of their source's log.
+
+A part of clean.py: file names become numbers here, so that a kernel compares them. Names are
+compared for equality only: a receiver in another file than its source's last one leaves the cluster
+to the rules, unless it moved between the readings.
+"""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gtid.arrow_text import UuidWords, flat_text, text_buffers
+from gtid.kernels.words import Flags, Numbers
+from spark_audit import kernels
+from spark_audit.flags import filled, is_there
+
+_NOWHERE = -1
+
+
+def keep_places_in_log(
+    starts: Numbers,
+    uuid: UuidWords,
+    *,
+    channel_starts: Numbers,
+    source: UuidWords,
+    received_to: pa.Array,
+    log_end: pa.Array,
+    clean: Flags,
+) -> None:
+    """Take away the clusters of which the rule on receivers may have something to say."""
+    names = [pc.struct_field(each, "file").cast(pa.string()) for each in (received_to, log_end)]
+    files = filled(pa.concat_arrays(names).dictionary_encode().indices, _NOWHERE)
+    offsets = [filled(pc.struct_field(each, "position"), 0) for each in (received_to, log_end)]
+    kernels.within_logs(
+        starts,
+        uuid.high,
+        uuid.low,
+        channel_starts,
+        source.high,
+        source.low,
+        files[: len(received_to)],
+        offsets[0],
+        files[len(received_to) :],
+        offsets[1],
+        clean,
+    )
+
+
+def whole_places(column: pa.Array) -> Flags:
+    """Tell which places in a log are null, or whole."""
+    file = flat_text(pc.struct_field(column, "file"))
+    whole = is_there(file) & is_there(pc.struct_field(column, "position"))
+    data, offsets = text_buffers(file)
+    kernels.numbered(data.ctypes.data, offsets, whole)
+    return whole | ~is_there(column)

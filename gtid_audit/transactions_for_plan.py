@@ -250,6 +250,7 @@ class _Collected:
     characters: int = 0
     cut: str = ""
     rows_unread: str = ""
+    altered: str = ""  # which table has other columns since: no rows are of use then
     created: list[Created] = field(default_factory=list)
     creates_only: bool = True  # no other statement was logged
 
@@ -281,7 +282,7 @@ class _Collected:
         changed = [logged.changed[name] for name in tables if name in logged.changed]
         if changed:
             replayed = replace(replayed, lines=(), tables=frozenset(), problem="; ".join(changed))
-            self.rows_unread = self.rows_unread or "; ".join(changed)
+            self.altered = self.altered or "; ".join(changed)
         self.characters += sum(map(len, replayed.lines))
         if self.characters > CHARACTERS_REPLAYED_MAX:
             self.cut = f"more than {CHARACTERS_REPLAYED_MAX:,} characters of SQL"
@@ -296,7 +297,7 @@ class _Collected:
         self.creates_only = self.creates_only and created is not None
 
     def content(self, server: str, unread: str) -> TransactionContent:
-        why = self.cut or unread or ("" if self.creates_only else self.rows_unread)
+        why = self.cut or self.altered or unread or ("" if self.creates_only else self.rows_unread)
         rows: tuple[NetRow, ...] | None = None
         if not why:
             try:

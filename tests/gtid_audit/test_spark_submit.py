@@ -10,6 +10,7 @@ import pytest
 from gtid_audit import cli, exits
 from spark_audit.adapters.java import JavaMissing, require_java
 from tests.spark_audit.audits import a_summary
+from topology.accepted import accepted_from_text
 from topology.findings import Verdict
 
 UUID = "aaaaaaaa-0000-0000-0000-000000000001"
@@ -39,6 +40,24 @@ def test_sources_that_are_external_on_purpose_reach_the_cluster(
     line = line_of(capsys, "--package", "/srv/code.zip", "--fleet", str(fleet))
     places = [at for at, word in enumerate(line) if word == "--external-source"]
     assert [line[at + 1] for at in places] == ["a:1", "b:2"]
+
+
+def test_accepted_repairs_reach_the_cluster_without_their_plans(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    plan = {
+        "format_version": 2,
+        "id": "0123456789abcdef",
+        "assumed": [],
+        "steps": [],
+        "snapshot_read_at": "2026-01-01T00:00:00+00:00",
+    }
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_text(FLEET.replace("policy: {", "policy: {accepted: [plan.json], "))
+    line = line_of(capsys, "--package", "/srv/code.zip", "--fleet", str(fleet))
+    repair = accepted_from_text(line[line.index("--accepted") + 1])
+    assert repair.plan_id == "0123456789abcdef"
 
 
 def test_the_line_says_all_that_spark_needs(

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import zipfile
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import grimp
@@ -15,6 +15,7 @@ from spark_audit.adapters import package, submit
 from spark_audit.adapters.package import PACKAGES, PROGRAM, REQUIREMENTS, UnfitName, write_package
 from spark_audit.summary import FleetSummary
 from tests.spark_audit.audits import a_summary
+from topology.accepted import AcceptedRepair
 from topology.adapters.stored_runs import NoSnapshots
 from topology.findings import Verdict
 
@@ -114,7 +115,9 @@ def test_it_prints_the_summary_and_ends_in_the_status_of_the_verdict(
 
     monkeypatch.setattr(submit, "_summary_of", answer)
     uuid = "aaaaaaaa-0000-0000-0000-000000000001"
+    repair = AcceptedRepair("0123456789abcdef", datetime(2026, 1, 1, tzinfo=UTC), ())
     given = [*PLACES, "--allow-uuid", uuid, "--external-source", "db9.example:3306"]
+    given += ["--accepted", repair.to_text()]
     assert submit.main(given) == exits.status_of(verdict)
     assert FleetSummary.from_text(capsys.readouterr().out) == a_summary(verdict)
     ((snapshots, out, policy, limit),) = asked
@@ -122,6 +125,7 @@ def test_it_prints_the_summary_and_ends_in_the_status_of_the_verdict(
     assert [snapshots, out] == PLACES[1::2]
     assert [str(each) for each in policy.allowed_uuids] == [uuid]  # type: ignore[attr-defined]
     assert policy.external_sources == {"db9.example:3306"}  # type: ignore[attr-defined]
+    assert policy.accepted == (repair,)  # type: ignore[attr-defined]
     assert submit.main([*PLACES, "--exit", "done"]) == 0
 
 

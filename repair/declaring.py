@@ -53,7 +53,7 @@ def inject_empty(case: Case) -> Outcome:
     targets = _targets(case)
     if isinstance(targets, Refusal):
         return targets
-    targets = _source_first(case, list(roots(case, targets[::-1])))
+    targets = list(roots(case, targets[::-1]))
     undecided = _undecided(case, targets)
     if undecided is not None:
         return undecided
@@ -183,21 +183,22 @@ def roots(
             yield server, gtids
 
 
-def _source_first(
-    case: Case, targets: list[tuple[ModelServer, GtidSet]]
-) -> list[tuple[ModelServer, GtidSet]]:
-    """Put the finding's source first if none of the other targets brings the transactions to it.
+def _not_reached(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusal | None:
+    """Refuse where the way from another target to the finding's source does not work.
 
-    Interrupted in between, a plan would otherwise leave servers upstream of the source that have
-    them, and no difference any more that names the source.
+    Both would need the transactions. Interrupted in between, the plan would leave a difference
+    between the two that is no difference of this finding any more, and joins others of that way.
     """
     model = case.model
-    for server, gtids in targets:
-        if server != case.source:
-            model = simulate(model, InjectEmpty(server.name, gtids - model[server.name].executed))
-    if case.source is None or case.wanted <= model[case.source.name].executed:
-        return targets
-    return sorted(targets, key=lambda target: target[0] != case.source)
+    others = [(server, gtids) for server, gtids in targets if server != case.source]
+    for server, gtids in others:
+        model = simulate(model, InjectEmpty(server.name, gtids - model[server.name].executed))
+    if not others or case.source is None or case.wanted <= model[case.source.name].executed:
+        return None
+    return Refusal(
+        f"{_listed([server.name for server, _ in others])} would not bring them to"
+        f" {case.source.name}: repair replication between these servers first"
+    )
 
 
 def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusal | None:
@@ -218,6 +219,9 @@ def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusa
     undecided = _needs_decision(case)
     if undecided is not None:
         return undecided
+    not_reached = _not_reached(case, targets) if not case.is_hole else None
+    if not_reached is not None:
+        return not_reached
     deliverable = _deliverable(case, targets)
     if deliverable:
         return Refusal(

@@ -74,6 +74,8 @@ class ModelServer:
     group_name: UUID | None = None
     has_log: bool = True  # log_bin
     logs_received: bool = True  # log_replica_updates
+    sends_by_sets: bool = True  # gtid_mode is ON: others may use auto-position
+    skips_next: bool = False  # sql_replica_skip_counter: the next transaction is not applied
 
     @property
     def available(self) -> GtidSet:
@@ -157,6 +159,17 @@ def is_same_server(source: ModelServer, replica: ModelServer) -> bool:
     return source.server_id is not None and source.server_id == replica.server_id
 
 
+def can_connect(source: ModelServer, replica: ModelServer, channel: ModelChannel) -> bool:
+    """Return whether a receiver connects, as far as settings decide it; see also `refused`.
+
+    With auto-position it stops unless gtid_mode is ON on the source (sql/rpl_replica.cc,
+    get_master_version_and_clock).
+    """
+    if not source.has_log or is_same_server(source, replica):
+        return False
+    return source.sends_by_sets or not channel.auto_position
+
+
 def simulate(model: Model, action: Action) -> Model:
     """Return the servers after an action, when replication has come to rest."""
     server = model[action.server]
@@ -181,7 +194,7 @@ def delivery(model: Model, server: ModelServer, channel: ModelChannel) -> GtidSe
     back to it (replicate_same_server_id is off).
     """
     source = model.servers.get(channel.source) if channel.source is not None else None
-    if source is None or not source.has_log or is_same_server(source, server):
+    if source is None or not can_connect(source, server, channel):
         return GtidSet()
     if refused(source, server, channel):
         return GtidSet()

@@ -63,7 +63,7 @@ _LACKING = frozenset("HPT")
 
 # The model shows nothing of these: nothing is missing (E4, H7), or it assumes that every applier
 # that runs applies all (A5, A6, A8). Steps for other findings never answer them.
-_ONLY_BY_ITSELF = frozenset({"E4", "H7", "A5", "A6", "A8"})
+_ONLY_BY_ITSELF = frozenset({"E4", "H7", "A5", "A6", "A8", "C1", "C2", "C4", "C15"})
 # Only a step that starts their channel answers these, even if the set has arrived otherwise.
 _OF_A_CHANNEL = frozenset({"A1", "A2", "A3", "A4", "A7"})
 
@@ -189,6 +189,8 @@ class _Work:
             # It arrives without a step, unless a file position is behind it: no set shows that.
             channel = self.started[lacking or ""].channel(finding.channel or "")
             return channel is not None and channel.auto_position
+        if finding.code == "P1" and finding.gtid_set <= self.started[lacking or ""].executed:
+            return False  # by another channel, if nothing holds that up: no step does it
         return finding.gtid_set <= self.model[lacking or ""].executed
 
     def _starts(self, finding: Finding) -> bool:

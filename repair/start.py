@@ -80,6 +80,11 @@ def _server(server: ServerSnapshot, channels: tuple[ModelChannel, ...]) -> Model
         channels=channels,
         server_id=server.server_id,
         group_name=_group_name(server),
+        sends_by_sets=server.setting("gtid_mode") in (None, "ON"),
+        skips_next=(
+            server.setting("sql_replica_skip_counter") not in (None, "0")
+            or any(channel.skip_counter for channel in server.channels or ())
+        ),
         has_log=server.setting("log_bin") != "OFF",
         logs_received=server.setting("log_replica_updates") != "OFF",
     )

@@ -24,7 +24,15 @@ from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
 from repair.case import Case, Outcome, Proposal, Refusal
 from repair.emptied import is_emptied
-from repair.model import Model, ModelChannel, ModelServer, is_same_server, refused, simulate
+from repair.model import (
+    Model,
+    ModelChannel,
+    ModelServer,
+    can_connect,
+    is_same_server,
+    refused,
+    simulate,
+)
 from repair.offered import offered
 from repair.transaction_content import ContentClass, RowState, TransactionContent, nothing_read
 
@@ -109,7 +117,11 @@ def _misfits(case: Case, server: ModelServer, arriving: GtidSet) -> Iterator[str
         part = arriving & question.wanted
         if part:
             content = case.arrivals.get(place) or nothing_read(question.wanted, "no log was read")
+            held = question.wanted & case.snapshot_executed[server.name]
             why = misfit(content, server, part, must_fit=not question.is_in_order)
+            if why is None and not question.is_in_order and content.needing_decision(held):
+                # Executed there by hand, perhaps with another content: what follows may not fit.
+                why = f"{server.name} has {held.shortened()} of them already, in another order"
             if why is not None:
                 yield why
 
@@ -173,6 +185,8 @@ def _would_not_connect(model: Model, replica: ModelServer, channel: ModelChannel
         return f"{source.name} and {replica.name} have the same server_id or server_uuid"
     if not source.has_log:
         return f"{source.name} has no binary log (log_bin=OFF): it would refuse the connection"
+    if not can_connect(source, replica, channel):
+        return f"gtid_mode is not ON on {source.name}: no channel can use auto-position with it"
     lacking = refused(source, replica, channel)
     if not lacking:
         return None

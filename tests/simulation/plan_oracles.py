@@ -240,6 +240,8 @@ def _late(truth: Truth, plan: Plan, snapshot: ClusterSnapshot, codes: str) -> It
     args = STEPS[name].choose(moved, dice)
     if args is None:
         return
+    if args and args[0] in moved.servers and args[0] not in truth.reading.visible:
+        return  # "replicas that are not in this snapshot are not considered", says each plan
     line: Line = (name, *args)
     if name.startswith("write-by-hand") and _names_a_gtid_of(plan, moved, line):
         # Two transactions under one GTID are different content (E4) with the plan and without it,

@@ -75,9 +75,7 @@ SWITCHES: dict[str, Switch] = {
     ),
     "content-is-read-first": Switch(declaring._undecided, "if case.is_chosen:", "if True:"),
     "an-interrupted-injection-is-planned-again": Switch(
-        declaring._source_first,
-        "return sorted(targets, key=lambda target: target[0] != case.source)",
-        "return targets",
+        declaring._undecided, "if not_reached is not None:", "if False:"
     ),
     "empty-only-where-the-rows-are": Switch(
         declaring.is_there_already,

@@ -42,9 +42,13 @@ def appliers_of(
 
 
 def _own_of(server: ServerSnapshot) -> GtidSet:
-    """Return what a server committed itself: its log has these in the order of their numbers."""
+    """Return what a server committed itself: its log has these in the order of their numbers.
+
+    What it is committing now is in its log already: a replica may have it.
+    """
     assert server.server_uuid is not None, "only servers with all facts have appliers"
-    return (server.gtid_executed or GtidSet()).from_uuid(server.server_uuid)
+    made = (server.gtid_executed or GtidSet()) | (server.gtid_owned or GtidSet())
+    return made.from_uuid(server.server_uuid)
 
 
 def behind_appliers(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.simulation.cause_oracles import causes
 from tests.simulation.choice_oracles import chosen_plans
 from tests.simulation.contents import contents_of
 from tests.simulation.group_oracles import group_conclusions, group_plans
@@ -27,7 +28,7 @@ def check_world(
     snapshot = with_answers(world, history.reading, read(world, history.reading), policy)
     audit = audit_cluster(snapshot, policy, contents_of(world, history.reading))
     truth = Truth(world, history.reading, snapshot, policy)
-    found = [*conclusions(truth, audit), *group_conclusions(truth, audit)]
+    found = [*conclusions(truth, audit), *causes(truth, audit), *group_conclusions(truth, audit)]
     if with_plans:
         found += [*plans(truth, snapshot, audit), *group_plans(truth, snapshot, audit)]
         found += chosen_plans(truth, snapshot, audit)

@@ -64,7 +64,8 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
             lag = channel.lag_seconds
             overtaken = queue & applier.overtaken
-            moves = applier.moved or bool(edge.applying_above or channel.gtid_applying)
+            works = bool(edge.applying_above or channel.gtid_applying)
+            moves = applier.moved or (works and applier.lock_wait is None)
             no_reset = _is_to_come(edge, replica, queue)
             runs_on = (applier.is_delayed or moves) and not channel.until
             known = channel.applier is not ThreadState.RUNNING or runs_on

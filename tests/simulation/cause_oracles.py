@@ -1,0 +1,160 @@
+"""What each code states with certainty, compared with the true world: one check for each code.
+
+1. A check gets one `proved` finding and returns what contradicts it, or "".
+2. The world is looked at when the reading ended. What may have cleared since (a refused connection,
+   a stall) is checked only where nothing moved during the reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from tests.simulation import replication as act
+from tests.simulation.oracles import Truth, Violation
+from tests.simulation.reading import gtids, members_of
+from tests.simulation.state import PURGED, Channel, Server, gtid_text
+from tests.simulation.steps import start_threads
+from topology.findings import ClusterAudit, Finding, Grade
+
+Check = Callable[[Truth, Finding], str]
+
+
+def causes(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
+    """6. What is stated with certainty is so."""
+    if truth.reading.between:
+        return
+    for one in audit.findings:
+        check = CHECKS.get(one.code)
+        if check is None or one.grade is not Grade.PROVED or one.replica is None:
+            continue
+        wrong = check(truth, one)
+        if wrong:
+            text = f"{one.code} proved {one.source}->{one.replica}: {wrong}"
+            yield Violation("cause", one.code, text)
+
+
+def _channel(truth: Truth, one: Finding) -> Channel | None:
+    return truth.world[str(one.replica)].channel(one.channel or "")
+
+
+def _row_conflict(truth: Truth, one: Finding) -> str:
+    path = _channel(truth, one)
+    is_so = path is not None and path.applier == "No" and path.applier_error[0] in (1032, 1062)
+    return "" if is_so else "its applier did not stop at a row"
+
+
+def _receiver_failed(truth: Truth, one: Finding) -> str:
+    path = _channel(truth, one)
+    if truth.reading.moving:
+        return ""
+    return "" if path is not None and path.receiver_error[0] else "its receiver has no error"
+
+
+def _blocked(truth: Truth, one: Finding) -> str:
+    server = truth.world[str(one.replica)]
+    return "" if server.lock or server.session_owns is not None else "no session blocks it"
+
+
+def _stalled(truth: Truth, one: Finding) -> str:
+    server = truth.world[str(one.replica)]
+    return "a session blocks it" if server.lock or server.session_owns is not None else ""
+
+
+def _stopped(truth: Truth, one: Finding) -> str:
+    path = _channel(truth, one)
+    if one.channel is None:
+        return ""  # servers that no channel links: oracle 2b
+    is_so = path is not None and "No" in (path.receiver, path.applier)
+    return "" if is_so else "both of its threads run"
+
+
+def _equal_ids(truth: Truth, one: Finding) -> str:
+    replica = truth.world[str(one.replica)]
+    if one.source is not None and truth.world[one.source].server_id == replica.server_id:
+        return ""
+    logs = [
+        made
+        for server in truth.world.servers.values()
+        for log in server.files
+        for made in log.entries
+    ]
+    ids = {made.server_id for made in logs if made.gtid in members_of(one.gtid_set, truth.world)}
+    return "" if ids == {replica.server_id} else f"server_ids are {sorted(ids)}"
+
+
+def _by_position(truth: Truth, one: Finding) -> str:
+    path = _channel(truth, one)
+    return "" if path is not None and not path.auto_position else "auto-position is on"
+
+
+def _joins(truth: Truth, one: Finding) -> str:
+    """J1: pointed at the candidate, the server receives what it misses, and does nothing twice."""
+    world = truth.rested.copy()
+    server = world[str(one.replica)]
+    before = {work for work, count in server.works.items() if count > 1}
+    channel = Channel("joining", str(one.source))
+    server.channels.append(channel)
+    start_threads(world, server, channel)
+    act.rest(world)
+    twice = {work for work, count in server.works.items() if count > 1} - before
+    if twice:
+        return f"works {sorted(twice)} are done twice"
+    return f"refused: {channel.receiver_error[1]}" if channel.receiver_error[0] else ""
+
+
+def _cannot_join(truth: Truth, one: Finding) -> str:
+    source, replica = truth.world[str(one.source)], truth.world[str(one.replica)]
+    text = act.refusal(source, replica, Channel("joining", source.name))
+    return "" if text else "it would be accepted"
+
+
+def _diverged(truth: Truth, one: Finding) -> str:
+    replica, source = truth.world[str(one.replica)], truth.world[str(one.source)]
+    there = one.gtid_set & gtids(source.executed)
+    if there:
+        return f"{there} is on {source.name}"
+    has = gtids(replica.executed | replica.owned)  # the last ones are being committed
+    return "" if one.gtid_set <= has else "it does not have them"
+
+
+def _refused(truth: Truth, one: Finding) -> str:
+    source, replica = truth.world[str(one.source)], truth.world[str(one.replica)]
+    path = _channel(truth, one)
+    if path is None:
+        return "it has no such channel"
+    return "" if _refusal(source, replica, path) == PURGED else "it would not be refused"
+
+
+def _refusal(source: Server, replica: Server, path: Channel) -> str:
+    """Return why a connection by sets would be refused."""
+    sent = replica.executed | path.retrieved
+    return PURGED if not source.purged <= sent else act.refusal(source, replica, path)
+
+
+def _made_by_hand(truth: Truth, one: Finding) -> str:
+    for each in sorted(members_of(one.gtid_set, truth.world)):
+        if each not in truth.world.by_hand:
+            return f"{gtid_text(each)} was not made by hand"
+    return ""
+
+
+def _is_of_a_group(truth: Truth, one: Finding) -> str:
+    group = truth.world.group
+    return "" if group is not None and one.replica in group.names else "it is in no group"
+
+
+CHECKS: dict[str, Check] = {
+    "A2": _row_conflict,
+    "A4": _receiver_failed,
+    "A5": _blocked,
+    "A7": _stopped,
+    "A8": _stalled,
+    "C2": _equal_ids,
+    "C3": _by_position,
+    "H7": _made_by_hand,
+    "J1": _joins,
+    "J2": _cannot_join,
+    "J3": _diverged,
+    "P1": _refused,
+    "U4": _is_of_a_group,
+}

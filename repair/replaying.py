@@ -34,6 +34,7 @@ from repair.transaction_content import (
 )
 from repair.way_home import way_home
 from topology.dialect import dialect_of
+from topology.findings import Grade
 
 _NOT_UNASKED = "the operator must decide whether the work is wanted: only planned when selected"
 
@@ -60,7 +61,10 @@ def redo_on_source(case: Case) -> Outcome:
         return Refusal(str(problem))
     if not redone:
         return Proposal(())
-    actions = RedoTransactions(_where_to_redo(case, redone).name, redone), *way_home(case)
+    where = _where_to_redo(case, redone)
+    if rows_are_there := _may_be_there(case, content, where):
+        return Refusal(rows_are_there)
+    actions = RedoTransactions(where.name, redone), *way_home(case)
     return Proposal(
         actions,
         (
@@ -70,6 +74,29 @@ def redo_on_source(case: Case) -> Outcome:
             ),
         ),
     )
+
+
+def _may_be_there(case: Case, content: TransactionContent, where: ModelServer) -> str:
+    """Return why the rows may be on the server already; empty if nothing says so.
+
+    A server that lost GTIDs may have kept the rows: RESET BINARY LOGS AND GTIDS takes only the
+    GTIDs, and before 8.0.17 so does a crash with sync_binlog other than 1. Done again, rows with a
+    key stop the script, and rows without one are doubled.
+    """
+    if not content.of_class(ContentClass.DATA):
+        return ""
+    state = content.state_on(where.name)
+    if state.state is RowState.AS_AFTER:
+        return f"the rows are on {where.name} already: only their GTIDs are missing there"
+    lost = case.finding.code in ("E3", "E6")
+    has_gtids_in_innodb = dialect_of(where.version).has_gtids_in_innodb
+    is_certain = case.finding.grade is Grade.PROVED and has_gtids_in_innodb
+    if lost and not is_certain and state.state is RowState.UNREAD:
+        return (
+            f"the rows may still be on {where.name}, and were not compared ({state.why}): compare"
+            f" them first; {_BY_HAND.replace('--undo', '--redo').replace('undone', 'redone')}"
+        )
+    return ""
 
 
 def _where_to_redo(case: Case, redone: tuple[Replayed, ...]) -> ModelServer:

@@ -26,6 +26,10 @@ _CHANNELS = ServerVersion(5, 7, 0)  # FOR CHANNEL
 _WAIT_FOR_GTIDS = ServerVersion(5, 7, 5)  # WAIT_FOR_EXECUTED_GTID_SET
 _METADATA_LOCKS = ServerVersion(8, 0, 3)  # instrumented without being asked
 _PUBLIC_KEY = ServerVersion(8, 0, 4)  # GET_SOURCE_PUBLIC_KEY
+_GTIDS_IN_INNODB = ServerVersion(8, 0, 17)  # storage/innobase/clone/clone0repl.cc
+# 5.6.24 sends its new log to connected receivers, 9.7.4 does not; which version changed it was not
+# tried.
+_RESET_STRANDS_RECEIVERS = ServerVersion(8, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,10 @@ class Dialect:
     has_channels: bool
     has_metadata_locks: bool
     has_source_public_key: bool
+    # A crash takes GTIDs and rows together. Before, the binary log alone has the GTIDs: with
+    # sync_binlog other than 1 a crash can cut its end and leave the rows (tried on 5.6.24).
+    has_gtids_in_innodb: bool
+    reset_strands_receivers: bool  # connected receivers get nothing after a reset of the source
 
     def for_channel(self, quoted_channel: str | None) -> str:
         """Return ` FOR CHANNEL …`, or nothing for the default channel."""
@@ -95,6 +103,8 @@ def dialect_of(version: ServerVersion) -> Dialect:
         has_channels=version >= _CHANNELS,
         has_metadata_locks=version >= _METADATA_LOCKS,
         has_source_public_key=version >= _PUBLIC_KEY,
+        has_gtids_in_innodb=version >= _GTIDS_IN_INNODB,
+        reset_strands_receivers=version >= _RESET_STRANDS_RECEIVERS,
     )
 
 

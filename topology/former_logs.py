@@ -12,14 +12,10 @@ says so until the new log has grown to that place; the source then refuses with 
 on 9.7.4; a source of 5.6.24 sends the new log).
 """
 
-from typing import Final
-
 from gtid import GtidSet
+from topology.dialect import dialect_of
 from topology.graph import Edge
 from topology.snapshot import ServerSnapshot, ThreadState
-from topology.version import ServerVersion
-
-_WAITS_AFTER_RESET: Final = ServerVersion(8, 0, 0)
 
 
 def sign_of_former_log(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> str:
@@ -59,7 +55,7 @@ def waits_in_former_log(edge: Edge, *, before: ServerSnapshot, source: ServerSna
     channel, end = edge.channel, source.log_end
     if channel.receiver is not ThreadState.RUNNING or not channel.auto_position or end is None:
         return False
-    if source.version is None or source.version < _WAITS_AFTER_RESET:
+    if source.version is None or not dialect_of(source.version).reset_strands_receivers:
         return False
     places = [
         other.received_to

@@ -34,6 +34,7 @@ from tests.repair.cases import (
     redone,
     shown,
 )
+from topology.findings import Grade
 from topology.version import ServerVersion
 
 
@@ -90,6 +91,31 @@ def test_redo_leaves_out_what_the_source_has() -> None:
 )
 def test_redo_is_refused(facts: dict[str, Any], words: str) -> None:
     assert words in reason(redo_on_source(a_case(pair(), ERRANT, **{"content": READ, **facts})))
+
+
+@pytest.mark.parametrize(
+    ("code", "grade", "version", "state", "words"),
+    [
+        ("E3", Grade.PROVED, NEW, RowState.AS_BEFORE, None),
+        ("E3", Grade.PROVED, NEW, RowState.UNREAD, None),
+        ("E3", Grade.PROVED, NEW, RowState.AS_AFTER, "are on a already"),
+        ("E3", Grade.LIKELY, NEW, RowState.UNREAD, "may still be on a"),
+        ("E3", Grade.LIKELY, NEW, RowState.AS_BEFORE, None),
+        ("E3", Grade.PROVED, OLD, RowState.UNREAD, "may still be on a"),
+        ("E3", Grade.PROVED, OLD, RowState.AS_BEFORE, None),
+        ("E1", Grade.LIKELY, OLD, RowState.UNREAD, None),
+    ],
+)
+def test_rows_that_may_be_there_are_not_done_again(
+    code: str, grade: Grade, version: ServerVersion, state: RowState, words: str | None
+) -> None:
+    content = replace(READ, rows_on={"a": RowsOn(state, "no key")})
+    finding = replace(a_finding(code, "b:1-2"), grade=grade)
+    outcome = redo_on_source(a_case(pair(version), finding, content=content))
+    if words is None:
+        assert isinstance(outcome, Proposal)
+    else:
+        assert words in reason(outcome)
 
 
 def test_redo_needs_a_source_that_was_read() -> None:

@@ -6,6 +6,7 @@ evidence does not exclude is named in the finding.
 
 from collections.abc import Iterator
 
+from topology.dialect import dialect_of
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade
 from topology.lost import Cause, Loss, Restart, losses_of
@@ -15,6 +16,11 @@ _CRASH = "a crash that lost the end of its binary log, or an older copy of its d
 _RESET = "RESET BINARY LOGS AND GTIDS: then the rows are there, and redoing them would double them"
 _BY_HAND = "a session elsewhere that set gtid_next to a GTID of this server"
 _COPIED = "another server that commits under the same server_uuid"
+
+_ROWS_KEPT = (
+    " Its rows may still be there: before 8.0.17 a crash with sync_binlog other than 1 can take the"
+    " end of the binary log and leave the rows. Compare them first."
+)
 
 
 def crash_lost(facts: ClusterFacts) -> Iterator[Finding]:
@@ -27,13 +33,18 @@ def crash_lost(facts: ClusterFacts) -> Iterator[Finding]:
         if loss.cause is not Cause.CRASH:
             continue
         is_proved = loss.grade is Grade.PROVED
+        version = facts.last[loss.origin].version
+        has_no_rows = version is not None and dialect_of(version).has_gtids_in_innodb
         yield _on(
             facts,
             loss,
             f"{loss.origin} has lost {many(loss.gtid_set)} of its own that {loss.holder} still"
             f" holds. {_countdown(loss)} Then the sets look equal and the data differs."
+            + ("" if has_no_rows else _ROWS_KEPT)
             + ("" if is_proved else _causes(_CRASH, _RESET, _BY_HAND, _COPIED)),
-            None if is_proved else ("check_data", "redo_on_source", "undo_on_replica"),
+            None
+            if is_proved and has_no_rows
+            else ("check_data", "redo_on_source", "undo_on_replica"),
         )
 
 

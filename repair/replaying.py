@@ -94,7 +94,7 @@ def _may_be_there(case: Case, content: TransactionContent, where: ModelServer) -
     if lost and not is_certain and state.state is RowState.UNREAD:
         return (
             f"the rows may still be on {where.name}, and were not compared ({state.why}): compare"
-            f" them first; {_BY_HAND.replace('--undo', '--redo').replace('undone', 'redone')}"
+            " them first (`gtid-audit binlog show SET SERVER` lists them)"
         )
     return ""
 

@@ -1,0 +1,150 @@
+"""Scripts that look at rows once more before transactions arrive, and what their account needs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from repair.actions import Action, AutoPositionOn, ResetAndPurge, StartChannel
+from repair.channel_procedures import auto_position_on, start_channel
+from repair.model import Model, simulate
+from repair.privileges import StatementKind
+from repair.procedure import Procedure, Setting
+from repair.set_procedures import reset_and_purge
+from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
+from tests.repair.cases import a_net_row, a_table
+from tests.repair.script_cases import pair
+
+ROWS = (a_net_row((1, 5), (1, 6)), a_net_row((2, 5), (2, 6)), a_net_row((1, 5), None, a_table("u")))
+SEEN = r"(SELECT COUNT(*) FROM (SELECT 1 FROM `d`.`"
+
+
+def setting(servers: Model, action: Action) -> Setting:
+    seen = {each.name: each for each in snapshot_of(servers).last}
+    after = simulate(servers, action)
+    return Setting(servers[action.server], before=servers, after=after, seen=seen)
+
+
+def started(**facts: Any) -> Procedure:
+    servers = pair(NEW, runs=False)
+    action = StartChannel("b", "", **facts)
+    return start_channel(action, setting(servers, action))
+
+
+def switched(**facts: Any) -> Procedure:
+    servers = pair(NEW, auto=False)
+    action = AutoPositionOn("b", "", filled=GtidSet(), **facts)
+    return auto_position_on(action, setting(servers, action))
+
+
+COMPARED = {"rows": ROWS, "waiting": gtids("a:4-6")}
+FETCHED = {"rows": ROWS, "compared_at": gtids("a:1-3 a:7-9 b:1")}
+
+
+@pytest.mark.parametrize(
+    ("compared", "without"), [(started(**COMPARED), started()), (switched(**FETCHED), switched())]
+)
+def test_tables_are_read_before_anything_is_changed(
+    compared: Procedure, without: Procedure
+) -> None:
+    tables = [
+        each.condition[len(SEEN)] for each in compared.preconditions if SEEN in each.condition
+    ]
+    assert tables == ["t", "u"]
+    assert not [each for each in without.preconditions if SEEN in each.condition]
+    assert StatementKind.READ_ROWS in compared.needs
+    assert StatementKind.READ_ROWS not in without.needs
+    for each in (compared, without):
+        assert {StatementKind.STEER_CHANNEL, StatementKind.READ_CHANNELS} <= set(each.needs)
+
+
+def test_rows_of_what_waits_are_compared_before_the_channel_starts() -> None:
+    text = "\n".join(started(**COMPARED).statements)
+    looks, guard, start = (text.index(each) for each in ("@fit", "is not started", "START REPLICA"))
+    assert looks < guard < start
+    assert text.count("SELECT 1 FROM `d`.`t`") >= 2
+    assert f"{UUIDS['a']}:4-6" in text
+    assert "@fit" not in "\n".join(started().statements)
+
+
+def test_rows_to_fetch_are_compared_between_stop_and_change() -> None:
+    text = "\n".join(switched(**FETCHED).statements)
+    stop, guard, change = (
+        text.index(each) for each in ("STOP REPLICA", "nothing is fetched", "CHANGE REPLICATION")
+    )
+    assert stop < guard < change
+    assert "@fit" not in "\n".join(switched().statements)
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_a_server_that_must_not_commit_is_asked_for_its_own_transactions(*, in_order: bool) -> None:
+    own = [
+        each.condition
+        for each in started(in_order=in_order).preconditions
+        if str(UUIDS["b"]) in each.condition and "GTID_SUBSET" in each.condition
+    ]
+    plain = [
+        each.condition
+        for each in started().preconditions
+        if str(UUIDS["b"]) in each.condition and "GTID_SUBSET" in each.condition
+    ]
+    assert (len(own) > len(plain)) is in_order
+
+
+def test_the_source_is_the_one_of_this_channel() -> None:
+    """Of two channels each script asks for its own source, by the UUID that was read of it."""
+    servers = model(
+        server("a", "a:1-3"),
+        server("b", "a:1-3", channel("c", name="one"), channel("a", name="two", runs=False)),
+        server("c", "a:1-3"),
+    )
+    for name, source in (("one", "c"), ("two", "a")):
+        action = StartChannel("b", name)
+        made = start_channel(action, setting(servers, action))
+        asked = "\n".join(each.condition for each in made.preconditions)
+        assert f"= '{UUIDS[source]}'" in asked
+        others = UUIDS.keys() - {source}
+        assert not [each for each in others if f"= '{UUIDS[each]}'" in asked]
+
+
+@pytest.mark.parametrize("source_uuid", [UUIDS["f"], None])
+def test_a_source_outside_is_the_one_that_the_channel_reported(source_uuid: Any) -> None:
+    outside = replace(channel("a", runs=False), source=None)
+    servers = model(server("b", "a:1-3", outside))
+    action = StartChannel("b", "")
+    made = setting(servers, action)
+    reading = made.seen["b"]
+    [one] = reading.channels or ()
+    seen = {"b": replace(reading, channels=(replace(one, source_uuid=source_uuid),))}
+    asked = "\n".join(
+        each.condition for each in start_channel(action, replace(made, seen=seen)).preconditions
+    )
+    assert (f"= '{UUIDS['f']}'" in asked) is (source_uuid is not None)
+
+
+def test_the_source_of_the_model_outweighs_what_the_channel_reported() -> None:
+    """The UUID that the source itself reports is the newer one."""
+    servers = pair(NEW, runs=False)
+    action = StartChannel("b", "")
+    made = setting(servers, action)
+    reading = made.seen["b"]
+    [one] = reading.channels or ()
+    seen = {**made.seen, "b": replace(reading, channels=(replace(one, source_uuid=UUIDS["f"]),))}
+    asked = "\n".join(
+        each.condition for each in start_channel(action, replace(made, seen=seen)).preconditions
+    )
+    assert f"= '{UUIDS['a']}'" in asked
+
+
+def test_what_the_account_of_a_reset_needs() -> None:
+    servers = pair(OLD)
+    action = ResetAndPurge("b", gtids("a:4-6"), servers["b"].executed, restart=("",))
+    assert set(reset_and_purge(action, setting(servers, action)).needs) == {
+        StatementKind.RESET_LOGS,
+        StatementKind.SET_GTID_PURGED,
+        StatementKind.STEER_CHANNEL,
+        StatementKind.READ_CHANNELS,
+    }

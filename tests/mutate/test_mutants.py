@@ -118,14 +118,14 @@ def test_code_of_functions_is_replaced_and_nothing_else() -> None:
         assert (None if found is None else set(found)) == changed, new
 
 
-def test_what_is_equivalent_is_still_there() -> None:
-    """A line of equivalent.txt names a place that exists: path | scope | kind | before | after."""
+def test_what_is_equivalent_has_a_reason() -> None:
+    """Lines of equivalent.txt stand below their reason; one whose code has changed has no effect."""
+    reason = ""
     for line in EQUIVALENT.read_text().splitlines():
         if not line or line.startswith("#"):
+            reason = line
             continue
-        path, scope, kind, before, _after = line.split(" | ")
-        source = (ROOT / path).read_text()
-        normal = [" ".join(each.split()) for each in ast.unparse(ast.parse(source)).splitlines()]
-        assert before in " ".join(normal), line
-        assert scope
-        assert kind
+        path, scope, kind, before, after = line.split(" | ")
+        assert (ROOT / path).exists()
+        assert reason
+        assert all((scope, kind, before, after))

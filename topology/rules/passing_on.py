@@ -15,6 +15,7 @@ from topology.findings import Finding, Grade
 from topology.graph import Graph
 from topology.notable_settings import notable_values
 from topology.rules.build import evidence, finding
+from topology.rules.threads import has_no_log, may_connect
 from topology.snapshot import ServerSnapshot
 from topology.unseen import address_of, outside_channels
 
@@ -64,7 +65,7 @@ def source_without_log(facts: ClusterFacts) -> Iterator[Finding]:
     for edge in facts.graph.edges:
         channel, source = edge.channel, facts.last[edge.source]
         noticed = channel.receiver_errno or channel.receiver_error
-        if "log_bin" in notable_values(source.notable_settings) and not noticed:
+        if has_no_log(source) and (not noticed or may_connect(channel)):
             yield finding(
                 facts,
                 "A4",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from gtid import GtidSet
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
+from topology.notable_settings import notable_values
 from topology.rules.build import evidence, finding, many
 from topology.rules.emptied import emptied_text
 from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
@@ -69,7 +70,9 @@ def receiver_error(facts: ClusterFacts) -> Iterator[Finding]:
     for source, replica, channel in _channels(facts):
         if channel.receiver_errno or channel.receiver_error:
             stopped = channel.receiver is ThreadState.STOPPED
-            may_heal = not stopped and channel.receiver_errno in _AWAY
+            may_heal = may_connect(channel)
+            if may_heal and source is not None and has_no_log(facts.last[source]):
+                continue  # passing_on.py: that source refuses it
             yield finding(
                 facts,
                 "A4",
@@ -88,6 +91,16 @@ def receiver_error(facts: ClusterFacts) -> Iterator[Finding]:
                 + ("stopped" if stopped else "cannot connect")
                 + f": error {channel.receiver_errno}, {channel.receiver_error}",
             )
+
+
+def may_connect(channel: ChannelSnapshot) -> bool:
+    """Return whether the source is away, and the receiver may connect by itself."""
+    return channel.receiver is not ThreadState.STOPPED and channel.receiver_errno in _AWAY
+
+
+def has_no_log(server: ServerSnapshot) -> bool:
+    """Return whether a server runs without a binary log: it refuses every receiver."""
+    return "log_bin" in notable_values(server.notable_settings)
 
 
 def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:

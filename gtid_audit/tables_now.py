@@ -96,6 +96,7 @@ class LoggedDefinitions:
     """The definitions of one server, for the rows of its own log: see 1 in the module's text.
 
     Invariant: a table in `changed` gets no definition from here on, and its rows must not be used.
+    Where that could not be found out, it counts as changed.
     """
 
     def __init__(self, of_now: Definitions, changed_behind: ChangesBehind, note: Note) -> None:
@@ -110,16 +111,21 @@ class LoggedDefinitions:
 
     def _find(self, schema: str, table: str, file: str, position: int) -> TableDefinition | None:
         name = schema, table
-        if name not in self.changed:
+        if name in self.changed:
+            return None
+        try:
             place = self._changed_behind(schema, table, file, position)
+        except TooMuchLog as problem:
+            why = f"{schema}.{table}: it is not known whether its columns were changed: {problem}"
+        else:
             if place is None:
                 return self._of_now(schema, table)
             why = (
                 f"{schema}.{table}: its columns were changed at {place}, behind the transaction at"
                 f" {file}:{position}"
             )
-            self.changed[name] = why
-            self._note(why)
+        self.changed[name] = why
+        self._note(why)
         return None
 
 

@@ -136,6 +136,18 @@ def test_rows_that_agree_need_no_step_and_what_was_not_read_is_told() -> None:
     assert any("d.u: it has no key" in each for each in plan.warnings)
 
 
+def test_the_numbers_of_members_must_mean_the_same_when_the_script_runs() -> None:
+    state = RowColumn(ENUM, 0, "state", members=("open", "shut"))
+    [step] = planned(RowsRead((row((1, 1), (1, 2), table(column=state)),)), CHOSEN).steps
+    [guard] = [each for each in step.preconditions if "members of state" in each.message]
+    assert "column_type" in guard.condition
+    assert "open" in guard.condition
+    alike = RowColumn(ENUM, 0, "state", members=("\U0001f600", "\U0001f601"))
+    plan = planned(RowsRead((row((1, 1), (1, 2), table(column=alike)),)), CHOSEN)
+    assert not plan.steps
+    assert "shows alike" in why(plan)
+
+
 def test_writing_rows_is_not_offered_where_they_are_equal() -> None:
     left = why(planned(RowsRead(equal_count=3)))
     assert "equal on both servers now" in left

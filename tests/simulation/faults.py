@@ -101,12 +101,13 @@ def back_again(world: World, server: Server) -> None:
         channel.failed = None
         channel.skip_counter = 0
         channel.ignored_keys = frozenset()  # CHANGE REPLICATION FILTER does not survive it either
-        if channel.is_reset:
-            # Seen on 9.7.4: the source is kept, and nothing starts. 5.6 forgets the channel.
+        if channel.is_reset and not channel.name:
+            # Seen on 9.7.4: the source is kept, and nothing starts; a named channel does. 5.6 forgets the channel.
             channel.applier = channel.receiver = "No"
             if server.version < act.MODERN:
                 server.channels = []
             continue
+        channel.is_reset = False
         channel.applier, channel.receiver = "Yes", "Connecting"
         act.connect(world, server, channel)
     act.disconnect_replicas(world, server)

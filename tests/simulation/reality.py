@@ -390,7 +390,9 @@ def _reset_with_old_purged(both: Twins, name: str, _count: int) -> None:
 
 def _receiver_again(server: RealServer, channel: str) -> None:
     status = status_of(server, channel)
-    if status and status["Replica_IO_Running"] != "No":
+    # A source that is reset may end the connection with this error before the receiver is stopped.
+    is_ended = "could not find next log" in str(status.get("Last_IO_Error"))
+    if status and (status["Replica_IO_Running"] != "No" or is_ended):
         server.execute(
             server.dialect.stop_receiver + at(channel), server.dialect.start_receiver + at(channel)
         )

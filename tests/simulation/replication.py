@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from tests.simulation.state import (
     BEYOND,
+    COPY,
     DIFFERENT_ERRORS,
     EXTRA,
     NO_FILE,
@@ -292,8 +293,10 @@ def connect(world: World, replica: Server, channel: Channel) -> bool:
         text = NO_LOG
     elif channel.auto_position:
         last = channel.last_queued
-        if replica.version < (5, 7, 0) and last is not None and last.gtid not in source.logged():
-            # 5.6 asks for the last transaction once more; until it comes it is not retrieved.
+        has_it = last is not None and last.gtid in replica.executed & source.logged()
+        if replica.version < (5, 7, 0) and last is not None and not has_it:
+            # 5.6 asks for the last transaction once more; until it comes it is not retrieved. After
+            # a RESET it is applied again (seen on 5.6.24).
             channel.retrieved.discard(last.gtid)
         text = refusal(source, replica, channel)
     else:
@@ -309,6 +312,8 @@ def connect(world: World, replica: Server, channel: Channel) -> bool:
         channel.receiver, channel.receiver_error = "No", (number, text)
         return True
     channel.receiver, channel.receiver_error = "Yes", (0, "")
+    if replica.version >= MODERN:
+        _end_other_connection(world, source, replica)
     if channel.auto_position:
         sent = frozenset(replica.executed | channel.retrieved)
         channel.excluded = sent
@@ -318,6 +323,18 @@ def connect(world: World, replica: Server, channel: Channel) -> bool:
     else:
         channel.excluded = frozenset()
     return True
+
+
+def _end_other_connection(world: World, source: Server, replica: Server) -> None:
+    """Let the source end the connection of another replica with the same server_uuid.
+
+    Seen on 9.7.4: that receiver stops. 5.6 ends it without an error, and both connect again in turn,
+    which is not simulated.
+    """
+    for other, channel in world.replicas_of(source.name):
+        is_copy = other is not replica and other.uuid == replica.uuid
+        if is_copy and channel.receiver == "Yes":
+            channel.receiver, channel.receiver_error = "No", (13114, COPY)
 
 
 def receive(world: World, replica: Server, channel: Channel) -> bool:

@@ -33,6 +33,7 @@ DIFFERENT_ERRORS = (
     "'Table '%-.192s' already exists' error code=1050 ; Error on slave: actual message='no error',"
     " error code=0. Default database: 'sim'. Query: 'CREATE VIEW sim.seen AS SELECT 1'"
 )
+COPY = "A replica with the same server_uuid/server_id as this replica has connected to the source"
 NO_LOG = "Binary log is not open"
 PERMISSIVE = "cannot start in AUTO_POSITION mode: the source has GTID_MODE = ON_PERMISSIVE"
 SAME_UUID = "source and replica have equal MySQL server UUIDs"

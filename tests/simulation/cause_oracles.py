@@ -47,7 +47,10 @@ def _receiver_failed(truth: Truth, one: Finding) -> str:
     path = _channel(truth, one)
     if truth.reading.moving:
         return ""
-    return "" if path is not None and path.receiver_error[0] else "its receiver has no error"
+    # A source without a binary log refuses every receiver: this one has not connected yet.
+    will_fail = path is not None and not truth.world[path.source].log_bin
+    is_so = path is not None and (path.receiver_error[0] or will_fail)
+    return "" if is_so else "its receiver has no error"
 
 
 def _blocked(truth: Truth, one: Finding) -> str:

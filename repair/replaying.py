@@ -62,8 +62,8 @@ def redo_on_source(case: Case) -> Outcome:
     if not redone:
         return Proposal(())
     where = _where_to_redo(case, redone)
-    if rows_are_there := _may_be_there(case, content, where):
-        return Refusal(rows_are_there)
+    if reason := _may_be_there(case, content, where) or _changed_since(case, content, where):
+        return Refusal(reason)
     actions = RedoTransactions(where.name, redone), *way_home(case)
     return Proposal(
         actions,
@@ -97,6 +97,26 @@ def _may_be_there(case: Case, content: TransactionContent, where: ModelServer) -
             " them first (`gtid-audit binlog show SET SERVER` lists them)"
         )
     return ""
+
+
+def _changed_since(case: Case, content: TransactionContent, where: ModelServer) -> str:
+    """Return which servers with the transactions have other rows by now; empty if none.
+
+    Their rows do not change by a redo elsewhere: the servers would differ afterwards.
+    """
+    wanted = case.finding.gtid_set
+    changed = [
+        f"{server.name}: {state.why or state.state.value}"
+        for server in case.model.servers.values()
+        if server.name != where.name and wanted & server.executed
+        if (state := content.state_on(server.name)).state in (RowState.CONFLICT, RowState.AS_BEFORE)
+    ]
+    if not changed:
+        return ""
+    return (
+        "rows were changed since on servers that have the transactions, so a redo would make the"
+        f" others differ from them: {'; '.join(changed)}"
+    )
 
 
 def _where_to_redo(case: Case, redone: tuple[Replayed, ...]) -> ModelServer:

@@ -118,6 +118,24 @@ def test_rows_that_may_be_there_are_not_done_again(
         assert words in reason(outcome)
 
 
+@pytest.mark.parametrize(
+    ("state", "is_refused"),
+    [
+        (RowState.AS_AFTER, False),
+        (RowState.UNREAD, False),
+        (RowState.CONFLICT, True),
+        (RowState.AS_BEFORE, True),
+    ],
+)
+def test_redo_needs_the_rows_that_the_holders_got(*, state: RowState, is_refused: bool) -> None:
+    content = replace(READ, rows_on={"b": RowsOn(state, "`id` = 2")})
+    outcome = redo_on_source(a_case(pair(), ERRANT, content=content))
+    assert isinstance(outcome, Proposal) is not is_refused
+    if is_refused:
+        assert "changed since" in reason(outcome)
+        assert "b: `id` = 2" in reason(outcome)
+
+
 def test_redo_needs_a_source_that_was_read() -> None:
     alone = model(server("b", "a:1-3 b:1-2", channel("a")))
     assert "source could not be read" in reason(redo_on_source(a_case(alone, ERRANT, content=READ)))

@@ -6,7 +6,10 @@
 2. What the holder receives from its own sources grows all the time and means nothing.
 3. Where a channel is started, what it delivers goes on to the servers below. Each of them must have
    the history and the rows that the plan saw.
-4. Pure: conditions are made from the plan's last readings.
+4. Where rows are undone, no server may have received their transactions since: it would keep what
+   the others take back. Its GTIDs alone do not show it, for the plan itself uses them up there: the
+   rows do.
+5. Pure: conditions are made from the plan's last readings.
 """
 
 from collections.abc import Iterator
@@ -20,6 +23,7 @@ from repair.actions import (
     InjectEmpty,
     ResetAndPurge,
     StartChannel,
+    UndoRows,
 )
 from repair.guard import Guard
 from repair.model import Model, below
@@ -35,6 +39,8 @@ def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
     """Return the checks of an action: none where the server receives from whoever holds them."""
     if isinstance(action, StartChannel | AutoPositionOn):
         return tuple(_below(action, setting))
+    if isinstance(action, UndoRows):
+        return tuple(_still_lacking(action, setting))
     if not isinstance(action, InjectEmpty | AppendPurged | ResetAndPurge):
         return ()
     upstream = upstream_of(setting.before, action.server)
@@ -82,6 +88,32 @@ def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[
                 *rows,
             ),
             why=f"what {action.server} receives goes on to {name}, and must fit there as well",
+        )
+
+
+def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
+    """Yield a check for each server that did not have the transactions when the plan was made."""
+    gtids = literal(action.gtids)
+    lacking = f"GTID_SUBTRACT({gtids}, @@GLOBAL.gtid_executed) = GTID_SUBTRACT({gtids}, '')"
+    for name, reading in setting.seen.items():
+        if reading.gtid_executed is None or action.gtids <= reading.gtid_executed:
+            continue
+        yield Check(
+            server=name,
+            host=reading.host,
+            port=reading.port,
+            guards=(
+                _is_the_server(name, reading.server_uuid),
+                *(
+                    Guard(
+                        f"{lacking} OR NOT ({row_is(row.table, row.where, row.replica)})",
+                        f"{name}: it has received the transactions since the plan was made; undone"
+                        f" on {action.server}, the two would differ; audit and plan again",
+                    )
+                    for row in action.rows
+                ),
+            ),
+            why=f"what is undone on {action.server} must not have arrived on {name}",
         )
 
 

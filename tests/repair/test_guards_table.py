@@ -141,16 +141,29 @@ def test_every_message_names_the_server_and_what_to_do(name: str, step: Step) ->
 
 
 def test_what_another_server_holds_alone_is_looked_at_there() -> None:
-    """Only where the server does not receive from the holder, and only for declaring."""
+    """Only where the server does not receive from the holder, for declaring and for undoing."""
     checked = {name: [each.server for each in step.checks] for name, step in STEPS.items()}
     assert {name for name, servers in checked.items() if servers} == {
-        "an errant transaction, 9.7.4"
+        "an errant transaction, 9.7.4",
+        "rows undone",
     }
     [check] = STEPS["an errant transaction, 9.7.4"].checks
     server, more = (guard.condition for guard in check.guards)
     assert re.search(SERVER, server)
     allowed = gtids("a:1-9223372036854775806 b:1")
     assert more == f"GTID_SUBSET(@@GLOBAL.gtid_executed, '{allowed}')"
+
+
+def test_what_is_undone_must_not_have_arrived_elsewhere() -> None:
+    [check] = STEPS["rows undone"].checks
+    server, row = (guard.condition for guard in check.guards)
+    assert check.server == "a"
+    assert re.search(SERVER, server)
+    undone = gtids("b:1")
+    assert row == (
+        f"GTID_SUBTRACT('{undone}', @@GLOBAL.gtid_executed) = GTID_SUBTRACT('{undone}', '')"
+        " OR NOT (EXISTS (SELECT 1 FROM `d`.`t` WHERE `id` = 1 AND `n` = 6))"
+    )
 
 
 def test_whatever_declares_looks_at_the_holder_and_lets_it_receive() -> None:

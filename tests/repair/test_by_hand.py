@@ -54,3 +54,14 @@ def test_nothing_is_redone_where_the_source_was_reset() -> None:
     assert "--redo" not in text
     assert "Do not redo them there" in text
     assert "Nothing is lost" in by_hand("reclone", finding, SERVERS)
+
+
+def test_a_session_that_owns_the_gtid_must_not_commit() -> None:
+    finding = replace(purged(SERVERS), code="A5")
+    assert "data_locks" in by_hand("kill_blocker", finding, SERVERS)
+    [first, *_] = finding.evidence
+    owned = replace(first, fact="state", value="Waiting for GTID to be committed")
+    text = by_hand("kill_blocker", replace(finding, evidence=(owned,)), SERVERS)
+    assert "@@GLOBAL.gtid_owned on b" in text
+    assert "ROLLBACK or KILL" in text
+    assert "data_locks" not in text

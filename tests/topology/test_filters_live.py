@@ -10,6 +10,7 @@ from compose.faults_content import restart_with
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology
 from gtid import GtidSet
+from tests.repair.live import examine
 from tests.topology.test_faults_live import audited, only
 from topology.findings import Grade, Severity, Verdict
 
@@ -55,6 +56,7 @@ def test_ignored_server_ids_are_named_as_the_cause(pair56: Pair) -> None:
     assert (finding.code, finding.severity) == ("C11", Severity.CRITICAL)
     assert (finding.grade, finding.gtid_set) == (Grade.PROVED, GtidSet.parse(fault.gtids))
     assert [strategy.name for strategy in finding.strategies] == ["configure"]
+    assert not examine(pair56).plan().steps, "nothing that is fetched again arrives"
     b.execute("STOP SLAVE", "CHANGE MASTER TO IGNORE_SERVER_IDS = ()", "START SLAVE")
     pair56.settle()
     assert audited(pair56).verdict is Verdict.OK
@@ -64,6 +66,7 @@ def test_ignored_server_ids_are_named_as_the_cause(pair56: Pair) -> None:
     assert (finding.code, finding.grade) == ("H8", Grade.LIKELY)
     assert "IGNORE_SERVER_IDS (78)" in finding.explanation
     assert "refetch" not in [strategy.name for strategy in finding.strategies]
+    assert not examine(pair56).plan().steps
 
 
 @pytest.mark.mysql

@@ -54,6 +54,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_replaying.py", "tests/repair/test_other_steps.py"),
             *("tests/repair/test_declaring.py", "tests/repair/test_channel_strategies.py"),
             *("tests/repair/test_plan_decisions.py", "tests/repair/test_answered.py"),
+            *("tests/repair/test_conflicts.py", "tests/repair/test_guards_rows.py"),
             *("tests/repair/test_evidence.py", "tests/repair/test_data_repair.py"),
             *("tests/repair/test_transaction_content.py", "tests/repair/test_table_questions.py"),
             *("tests/repair/test_scripts.py", "tests/repair/test_guards_table.py"),
@@ -73,7 +74,7 @@ TARGETS: Sequence[Target] = (
         (
             *("tests/repair/test_scripts.py", "tests/repair/test_guards_table.py"),
             *("tests/repair/test_files.py", "tests/repair/test_data_repair.py"),
-            "tests/repair/test_guards_rows.py",
+            *("tests/repair/test_guards_rows.py", "tests/repair/test_conflicts.py"),
             *("tests/repair/test_plan_json.py", "tests/repair/test_live_guards.py"),
             *("tests/repair/test_planner.py", "tests/repair/test_plan_decisions.py"),
             *("tests/gtid_audit/test_plan_again.py", "tests/gtid_audit/test_planning.py"),

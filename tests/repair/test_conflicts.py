@@ -1,0 +1,97 @@
+"""A row that stops an applier (A2): which rows are set, in which order, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from binlog.rows.values import Image
+from repair.actions import MakeRowsAlike, StartChannel
+from repair.conflicts import resolve_conflict
+from repair.model import Model
+from repair.row_versions import RowVersions
+from repair.transaction_content import RowsOn, RowState, nothing_read
+from tests.repair.build import channel, gtids, model, server
+from tests.repair.cases import ENUMS, a_case, a_content, a_finding, a_table, proposed, reason
+
+STUCK = a_finding("A2", "")
+PAIR = model(server("a", "a:1-3"), server("b", "a:1-2", channel("a", stuck=True)))
+
+
+def row(source: Image | None, replica: Image | None, table: Any = None) -> RowVersions:
+    held = source or replica
+    assert held is not None
+    return RowVersions(table or a_table(), f"`id` = {held[0]!r}", source, replica, ())
+
+
+EXPECTED = (
+    row((4, 4), None),
+    row((1, 5), (1, 6)),
+    row(None, (2, 7)),
+    row((9, 1), (9, 2), a_table("s")),
+    row((9, 1), (9, 2), replace(a_table("s"), schema="e")),
+)
+
+
+def content(*rows: RowVersions, **facts: Any) -> Any:
+    return a_content("a:3", **{"rows": (), "expected": rows, **facts})
+
+
+def test_rows_are_set_by_table_and_what_goes_makes_room() -> None:
+    done = proposed(resolve_conflict(a_case(PAIR, STUCK, content=content(*EXPECTED))))
+    *written, start = done.actions
+    assert start == StartChannel("b", "", retried=gtids("a:3"))
+    found = []
+    for each in written:
+        assert isinstance(each, MakeRowsAlike)
+        assert (each.server, each.source, each.until_executed) == ("b", "a", gtids("a:3"))
+        table = each.rows[0].table
+        found.append((table.schema, table.table, [one.where for one in each.rows]))
+    assert found == [
+        ("d", "s", ["`id` = 9"]),
+        ("d", "t", ["`id` = 2", "`id` = 1", "`id` = 4"]),
+        ("e", "s", ["`id` = 9"]),
+    ]
+    assert "what b holds in these rows is lost there" in done.warnings[0]
+
+
+def test_rows_that_differ_in_nothing_written_are_left_alone() -> None:
+    case = a_case(PAIR, STUCK, content=content(row((1, 5), (1, 5))))
+    assert proposed(resolve_conflict(case)).actions == (
+        StartChannel("b", "", retried=gtids("a:3")),
+    )
+
+
+def without(name: str) -> Model:
+    return Model({key: each for key, each in PAIR.servers.items() if key != name})
+
+
+CONFLICT = {"b": RowsOn(RowState.UNREAD, "d.t: it has no key")}
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"is_chosen": False}, "5 row(s) of b are not as"),
+        ({"content": None}, "could not be read: no log was read"),
+        ({"content": nothing_read(gtids("a:3"), "it was purged")}, "read: it was purged"),
+        ({"content": content(rows=None, rows_unread="partial JSON")}, "partial JSON"),
+        ({"content": content(rows_on=CONFLICT)}, "d.t: it has no key"),
+        ({"content": content(rows_on={"b": RowsOn(RowState.AS_BEFORE)})}, "start the applier"),
+        ({"content": content(row((1, 0), (1, 1), ENUMS))}, "an ENUM holds the error value"),
+    ],
+)
+def test_it_is_refused(facts: dict[str, Any], words: str) -> None:
+    case = a_case(PAIR, STUCK, **{"content": content(*EXPECTED), **facts})
+    assert words in reason(resolve_conflict(case))
+
+
+@pytest.mark.parametrize(
+    ("servers", "finding"),
+    [(without("a"), STUCK), (without("b"), STUCK), (PAIR, a_finding("A2", "", channel="gone"))],
+)
+def test_both_servers_must_have_been_read(servers: Model, finding: Any) -> None:
+    case = a_case(servers, finding, content=content(*EXPECTED))
+    assert "could not be read" in reason(resolve_conflict(case))

@@ -62,6 +62,7 @@ def test_a_session_that_owns_the_gtid_must_not_commit() -> None:
     [first, *_] = finding.evidence
     owned = replace(first, fact="state", value="Waiting for GTID to be committed")
     text = by_hand("kill_blocker", replace(finding, evidence=(owned,)), SERVERS)
-    assert "@@GLOBAL.gtid_owned on b" in text
-    assert "ROLLBACK or KILL" in text
+    assert "on b run `SELECT @@GLOBAL.gtid_owned`" in text
+    assert "ROLLBACK" in text
+    assert "It must not commit" in text
     assert "data_locks" not in text

@@ -91,8 +91,9 @@ def test_a_server_is_replaced_by_a_copy_of_its_source(
     assert text.startswith("do NOT restore replica1 from source as it is")
     assert source.client(_written(text, replica, capsys)).returncode == 0
     own = (replica.datadir / "auto.cnf").read_text()
-    source.stop()
+    replica.execute(replica.dialect.stop_replica)
     replica.stop()
+    source.stop()
     shutil.rmtree(replica.datadir)
     shutil.copytree(source.datadir, replica.datadir)
     (replica.datadir / "auto.cnf").write_text(own)

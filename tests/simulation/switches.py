@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from repair import channel_procedures, declaring, strategies
-from topology import facts, findings, unseen
+from topology import channel_places, facts, findings, former_ids, lost, unseen
 from topology.rules import backlogs, differences, joining, passed, threads
 
 
@@ -69,6 +69,21 @@ SWITCHES: dict[str, Switch] = {
     "a-lock-is-reported": Switch(backlogs.applier_blocked, "if wait is None:", "if True:"),
     "an-idle-applier-has-passed-it": Switch(
         passed.passed_by_applier, "for edge in facts.edges:", "for edge in ():"
+    ),
+    "free-numbers-are-counted": Switch(
+        lost.commits_until,
+        "counts.append((end.filled() - used).gtid_count)",
+        "counts.append(end.gtid_count)",
+    ),
+    "places-in-the-source-log": Switch(
+        channel_places.searched,
+        "before = GtidSet.union_of(search.before for search in found)",
+        "before = GtidSet()",
+    ),
+    "own-server-id-in-the-logs": Switch(
+        former_ids.with_own_server_id,
+        "if all(ids.get(end) == own_id for end in ends_of(part))",
+        "if False",
     ),
     "content-needs-a-decision": Switch(
         declaring._needs_decision, "if not content.needing_decision(wanted):", "if True:"

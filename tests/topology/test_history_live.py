@@ -185,6 +185,46 @@ def test_a_detached_replica_can_join_until_it_is_purged(star97: Topology) -> Non
     assert (finding.code, finding.gtid_set) == ("J2", GtidSet.parse(missing))
 
 
+def test_a_server_that_was_reset_is_not_new(star97: Topology) -> None:
+    source, replica = star97["source"], star97["replica1"]
+    faults.table_on(source, replica, "kept")
+    star97.settle()
+    replica.execute(
+        "STOP REPLICA",
+        "RESET REPLICA ALL",
+        replica.dialect.words.reset_binary_logs_and_gtids,
+    )
+    finding = only(audited(star97))
+    assert (finding.code, finding.replica, finding.grade) == ("J1", "replica1", Grade.LIKELY)
+    assert "It has 1 schema of its own." in finding.explanation
+    assert "RESET BINARY LOGS AND GTIDS" in finding.explanation
+    assert "is new" not in finding.explanation
+    replica.execute("SET SESSION sql_log_bin = 0", "DROP DATABASE kept")
+    finding = only(audited(star97))
+    assert (finding.code, finding.grade) == ("J1", Grade.PROVED)
+    assert "It is new" in finding.explanation
+
+
+def test_a_server_with_a_new_uuid_drops_what_it_committed_before(star97: Topology) -> None:
+    """As after a clone: another server_uuid, the same server_id, and none of its transactions."""
+    source, replica = star97["source"], star97["replica1"]
+    former = faults.commit(source, "CREATE DATABASE former")
+    star97.settle()
+    replica.execute("STOP REPLICA", "RESET REPLICA ALL")
+    source.stop()
+    (source.datadir / "auto.cnf").unlink()
+    source.start()
+    source.execute(source.dialect.words.reset_binary_logs_and_gtids)
+    shapes.follow(source, replica)
+    later = faults.commit(replica, "CREATE DATABASE later")
+    shapes.wait_for(source, later)
+    found = audited(part_of(star97, "source", "replica1")).findings
+    [dropped] = [one for one in found if one.code == "C2"]
+    assert (dropped.source, dropped.replica, dropped.grade) == ("replica1", "source", Grade.PROVED)
+    assert dropped.gtid_set == GtidSet.parse(former)
+    assert not [one for one in found if one.gtid_set & dropped.gtid_set and one is not dropped]
+
+
 def _purge(server: Server, gtids: str) -> None:
     server.execute("FLUSH BINARY LOGS")
 

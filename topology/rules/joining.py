@@ -104,7 +104,8 @@ def _reset_doubt(facts: ClusterFacts, joining: Joining) -> str:
     schemas = server.history_evidence.schemas_count if server.history_evidence else None
     if schemas == 0 and not server.gtid_executed:
         return ""
-    has = "" if schemas is None else f" It has {schemas} schemas of its own." if schemas else ""
+    plural = "schema" if schemas == 1 else "schemas"
+    has = f" It has {schemas} {plural} of its own." if schemas else ""
     return (
         f"{has} Its binary logs hold nothing that excludes RESET BINARY LOGS AND GTIDS: if it was"
         " reset, it has the rows already, and would execute the transactions a second time. Compare"

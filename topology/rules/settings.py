@@ -97,7 +97,9 @@ def silent_errors(facts: ClusterFacts) -> Iterator[Finding]:
         harmful = [setting for setting in _SKIPS if setting in values]
         if "gtid_mode" not in values and _COUNTER in harmful:
             harmful.remove(_COUNTER)  # with gtid_mode = ON it skips nothing (seen on 9.7.4)
-        waiting = max((channel.skip_counter for channel in server.channels or ()), default=0)
+        # One that was used up between the readings has skipped a transaction then.
+        channels = (*(facts.first[name].channels or ()), *(server.channels or ()))
+        waiting = max((channel.skip_counter for channel in channels), default=0)
         if waiting:  # START REPLICA SQL_THREAD takes the value over and sets the variable to 0
             values[_COUNTER] = str(waiting)
             harmful.append(_COUNTER)

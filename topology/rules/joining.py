@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade
 from topology.joining import Joining, evaluate_parts
+from topology.notable_settings import notable_values
 from topology.reset_signs import has_earlier, logged
 from topology.rules.build import evidence, finding, many
 from topology.snapshot import ServerSnapshot
@@ -51,7 +52,7 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
         )
         if joining.ahead:
             text += f" {candidate} has still to receive {many(joining.ahead)} that {server} has."
-        doubt = _reset_doubt(facts, joining)
+        doubt = _reset_doubt(facts, joining) + _mode_doubt(facts, joining)
         yield _on(facts, "J1", joining, text + doubt, likely=bool(joining.ahead or doubt))
 
 
@@ -89,6 +90,17 @@ def cannot_join_diverged(facts: ClusterFacts) -> Iterator[Finding]:
             if joining.purged:
                 text += f" {candidate} has also purged {many(joining.purged)} that {server} needs."
             yield _on(facts, "J3", joining, text)
+
+
+def _mode_doubt(facts: ClusterFacts, joining: Joining) -> str:
+    """Return why the candidate would refuse a connection by sets; "" if it would not."""
+    mode = notable_values(facts.last[joining.candidate].notable_settings).get("gtid_mode")
+    if mode is None:
+        return ""
+    return (
+        f" {joining.candidate} has gtid_mode = {mode}: it refuses SOURCE_AUTO_POSITION = 1 until"
+        " the mode is ON."
+    )
 
 
 def _reset_doubt(facts: ClusterFacts, joining: Joining) -> str:

@@ -93,17 +93,24 @@ def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[
 
 def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
     """Yield a check for each server that did not have the transactions when the plan was made."""
-    gtids = literal(action.gtids)
-    lacking = f"GTID_SUBTRACT({gtids}, @@GLOBAL.gtid_executed) = GTID_SUBTRACT({gtids}, '')"
+    lacking = _has_none_of(action.gtids)
     for name, reading in setting.seen.items():
         if reading.gtid_executed is None or action.gtids <= reading.gtid_executed:
             continue
+        assert reading.server_uuid is not None, "a server whose sets were read has a server_uuid"
+        own = action.gtids.from_uuid(reading.server_uuid) - reading.gtid_executed
+        untaken = Guard(
+            _has_none_of(own),
+            f"{name}: it has given the GTIDs to transactions of its own since the plan was made;"
+            f" {action.server} skips these; audit with --content and plan again",
+        )
         yield Check(
             server=name,
             host=reading.host,
             port=reading.port,
             guards=(
                 _is_the_server(name, reading.server_uuid),
+                *((untaken,) if own else ()),
                 *(
                     Guard(
                         f"{lacking} OR NOT ({row_is(row.table, row.where, row.replica)})",
@@ -115,6 +122,11 @@ def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
             ),
             why=f"what is undone on {action.server} must not have arrived on {name}",
         )
+
+
+def _has_none_of(gtids: GtidSet) -> str:
+    text = literal(gtids)
+    return f"GTID_SUBTRACT({text}, @@GLOBAL.gtid_executed) = GTID_SUBTRACT({text}, '')"
 
 
 def _is_the_server(name: str, server_uuid: UUID | None) -> Guard:

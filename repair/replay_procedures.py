@@ -7,6 +7,9 @@
    gtid_pre_statement_checks; seen on 5.6.24 and 9.7.4), and the count of rows is not asked for.
    After a guard that failed (a client with --force) gtid_next is a GTID of this server's history,
    so that nothing is run.
+3. On the server that gives out these GTIDs (its own, lost in a crash) one that is executed may be
+   another transaction: the next commit takes the number. There the script runs once, before any
+   commit, and stops at a GTID that is taken. Interrupted, the rest is planned anew.
 """
 
 import re
@@ -21,7 +24,7 @@ from repair.procedure import Procedure, Setting
 from repair.replay import ROW_SESSION, Replayed, under_gtid
 from repair.replay_script import table_guards
 from repair.row_procedures import make_rows_alike
-from repair.script import executed, literal, not_owned, transactions
+from repair.script import commits_nothing, executed, literal, not_owned, transactions
 from topology.quoting import quote_string
 
 _REDONE_PER_SECOND = 100
@@ -59,10 +62,20 @@ def undo_rows(action: UndoRows, setting: Setting) -> Procedure:
     )
 
 
-def redo_transactions(action: RedoTransactions, _setting: Setting) -> Procedure:
+def redo_transactions(action: RedoTransactions, setting: Setting) -> Procedure:
     """Run the transactions again, one after the other, under their GTIDs."""
     server, gtids = action.server, action.gtids
     count = gtids.gtid_count
+    uuid = setting.before[server].server_uuid
+    own = gtids.from_uuid(uuid)
+    untaken = (
+        commits_nothing(
+            server,
+            uuid,
+            setting.before[server].executed,
+            so="they may have the GTIDs that are to be redone",
+        ),
+    )
     return Procedure(
         title=f"do {transactions(count)} again on {server}",
         session=ROW_SESSION,
@@ -72,15 +85,17 @@ def redo_transactions(action: RedoTransactions, _setting: Setting) -> Procedure:
                 "@@SESSION.sql_log_bin = 1",
                 f"{server}: this session would not log what it does; nothing was changed",
             ),
+            *(untaken if own else ()),
             *table_guards(action.transactions),
         ),
-        statements=tuple(_statements(action.transactions)),
+        statements=tuple(_statements(action.transactions, own)),
         verifications=(executed(server, gtids),),
         check=f"SELECT GTID_SUBTRACT({literal(gtids)}, @@GLOBAL.gtid_executed);  -- empty",
         undo="cannot be undone under the same GTIDs: a GTID, once executed, stays",
         estimated_seconds=1 + count // _REDONE_PER_SECOND,
         estimate_assumes=f"{_REDONE_PER_SECOND} transactions a second",
-        if_stopped="some of the transactions are done, each of them wholly; run the script again",
+        if_stopped="some of the transactions are done, each of them wholly; "
+        + ("audit and plan again" if own else "run the script again"),
         risk=f"brings back work on {server} that its clients may have repeated meanwhile",
         warnings=(
             (
@@ -98,11 +113,16 @@ def redo_transactions(action: RedoTransactions, _setting: Setting) -> Procedure:
     )
 
 
-def _statements(replayed: tuple[Replayed, ...]) -> Iterator[str]:
+def _statements(replayed: tuple[Replayed, ...], own: GtidSet) -> Iterator[str]:
     for each in replayed:
         assert each.gtid is not None, "the action has checked"
         gtid = literal(GtidSet.of(each.gtid))
         yield f"SET @there = GTID_SUBSET({gtid}, @@GLOBAL.gtid_executed);"
+        if each.gtid in own:
+            yield from Guard(
+                "NOT @there",
+                f"{each.gtid} was given to another transaction meanwhile; audit with --content",
+            ).statements()
         yield f"SET SESSION gtid_next = IF(@go, {quote_string(str(each.gtid))}, {_PASSED_OVER});"
         for line in under_gtid(each.lines):
             yield _COUNTED.sub(r"\1@there OR \2\3", line)

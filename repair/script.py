@@ -203,13 +203,19 @@ def keeps_history(name: str, gtids: GtidSet) -> Guard:
     )
 
 
-def commits_nothing(name: str, server_uuid: UUID, gtids: GtidSet | None) -> Guard:
+def commits_nothing(
+    name: str,
+    server_uuid: UUID,
+    gtids: GtidSet | None,
+    *,
+    so: str = "what waits may be older than their rows",
+) -> Guard:
     """Require that a server has committed nothing of its own but what the plan saw executed."""
     free = GtidSet.parse(f"{server_uuid}:1-{GNO_MAX}") - (gtids or GtidSet())
     return Guard(
         f"GTID_SUBSET({literal(free)}, GTID_SUBTRACT({literal(free)}, @@GLOBAL.gtid_executed))",
-        f"{name}: it has committed transactions of its own since the plan was made, and what waits"
-        " may be older than their rows; nothing was changed; audit and plan again",
+        f"{name}: it has committed transactions of its own since the plan was made, and {so};"
+        " nothing was changed; audit and plan again",
     )
 
 

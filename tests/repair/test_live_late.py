@@ -1,10 +1,11 @@
 """Plans that are run late, when replication has done meanwhile what they would have decided."""
 
-from compose import faults_plans
-from compose.native.shapes import Topology, wait_for
+from compose import faults, faults_plans
+from compose.native.shapes import Pair, Topology, wait_for
+from gtid import GtidSet
 from repair import Plan
 from repair.render import render_files
-from tests.repair.live import examine, executed, rows, run_plan
+from tests.repair.live import examine, executed, rows, run_plan, run_step
 
 _SHOP_CHANGED = [(1, "changed"), (3, "three"), (10, "new")]
 
@@ -39,3 +40,24 @@ def test_an_undo_may_be_run_again_after_its_last_step(star97: Topology) -> None:
     for _ in range(2):
         assert refusals(star97, undo) == []
         run_plan(star97, undo)
+
+
+def test_a_gtid_that_its_server_has_given_away_is_not_called_redone(pair97: Pair) -> None:
+    fault = faults.lost_tail_crash(pair97)
+    found = examine(pair97)
+    redo, undo = found.plan({"E3": "redo_on_source"}), found.plan({"E3": "undo_on_replica"})
+    assert refusals(pair97, undo) == []
+    pair97.a.execute("INSERT INTO lost.t (note) VALUES ('takes a lost GTID')")
+    late = run_step(pair97, redo, redo.steps[0])
+    assert late.returncode != 0
+    assert "they may have the GTIDs that are to be redone" in late.stderr
+    [refused] = refusals(pair97, undo)
+    assert "it has given the GTIDs to transactions of its own" in refused
+    # A client that takes the second GTID while the script redoes the first.
+    script = render_files(redo)[redo.steps[0].file_name]
+    second = sorted(GtidSet.parse(fault.lost).gtids())[1]
+    between = script.index(f"SET @there = GTID_SUBSET('{second}'")
+    taken = f"SET @there = 1;\nSET @go = 1;\n{script[script.index(';', between) + 1 :]}"
+    stopped = pair97.a.client(taken)
+    assert stopped.returncode != 0
+    assert "was given to another transaction meanwhile" in stopped.stderr

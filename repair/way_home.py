@@ -12,8 +12,8 @@ def way_home(case: Case) -> tuple[Action, ...]:
     """Return what brings the channel concerned back, once the sets agree.
 
     For a hole the channel itself: to auto-position, or started. For extra transactions the channel
-    that would have brought them to the source, if it is stopped; for lost ones (E3) the channel
-    that the source refused while the replica had more than it.
+    that would have brought them to the source, if it is stopped; for lost ones (E3) the channels
+    that the source refused while the replicas had more than it.
     """
     channel = case.channel
     if not case.is_hole:
@@ -32,8 +32,12 @@ def _stopped_between(case: Case) -> Iterator[StartChannel]:
         return
     then = replace(case.source, executed=case.source.executed | case.wanted)
     pairs = [(then, case.replica)]
-    if case.finding.code == "E3":
-        pairs.append((case.replica, then))
+    if case.finding.code == "E3":  # each of its replicas has them and was refused
+        pairs += [
+            (server, then)
+            for server in case.model.servers.values()
+            if server.name != then.name and case.wanted & server.executed
+        ]
     for starting, sending in pairs:
         for channel in starting.channels:
             if (

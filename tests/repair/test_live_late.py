@@ -61,3 +61,18 @@ def test_a_gtid_that_its_server_has_given_away_is_not_called_redone(pair97: Pair
     stopped = pair97.a.client(taken)
     assert stopped.returncode != 0
     assert "was given to another transaction meanwhile" in stopped.stderr
+
+
+def test_a_lost_tail_that_two_replicas_have_is_redone_for_both(star97: Topology) -> None:
+    fault = faults.lost_tail_crash(star97, source="source", replica="replica1")
+    wait_for(star97["replica2"], fault.lost)
+    plan = examine(star97).plan({"E3": "redo_on_source"})
+    assert [f"{step.server} {step.action}" for step in plan.steps] == [
+        "source RedoTransactions",
+        "replica1 StartChannel",
+        "replica2 StartChannel",
+    ]
+    run_plan(star97, plan)
+    star97["source"].execute("INSERT INTO lost.t (note) VALUES ('after the repair')")
+    star97.settle()
+    assert len({tuple(rows(server, "lost.t")) for server in star97.servers.values()}) == 1

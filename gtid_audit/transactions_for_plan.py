@@ -157,13 +157,18 @@ class _Reading:
 
     def _elsewhere(
         self, read: TransactionContent, question: ContentQuestion
-    ) -> Iterator[tuple[str, TransactionContent]]:
+    ) -> Iterator[tuple[str, GtidSet, TransactionContent]]:
         """Yield what the other servers have under the GTIDs that could be declared unneeded."""
+        # What is purged is asked of its origin only: to others it came by replication.
         disposable = read.of_class(ContentClass.EMPTY, ContentClass.HARMLESS)
         for name in question.holders:
-            gtids = disposable & available(self.servers[name])
+            server = self.servers[name]
+            gtids = disposable & available(server)
+            if server.server_uuid is not None:
+                own = disposable.from_uuid(server.server_uuid)
+                gtids |= own & _set(server.gtid_executed)
             if gtids and name in self.targets and name != read.read_from:
-                yield name, _read(self.targets[name], name, gtids, self.seconds_max)
+                yield name, gtids, _read(self.targets[name], name, gtids, self.seconds_max)
 
     def _with_rows(self, read: TransactionContent, question: ContentQuestion) -> TransactionContent:
         """Add how the rows stand on the servers that the question names."""

@@ -102,9 +102,11 @@ def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQue
     wanted = sent - _executed(here)
     if here.server_uuid is not None:
         wanted = wanted.without_uuid(here.server_uuid)
-    receivers = (replica, *(name for name in _below(graph, replica) if name not in side))
+    receivers = (replica, *(name for name in _below(graph, replica) if name != source))
+    # In a ring a server is on both sides: what it has and the source does not is its own work.
     is_in_order = not any(
-        _may_conflict(servers[name], wanted, there, servers) for name in receivers
+        _may_conflict(servers[name], wanted, sent if name in side else there, servers)
+        for name in receivers
     )
     if not wanted:
         return None

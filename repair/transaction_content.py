@@ -312,18 +312,18 @@ class TransactionContent:
 
 
 def doubted(
-    content: TransactionContent, others: Iterable[tuple[str, TransactionContent]]
+    content: TransactionContent, others: Iterable[tuple[str, GtidSet, TransactionContent]]
 ) -> TransactionContent:
-    """Return content without what is empty or harmless there and not on other servers.
+    """Return content without what is empty or harmless there, and not shown so by other servers.
 
-    Under a GTID that was given by hand, two servers may hold different transactions. What only one
-    of them shows as empty must not be declared unneeded.
+    `others` are servers, what they have executed of it, and what their logs show of that. Under a
+    GTID that was given by hand, two servers may hold different transactions. What only one of them
+    shows as empty must not be declared unneeded.
     """
     doubtful, names = GtidSet(), []
-    for name, other in others:
-        unlike = content.of_class(ContentClass.EMPTY, ContentClass.HARMLESS) & (
-            other.of_class(ContentClass.DATA, ContentClass.DDL, ContentClass.UNREAD)
-        )
+    for name, executed, other in others:
+        unlike = executed & content.of_class(ContentClass.EMPTY, ContentClass.HARMLESS)
+        unlike -= other.of_class(ContentClass.EMPTY, ContentClass.HARMLESS)
         if unlike:
             doubtful |= unlike
             names.append(name)
@@ -331,7 +331,7 @@ def doubted(
         return content
     classes = {kind: gtids - doubtful for kind, gtids in content.classes.items()}
     unread = classes.get(ContentClass.UNREAD, GtidSet()) | doubtful
-    why = f"{doubtful.shortened()} is another transaction on {', '.join(names)}"
+    why = f"{doubtful.shortened()} may be another transaction on {', '.join(names)}"
     return replace(
         content,
         classes={**classes, ContentClass.UNREAD: unread},

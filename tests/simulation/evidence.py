@@ -74,8 +74,7 @@ def _content(world: World, question: ContentQuestion) -> TransactionContent:
         server_ids.setdefault(each.server_id, set()).add(each.gtid)
     classes[ContentClass.UNREAD] = wanted - {each.gtid for each in found}
     for gtid in sorted(classes[ContentClass.EMPTY]):
-        versions = [world[name].logged_version(gtid) for name in names]
-        if any(each is not None and not each.is_empty for each in versions):
+        if not all(_shows_empty(world[name], gtid) for name in question.holders):
             classes[ContentClass.EMPTY].discard(gtid)
             classes[ContentClass.UNREAD].add(gtid)
     # What is logged as a statement, and the DROP of a table, is not compared: only what is created.
@@ -98,6 +97,14 @@ def _content(world: World, question: ContentQuestion) -> TransactionContent:
         },
         server_ids={each: gtids(members) for each, members in server_ids.items()},
     )
+
+
+def _shows_empty(server: Server, gtid: Gtid) -> bool:
+    """Return whether a server has not the transaction, or has it as an empty one."""
+    if gtid not in server.executed or (gtid in server.purged and gtid[0] != server.uuid):
+        return True
+    version = None if server.permissive else server.logged_version(gtid)
+    return version is not None and version.is_empty
 
 
 def _class_of(made: Transaction) -> ContentClass:

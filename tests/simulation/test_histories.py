@@ -19,15 +19,12 @@ MORE_BATCHES = range(2000, 22_000, 1000)
 KNOWN: frozenset[tuple[str, str]] = frozenset(
     {
         ("choice", ""),
-        ("plan", ""),
-        ("plan late", ""),
-        ("plan interrupted", ""),
     }
 )
 
 
 def is_known(violation: Violation, known: frozenset[tuple[str, str]] = KNOWN) -> bool:
-    """Return whether a violation is of a kind that is open; plans are open for every code."""
+    """Return whether a violation is of a kind that is open, for its code or for every code."""
     return bool({violation.kind, (violation.oracle, "")} & known)
 
 

@@ -1,0 +1,150 @@
+"""What a planner must read: for findings, and before a stopped channel is started."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from repair.content_questions import ContentQuestion, arrivals, question_of
+from repair.created_tables import all_created, created_by, is_new
+from repair.transaction_content import ContentClass, TransactionContent, doubted
+from tests.repair.build import gtids
+from tests.repair.cases import a_finding
+from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
+from topology.snapshot import ServerSnapshot, ThreadState
+
+STOPPED = {"receiver": ThreadState.STOPPED, "applier": ThreadState.STOPPED}
+OF = {"a": A, "b": B, "c": C}
+
+
+def one(name: str, executed: str, *sources: str, **facts: Any) -> ServerSnapshot:
+    """Make a server that receives by a channel from each source; from the first as stated."""
+    channels = tuple(
+        a_channel(each, OF[each], name="" if at == 0 else each, **(facts if at == 0 else {}))
+        for at, each in enumerate(sources)
+    )
+    return a_server(name, OF[name], gtids(executed), channels=channels)
+
+
+def waiting(*servers: ServerSnapshot) -> ContentQuestion | None:
+    ordered = sorted(servers, key=lambda server: server.name)
+    return arrivals(a_cluster("cluster", *ordered)).get(("b", ""))
+
+
+def test_what_waits_on_a_stopped_channel_is_read_from_its_source() -> None:
+    question = waiting(one("a", "a:1-5"), one("b", "a:1-2", "a", **STOPPED))
+    assert question == ContentQuestion(gtids("a:3-5"), ("a", "b"), ("b", "a"), is_in_order=True)
+
+
+@pytest.mark.parametrize("thread", ["receiver", "applier"])
+def test_one_stopped_thread_is_enough(thread: str) -> None:
+    facts = {thread: ThreadState.STOPPED, "gtid_retrieved": gtids("a:1-6")}
+    question = waiting(one("a", "a:1-5"), one("b", "a:1-2", "a", **facts))
+    assert question is not None
+    assert question.wanted == gtids("a:3-6"), "what it has received is applied as well"
+
+
+def test_nothing_is_asked_where_nothing_waits() -> None:
+    assert waiting(one("a", "a:1-5"), one("b", "a:1-5 b:1", "a", **STOPPED)) is None
+    assert waiting(one("a", "a:1-5"), one("b", "a:1-2", "a")) is None
+
+
+def test_rows_of_filtered_tables_are_not_compared() -> None:
+    filtered = one("b", "a:1-2", "a", filters=("d.t",), **STOPPED)
+    question = waiting(one("a", "a:1-5"), filtered)
+    assert question is not None
+    assert (question.servers, question.is_in_order) == ((), True)
+
+
+@pytest.mark.parametrize(
+    ("servers", "is_in_order"),
+    [
+        ((one("b", "a:1-2 b:1", "a", **STOPPED),), False),  # b was written to
+        ((one("b", "a:1 a:3", "a", **STOPPED),), False),  # a hole would be filled
+        ((one("b", "a:1-2", "a", "c", **STOPPED), one("c", "")), False),  # two sources
+        ((one("b", "a:1-2", "a", **STOPPED), one("c", "a:1", "b")), True),
+        ((one("b", "a:1-2", "a", **STOPPED), one("c", "a:1 c:1", "b")), False),  # c is below b
+        ((one("b", "a:1-2", "a", **STOPPED), one("c", "a:1 a:4", "b")), False),
+    ],
+)
+def test_only_the_order_of_one_log_needs_no_comparison(
+    servers: tuple[ServerSnapshot, ...], *, is_in_order: bool
+) -> None:
+    question = waiting(one("a", "a:1-5"), *servers)
+    assert question is not None
+    assert question.is_in_order == is_in_order
+    below = {each.name for each in servers if each.name == "c" and each.channels}
+    assert set(question.servers) == {"a", "b"} | below
+
+
+def test_a_uuid_of_no_server_may_be_dropped() -> None:
+    question = waiting(one("a", "a:1-5 f:1"), one("b", "a:1-2", "a", **STOPPED))
+    assert question is not None
+    assert not question.is_in_order
+
+
+def test_in_a_ring_the_server_behind_the_replica_is_also_before_its_source() -> None:
+    ring = (one("a", "a:1-3", "c"), one("c", "a:1", "b"))
+    question = waiting(*ring, one("b", "a:1", "a", **STOPPED))
+    assert question is not None
+    assert question.is_in_order
+    ahead = (one("a", "a:1-3", "c"), one("c", "a:1 c:1", "b"))
+    question = waiting(*ahead, one("b", "a:1", "a", **STOPPED))
+    assert question is not None
+    assert not question.is_in_order
+
+
+def test_the_content_of_findings() -> None:
+    snapshot = a_cluster(
+        "cluster", one("a", "a:1-5"), one("b", "a:1-2 b:1", "a"), one("c", "a:1-2", "b")
+    )
+    errant = question_of(a_finding("E1", "b:1"), snapshot)
+    assert errant == ContentQuestion(gtids("b:1"), ("b", "a", "c"), ("a", "b", "c"))
+    hole = question_of(a_finding("H1", "a:3"), snapshot)
+    assert hole == ContentQuestion(gtids("a:3"), ("a", "b", "c"), ("b", "a", "c"))
+    by_position = question_of(a_finding("C3", ""), snapshot)
+    assert by_position is not None
+    assert by_position.wanted == gtids("a:3-5"), "auto-position brings all that is missing"
+    conflict = question_of(a_finding("A2", ""), snapshot, failing=gtids("a:3"))
+    assert conflict is not None
+    assert conflict.wanted == gtids("a:3")
+    assert question_of(a_finding("A2", ""), snapshot) is None
+    assert question_of(a_finding("T2", "a:3"), snapshot) is None
+
+
+def test_what_another_server_does_not_show_as_empty_is_doubted() -> None:
+    empty = TransactionContent("a", {ContentClass.EMPTY: gtids("b:1-3")})
+    same = TransactionContent("c", {ContentClass.EMPTY: gtids("b:1")})
+    assert doubted(empty, [("c", gtids("b:1"), same)]) == empty
+    data = TransactionContent("c", {ContentClass.DATA: gtids("b:2")})
+    found = doubted(empty, [("c", gtids("b:1"), same), ("b", gtids("b:2-3"), data)])
+    assert found.of_class(ContentClass.EMPTY) == gtids("b:1")
+    assert found.of_class(ContentClass.UNREAD) == gtids("b:2-3"), "b does not show b:3 at all"
+    assert "may be another transaction on b" in found.unread
+
+
+@pytest.mark.parametrize(
+    ("sql", "created"),
+    [
+        ("CREATE DATABASE shop", ("shop", "")),
+        ("create schema if not exists `a``b`", ("a`b", "")),
+        ("CREATE TABLE t (id INT)", ("d", "t")),
+        ("CREATE TABLE IF NOT EXISTS `shop` . `t` LIKE u", ("shop", "t")),
+        ("CREATE VIEW v AS SELECT 1", None),
+        ("ALTER TABLE t ADD n INT", None),
+        ("DROP TABLE t", None),
+        ("CREATE TEMPORARY TABLE t (id INT)", None),
+    ],
+)
+def test_what_a_statement_creates(sql: str, created: tuple[str, str] | None) -> None:
+    assert created_by("d", sql) == created
+
+
+def test_rows_of_what_is_created_are_new() -> None:
+    created = all_created([("", "CREATE DATABASE shop"), ("d", "CREATE TABLE t (id INT)")])
+    assert created == (("shop", ""), ("d", "t"))
+    assert is_new("shop", "any", created)
+    assert is_new("d", "t", created)
+    assert not is_new("d", "u", created)
+    assert all_created([("d", "CREATE TABLE t (id INT)"), ("d", "DROP TABLE u")]) is None

@@ -46,6 +46,7 @@ from enum import Enum
 from gtid import GtidSet
 from topology.facts import ClusterFacts, LostFacts
 from topology.findings import Grade
+from topology.graph import is_another
 from topology.history_evidence import CommitRecord, ends_of, intervals_of
 from topology.snapshot import ServerSnapshot
 
@@ -163,6 +164,19 @@ def _other_ids(facts: ClusterFacts, origin: str) -> set[int]:
     return {each for each in ids if each} - {facts.last[origin].server_id or 0}
 
 
+def _has_a_copy(facts: ClusterFacts, origin: str) -> bool:
+    """Return whether a channel knows another server with the origin's server_uuid.
+
+    What that server committed under the UUID was not made by hand.
+    """
+    server = facts.last[origin]
+    return any(
+        channel.source_uuid == server.server_uuid and is_another(channel, server)
+        for other in facts.last.values()
+        for channel in other.channels or ()
+    )
+
+
 def _own_id(facts: ClusterFacts, origin: str) -> int | None:
     """Return the origin's server_id, if no other server has the same."""
     own = facts.last[origin].server_id
@@ -215,6 +229,7 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
     executed_by = _server_ids(facts, lost, part)
     if is_by_hand:
         seen = bool(executed_by) and set(executed_by) <= _other_ids(facts, lost.origin)
+        seen = seen and not _has_a_copy(facts, lost.origin)
         cause, grade = Cause.BY_HAND, Grade.PROVED if seen else Grade.LIKELY
     else:
         is_mixed = bool(set(executed_by) & _other_ids(facts, lost.origin))

@@ -52,7 +52,7 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
         )
         if joining.ahead:
             text += f" {candidate} has still to receive {many(joining.ahead)} that {server} has."
-        doubt = _reset_doubt(facts, joining) + _mode_doubt(facts, joining)
+        doubt = _reset_doubt(facts, joining) + _refusal_doubt(facts, joining)
         yield _on(facts, "J1", joining, text + doubt, likely=bool(joining.ahead or doubt))
 
 
@@ -92,9 +92,15 @@ def cannot_join_diverged(facts: ClusterFacts) -> Iterator[Finding]:
             yield _on(facts, "J3", joining, text)
 
 
-def _mode_doubt(facts: ClusterFacts, joining: Joining) -> str:
+def _refusal_doubt(facts: ClusterFacts, joining: Joining) -> str:
     """Return why the candidate would refuse a connection by sets; "" if it would not."""
-    mode = notable_values(facts.last[joining.candidate].notable_settings).get("gtid_mode")
+    server, candidate = facts.last[joining.server], facts.last[joining.candidate]
+    if server.server_id == candidate.server_id is not None:
+        return (
+            f" {joining.server} and {joining.candidate} have the same server_id,"
+            f" {server.server_id}: the connection is refused until one of them has another."
+        )
+    mode = notable_values(candidate.notable_settings).get("gtid_mode")
     if mode is None:
         return ""
     return (

@@ -15,6 +15,8 @@ A plan rests on two kinds of content:
        no receiving server has a transaction that the source's side does not have
        no transaction arrives behind a later one of the same origin (no hole is filled)
        every origin is a server that was read: a rebuilt server drops what it once committed itself
+       every receiving server logged an earlier transaction of each origin: one whose history was
+           set (gtid_purged after RESET BINARY LOGS AND GTIDS, a backup) may have the rows already
        every receiving server has one channel
 
 Sets and channels only: gtid_audit/transactions_for_plan.py reads logs and rows.
@@ -26,6 +28,7 @@ from dataclasses import dataclass
 from gtid import GtidSet
 from topology.findings import Finding
 from topology.graph import Edge, Graph, build_graph
+from topology.reset_signs import has_earlier, logged
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 
 # What is extra on the replica; what is missing on it; where the applier stands.
@@ -133,6 +136,7 @@ def _may_conflict(
             arriving = arriving.without_uuid(other.server_uuid)
     return bool(
         here - there
+        or (here and not has_earlier(logged(server), wanted - here))
         or (wanted - here) & here.filled()
         or arriving
         or len(server.channels or ()) > 1

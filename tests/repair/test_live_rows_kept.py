@@ -1,4 +1,4 @@
-"""A crash that takes GTIDs and leaves rows: before 8.0.17 only the binary log has the GTIDs."""
+"""Rows whose GTIDs a server has forgotten: they must not be done, or fetched, a second time."""
 
 import os
 import time
@@ -6,8 +6,9 @@ import time
 import pytest
 
 from compose import faults
+from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
-from compose.native.shapes import Pair, wait_for
+from compose.native.shapes import Pair, Topology, wait_for
 from tests.repair.live import examine
 
 
@@ -40,3 +41,28 @@ def test_rows_that_a_crash_left_are_not_done_again(pair56: Pair, key: str) -> No
     assert plan.steps == ()
     [left] = [each for each in plan.not_planned if each.code == "E3"]
     assert ("are on a already" if key else "may still be on a") in left.why
+
+
+def test_rows_behind_a_history_that_was_set_are_not_fetched_unasked(star97: Topology) -> None:
+    """Nothing is left of the old channel: no place in the source's log, no relay log."""
+    source, replica = star97["source"], star97["replica1"]
+    source.execute("CREATE DATABASE kept", "CREATE TABLE kept.t (id INT)")
+    star97.settle()
+    old = source.value("@@gtid_executed")
+    source.execute("INSERT INTO kept.t VALUES (1)", "INSERT INTO kept.t VALUES (2)")
+    star97.settle()
+    replica.execute(
+        "STOP REPLICA",
+        "RESET REPLICA ALL",
+        "RESET BINARY LOGS AND GTIDS",
+        f"SET GLOBAL gtid_purged = '{old}'",
+        replica.dialect.change_source_to(
+            host=source.host, port=source.port, user=REPLICATION_USER, auto_position=1
+        ),
+    )
+    found = examine(star97)
+    plan = found.plan()
+    assert plan.steps == ()
+    [left] = [each for each in plan.not_planned if "replica1" in each.about]
+    assert "kept.t" in left.why
+    assert found.plan({left.code: "start_channel"}).steps

@@ -20,7 +20,7 @@ from topology.history_evidence import HistoryEvidence, LogStart
 from topology.policy import Policy
 from topology.records import Record, audit_to_record, snapshot_to_record
 from topology.rules import RULES
-from topology.snapshot import BinaryLog, ClusterSnapshot
+from topology.snapshot import BinaryLog, ClusterSnapshot, WorkerSnapshot
 
 POLICY = Policy()
 
@@ -151,6 +151,44 @@ def test_batches_are_cut_between_clusters(clusters: dict[str, list[Record]]) -> 
         found = [record for piece in pieces for record in _audits(piece)]
         assert found == judged(clusters)
         assert sum(piece.num_rows for piece in pieces) == table.num_rows
+
+
+WORKER = WorkerSnapshot(1, GtidSet(), 0, "", "Waiting for an event from Coordinator")
+BUSY = replace(WORKER, applying=GtidSet.parse(f"{A}:11"))
+
+
+@pytest.mark.parametrize(
+    ("source", "channel", "is_clean"),
+    [
+        ({}, {}, True),
+        ({"gtid_purged": GtidSet.parse(f"{A}:1-3")}, {}, True),
+        ({"gtid_purged": GtidSet.parse(f"{A}:1-11")}, {}, False),  # more than it has executed
+        ({}, {"workers": (WORKER,)}, True),
+        ({}, {"workers": (replace(BUSY, applying_seconds=0),)}, True),
+        ({}, {"workers": (replace(BUSY, applying_seconds=1),)}, False),
+        ({}, {"workers": (replace(WORKER, errno=1062),)}, False),
+        ({}, {"lag_seconds": 1}, False),
+        ({}, {"receiver_errno": 2003}, False),
+        ({}, {"auto_position": False}, False),
+    ],
+)
+def test_what_is_settled_without_asking_a_rule(
+    source: dict[str, Any], channel: dict[str, Any], *, is_clean: bool
+) -> None:
+    received = GtidSet.parse(f"{A}:1-10")
+    cluster = a_cluster(
+        "one",
+        a_server("a", A, f"{A}:1-10", **source),
+        a_server(
+            "b",
+            B,
+            f"{A}:1-10",
+            channels=(a_channel("a", A, gtid_retrieved=received, **channel),),
+        ),
+    )
+    rows = [snapshot_to_record(each) for each in (*cluster.first, *cluster.last)]
+    table = table_of_records(rows, SNAPSHOT_SCHEMA).combine_chunks()
+    assert clean_clusters(Batch(table, _numbers([0, len(rows)])))[0].tolist() == [is_clean]
 
 
 @pytest.mark.parametrize("log_updates", ["ON", "OFF"])

@@ -196,8 +196,8 @@ def _new_error(truth: Truth, world: World, name: str) -> bool:
 def _same_gtid_hidden(truth: Truth, world: World, primary: str, name: str) -> bool:
     """Return whether the probe's GTID was used by hand on a server that nobody reads.
 
-    Or whether a worker had it in hand while the auditor read: 5.6 shows neither which, nor that it
-    was received. The next audit sees it executed.
+    Or whether an applier had it before it while the auditor read: 5.6 shows no worker's transaction,
+    and forgets the last retrieved GTID when the receiver starts. The next audit sees it executed.
     """
     made = (each for each in reversed(world.acknowledged) if each.server == primary)
     last = next((each.transaction.gtid for each in made), None)
@@ -205,6 +205,10 @@ def _same_gtid_hidden(truth: Truth, world: World, primary: str, name: str) -> bo
         server = truth.world[each]
         if last in server.owned and server.session_owns != last:
             return True
+        for path in server.channels:
+            waiting = {each.transaction.gtid for each in path.relay[path.relay_at :]}
+            if last in waiting - path.retrieved:
+                return True
     for each in {name, *world.upstream(name)} - set(truth.reading.visible):
         if last in truth.rested[each].executed:
             return True

@@ -121,6 +121,12 @@ def _channel(
         bypassed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H1"),
         doomed=GtidSet.of(events[finding.id].gtid for finding in findings if finding.id in events),
         passed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H8"),
+        may_be_former=any(
+            fact.fact == "place in a former log" and fact.value != "not seen"
+            for finding in findings
+            if finding.code == "H1"
+            for fact in finding.evidence
+        ),
         is_stuck=any(finding.code in _STUCK_CODES for finding in findings),
         stuck_at=stuck_at,
         until=channel.until,

@@ -94,6 +94,12 @@ def refetch(case: Case) -> Outcome:
             f"{replica.name} was started with START REPLICA UNTIL {channel.until}: an operator"
             f" wanted it to stop there. Find out why, then choose with {offered(case)}"
         )
+    if channel.may_be_former and not case.is_chosen:
+        return Refusal(
+            f"the position of {replica.name} may belong to a former log of {source.name}: after a"
+            f" reset, {source.name} gives GTIDs again that {replica.name} may have with another"
+            f" content. Compare the rows, then choose with {offered(case)}"
+        )
     if (why := same_server_id(case, replica)) is not None:
         return Refusal(why)
     gone = case.finding.gtid_set - replica.executed - source.available

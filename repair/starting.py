@@ -94,7 +94,10 @@ def _unless_older(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     if problems and not case.is_chosen:
         return Refusal(f"{'; '.join(problems)}. Compare the rows, then choose with {offered(case)}")
     if problems:
-        return Proposal((action,), tuple(f"started all the same: {each}" for each in problems))
+        return Proposal(
+            (action,),
+            tuple(f"it may stop the applier or overwrite rows: {each}" for each in problems),
+        )
     here, then = case.model[action.server], case.snapshot_executed[action.server]
     by_another_way = content.wanted & (here.executed - then)
     if isinstance(action, AutoPositionOn) or by_another_way:

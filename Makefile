@@ -29,7 +29,7 @@ demo: .venv/.complete ## the main job: break three real pairs, find it, repair i
 test: .venv/.complete lint types contracts servers ## everything that must hold: lint, types, contracts, tests
 	@$(PY) -m pytest $(IN_PROCESSES) -m "not slow"
 
-quick: .venv/.complete lint types contracts ## in a minute: no server, no Spark, no long test
+quick: .venv/.complete lint types contracts ## no server, no Spark, no long test
 	@$(PY) -m pytest --numprocesses logical $(BY_GROUP) \
 	    -m "not mysql and not spark and not slow and not long"
 

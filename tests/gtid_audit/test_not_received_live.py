@@ -51,6 +51,23 @@ def test_a_gtid_made_by_hand_and_reached_later_is_e4(pair97: Pair) -> None:
     assert contents.suspect_count == contents.compared_count == 1
 
 
+def test_a_gtid_made_by_hand_that_is_the_newest_of_its_origin_is_e4(star97: Topology) -> None:
+    source, replica = star97["source"], star97["replica1"]
+    table_on(source, replica, "newest")
+    star97.settle()
+    replica.execute("STOP REPLICA")
+    made = commit(source, "INSERT INTO newest.t (note) VALUES ('by the origin')")
+    replica.execute(
+        f"SET gtid_next = '{made}'", "INSERT INTO newest.t (note) VALUES ('by hand')", "COMMIT"
+    )
+    replica.execute("START REPLICA")
+    star97.settle()
+    audit, _, suspects = audited(star97)
+    assert suspects == GtidSet.parse(made)
+    [finding] = audit.findings
+    assert (finding.code, finding.grade, finding.replica) == ("E4", Grade.PROVED, "replica1")
+
+
 def test_what_another_channel_brought_is_compared_and_the_same(chain97: Topology) -> None:
     first, middle, last = (chain97[name] for name in ("first", "middle", "last"))
     table_on(first, middle, "brought")

@@ -25,12 +25,16 @@ def test_a_hole_of_what_both_have_is_found() -> None:
     assert found(channel="retrieved=A:5-10:15-19:21-30") == gtids("A:11-14:20")
 
 
+def test_what_was_executed_behind_all_that_was_received_is_found() -> None:
+    assert found(channel="retrieved=A:1-28") == gtids("A:29-30")
+
+
 @pytest.mark.parametrize(
     ("more", "why"),
     [
         ({"channel": "retrieved=A:1-30"}, "no hole"),
         ({"channel": "retrieved=A:21-30"}, "executed before the first interval"),
-        ({"channel": "retrieved=A:1-25"}, "executed behind the last interval"),
+        ({"channel": "retrieved=B:1-25"}, "nothing of this origin was received since the start"),
         ({"channel": "retrieved=A:1-19:21-30 auto-position=off"}, "a file position decides"),
         ({"channel": "retrieved=A:1-30,B:1-3:5-9", "source": ",B:1-9"}, "the replica's own"),
         ({"channel": "retrieved=A:1-30:32-40"}, "not executed"),

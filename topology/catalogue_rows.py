@@ -35,7 +35,8 @@ ROWS: tuple[Row, ...] = (
         "The replica has the source's own newest transactions before the source lists them.",
         "The source writes its log, sends it, and lists the GTID last; with semi-synchronous"
         " replication it even waits in between.",
-        "The source owns the GTIDs at this moment.",
+        "The source owns the GTIDs at this moment. A warning, and likely, where the first of them"
+        " has waited for longer than `stall_seconds_max` of the policy.",
     ),
     Row(
         "T5", "group replication block gap", "info", False, (),
@@ -139,11 +140,13 @@ ROWS: tuple[Row, ...] = (
         "A server lost its last transactions in a crash, or was RESET, and reused their GTIDs; a"
         " client set gtid_next to a GTID of another server; an operator committed an empty"
         " transaction under the GTID; a server skipped the work (replica_skip_errors, IDEMPOTENT, a"
-        " filter); or the rows had drifted apart before.",
+        " filter); an operator declared it executed (SET GLOBAL gtid_purged); or the rows had"
+        " drifted apart before.",
         "The commit times differ in the two binary logs, or before 8.0.1 the server_ids, and so"
         " does the content (critical, proved). It is a warning where one of the two is empty, where"
         " one commit met other rows, or where one log has less of it; info where the content is"
-        " equal, or a filter explains the difference.",
+        " equal, or a filter explains the difference. A warning, likely, where one server has the"
+        " GTIDs in gtid_purged and in no log that it purged: its content cannot be compared.",
     ),
     Row(
         "E5", "unknown origin", "info", False, (),

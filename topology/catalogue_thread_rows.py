@@ -28,10 +28,14 @@ THREAD_ROWS: tuple[Row, ...] = (
         "The applier's error text.",
     ),
     Row(
-        "A4", "receiver stopped by an error", "critical", True, ("explain",),
-        "The receiver stopped, or cannot connect.",
-        "The text says; `explain` knows the texts of every version.",
-        "The receiver's error text.",
+        "A4", "receiver failed", "critical", True, ("explain",),
+        "The receiver stopped with an error, cannot connect, or runs and receives nothing more.",
+        "The error text says; `explain` knows the texts of every version. Without an error: RESET"
+        " BINARY LOGS AND GTIDS on the source while the receiver was connected, or a connection"
+        " that is dead and not known to be.",
+        "The receiver's error text. Without one: its place lies behind the end of its source's log"
+        " (proved), or the source logged what is due longer ago than `stall_seconds_max` of the"
+        " policy and the receiver does not move (a warning, likely).",
     ),
     Row(
         "A5", "applier blocked by a lock", "warning", True, ("kill_blocker",),

@@ -66,3 +66,24 @@ def test_a_test_without_the_mark_may_not_start_servers(request: pytest.FixtureRe
     ]
     with pytest.raises(AssertionError, match=r"needs @pytest\.mark\.mysql"):
         conftest._or_skip(lambda: None)
+
+
+def test_a_skip_for_the_java_that_the_mark_withholds_is_a_failure(
+    request: pytest.FixtureRequest,
+) -> None:
+    """Without the hook a Spark test that has no mark would be skipped on every machine."""
+
+    def reported(reason: str) -> pytest.TestReport:
+        call = pytest.CallInfo.from_call(lambda: pytest.skip(reason), when="call")
+        report: pytest.TestReport = request.node.ihook.pytest_runtest_makereport(
+            item=request.node, call=call
+        )
+        return report
+
+    with pytest.raises(JavaMissing) as withheld:
+        require_java(os.environ)
+    assert reported(f"provider missing: {withheld.value}").failed
+    assert reported("provider missing: npm").skipped, "other skips stay skips"
+    with pytest.raises(JavaMissing) as missing:
+        require_java({"PATH": ""})
+    assert reported(f"provider missing: {missing.value}").skipped, "no Java on this machine"

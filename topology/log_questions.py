@@ -13,8 +13,9 @@ the transaction, and the channel reports its own place in the same log.
   one transaction. The place is the applier's for what is in the relay log, and for what a stopped
   receiver will ask for again; the receiver's for the rest. Both are of the first reading: what lies
   before them was applied, or received, before the last reading. Searches are made where a channel
-  is stopped, where it runs by file position, and where the replica's binary logs have no earlier
-  transaction of the same origin (a RESET, or a replica that has just been provisioned).
+  is stopped, where it runs by file position, where sql_replica_skip_counter may skip (gtid_mode is
+  not ON), and where the replica's binary logs have no earlier transaction of the same origin (a
+  RESET, or a replica that has just been provisioned).
 * **Commits** of a few transactions: of losses (topology/lost.py); both ends of each bypassed
   interval, for its time of commit; both ends of what servers upstream have of a UUID that no server
   has (a server that was cloned or restored): the replica drops what carries its own server_id;
@@ -36,6 +37,7 @@ from topology.joining import evaluate_parts
 from topology.lost import neighbours_of, samples_of
 from topology.receivers import samples_in
 from topology.reset_signs import has_earlier, logged
+from topology.skipping import may_skip
 from topology.snapshot import ChannelSnapshot, LogPosition, ServerSnapshot, ThreadState
 from topology.unlogged import candidates_in
 
@@ -108,7 +110,7 @@ def _searches(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
     # A receiver that is not connected asks again, behind what the applier has come to.
     asks_again = channel.auto_position and channel.receiver is not ThreadState.RUNNING
     for gtids, place, is_asked in (
-        (received, before.applied_to, is_stopped),
+        (received, before.applied_to, is_stopped or may_skip(facts, edge.edge)),
         (
             absent,
             before.applied_to if asks_again else _read_to(before, channel),

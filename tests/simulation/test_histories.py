@@ -22,9 +22,9 @@ KNOWN: frozenset[tuple[str, str]] = frozenset(
 )
 
 
-# Open as well, and so rare that only the histories of the night meet them (5 of 14,000: seeds
-# 7002785, 7007187; 7006675, 7007243, 7008885).
-RARE = frozenset({("clears by itself", "T2"), ("OK", "sets"), ("OK", "rows")})
+# Open as well, and so rare that only the histories of the night meet it (seed 7006675): the source
+# was still committing the skipped transaction when it was read first. The next audit reports it.
+RARE = frozenset({("OK", "sets"), ("OK", "rows")})
 
 
 def is_known(violation: Violation, known: frozenset[tuple[str, str]] = KNOWN) -> bool:

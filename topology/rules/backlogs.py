@@ -19,6 +19,7 @@ from topology.gtid_waits import is_gtid_wait
 from topology.progress import blocked_by_lock, stalled
 from topology.reset_signs import has_earlier, logged
 from topology.rules.build import evidence, finding, many, on_edge
+from topology.skipping import why_it_may_skip
 from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 
 
@@ -32,20 +33,23 @@ def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
             replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
             clears = applier.moved and not edge.queued_below
             no_reset = _is_to_come(edge, replica, gap)
+            skips = _skips(facts, edge)
+            known = bool(edge.applying_below) and no_reset and not skips
             yield on_edge(
                 facts,
                 edge,
                 "T1",
                 gap,
-                grade=Grade.PROVED if edge.applying_below and no_reset else Grade.LIKELY,
+                grade=Grade.PROVED if known else Grade.LIKELY,
                 proof=(
                     evidence("owned or being applied", edge.applying_below, replica),
                     evidence("missing below the highest applied", gap, replica),
                     *_progress(applier, replica),
                 ),
                 explanation=f"{edge.edge.replica} applies {many(gap)} out of order. "
-                + ("The gap closes by itself." if clears else _outlook(applier))
-                + ("" if no_reset else _NO_EARLIER.format(replica=replica.name)),
+                + ("The gap closes by itself." if clears and not skips else _outlook(applier))
+                + ("" if no_reset else _NO_EARLIER.format(replica=replica.name))
+                + skips,
             )
 
 
@@ -69,7 +73,8 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             no_reset = _is_to_come(edge, replica, queue)
             runs_on = (applier.is_delayed or moves) and not channel.until
             known = channel.applier is not ThreadState.RUNNING or runs_on
-            known = known and no_reset and not overtaken
+            skips = _skips(facts, edge)
+            known = known and no_reset and not overtaken and not skips
             yield on_edge(
                 facts,
                 edge,
@@ -84,7 +89,8 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                 explanation=f"{edge.edge.replica} has received {many(queue)} that it has not"
                 f" applied yet. {_outlook(applier)}"
                 + (_OVERTAKEN.format(what=many(overtaken)) if overtaken else "")
-                + ("" if no_reset else _NO_EARLIER.format(replica=replica.name)),
+                + ("" if no_reset else _NO_EARLIER.format(replica=replica.name))
+                + skips,
             )
 
 
@@ -103,7 +109,8 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             runs = channel.receiver is ThreadState.RUNNING
             moved = _receiver_moved(facts.first[edge.edge.replica], channel)
             comes = runs and moved and channel.auto_position
-            comes = comes and _is_to_come(edge, replica, edge.expected)
+            skips = _skips(facts, edge)
+            comes = comes and _is_to_come(edge, replica, edge.expected) and not skips
             yield on_edge(
                 facts,
                 edge,
@@ -120,7 +127,7 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("auto_position", int(channel.auto_position), replica),
                 ),
                 explanation=f"{edge.edge.replica} has not received {many(edge.expected)} of"
-                f" {edge.edge.source} yet. {_arrival(channel, moved=moved)}",
+                f" {edge.edge.source} yet. {_arrival(channel, moved=moved)}{skips}",
             )
 
 
@@ -207,6 +214,12 @@ _NO_EARLIER = (
     " reset (RESET BINARY LOGS AND GTIDS), these were applied before it: compare the rows before"
     " they are applied again."
 )
+
+
+def _skips(facts: ClusterFacts, edge: EdgeFacts) -> str:
+    """Explain that the applier may skip these instead; empty where it cannot."""
+    why = why_it_may_skip(facts, edge.edge)
+    return f" On {edge.edge.replica} {why}: its applier may skip some of these." if why else ""
 
 
 def _outlook(applier: ApplierFacts) -> str:

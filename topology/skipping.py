@@ -1,0 +1,30 @@
+"""Whether an applier may skip transactions by sql_replica_skip_counter.
+
+The counter skips only where gtid_mode is not ON: with ON it may be set, and nothing is skipped
+(tried on 9.7.4; 5.6 refuses it). START REPLICA SQL_THREAD takes the value over from the variable,
+and Skip_Counter is 0 again once it is used up: an applier that has skipped, and goes on with later
+transactions, shows nothing of it. So "received and not executed" does not show by itself that a
+transaction will be applied. The applier's place in the source's log does: log_questions.py.
+"""
+
+from topology.facts import ClusterFacts
+from topology.graph import Edge
+from topology.notable_settings import notable_values
+
+
+def why_it_may_skip(facts: ClusterFacts, edge: Edge) -> str:
+    """Return what permits the applier of a channel to skip transactions; "" if nothing does."""
+    for reading in (facts.last, facts.first):
+        server = reading[edge.replica]
+        for channel in server.channels or ():
+            if channel.name == edge.channel.name and channel.skip_counter:
+                return f"sql_replica_skip_counter is {channel.skip_counter}"
+        mode = notable_values(server.notable_settings).get("gtid_mode")
+        if mode is not None:
+            return f"gtid_mode is {mode}, which permits sql_replica_skip_counter"
+    return ""
+
+
+def may_skip(facts: ClusterFacts, edge: Edge) -> bool:
+    """Return whether the applier of a channel may skip transactions, or may just have done so."""
+    return bool(why_it_may_skip(facts, edge))

@@ -9,6 +9,7 @@ from binlog.event_types import RowKind
 from binlog.rows.values import ABSENT, Image, RowChange, RowChanges, Value, rows_of_group
 from binlog.scan import EventGroup
 from binlog.transactions import Statement, TableChange
+from repair.hidden import without_secrets
 
 _CHARACTERS_MAX: Final = 200
 _VALUE_CHARACTERS_MAX: Final = 40
@@ -80,7 +81,7 @@ def _counts(table: TableChange) -> Iterator[str]:
 
 
 def _statement(statement: Statement) -> str:
-    return _cut(" ".join(statement.sql.split()), _CHARACTERS_MAX)
+    return _cut(" ".join(without_secrets(statement.sql).split()), _CHARACTERS_MAX)
 
 
 def _cut(text: str, characters_max: int) -> str:

@@ -41,6 +41,7 @@ from repair.content_questions import (
     question_of,
 )
 from repair.created_tables import Created, all_created
+from repair.hidden import without_secrets
 from repair.replay import Replayed, redo
 from repair.row_versions import RowsRead
 from repair.transaction_content import (
@@ -389,7 +390,7 @@ def _summed(old: TableChange | None, new: TableChange) -> TableChange:
 
 
 def _short(sql: str) -> str:
-    line = " ".join(sql.split())
+    line = " ".join(without_secrets(sql).split())
     if len(line) <= STATEMENT_CHARACTERS_MAX:
         return line
     return line[: STATEMENT_CHARACTERS_MAX - 1] + "…"

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from binlog.transactions import Transaction
 from gtid import Gtid, GtidSet
+from repair.hidden import without_secrets
 from topology.snapshot import LogPosition
 
 # sql/log_event.cc, Query_log_event::do_apply_event: "Error on …: message (format)='…' error
@@ -109,7 +110,7 @@ def event_of(
         end=end,
         error_code=transaction.error_code,
         schema=failed.schema if failed else "",
-        statement=failed.sql if failed else "",
+        statement=without_secrets(failed.sql) if failed else "",
         before=before,
     )
 

@@ -14,8 +14,11 @@ from datetime import datetime
 from typing import Any
 
 from repair.action_content import action_content
+from repair.actions import RedoTransactions
 from repair.case import SavedContent
+from repair.hidden import without_secrets
 from repair.row_versions import RowsRead
+from repair.statement_sql import DELIMITER
 from repair.steps import Step
 from repair.transaction_content import TransactionContent, described
 from topology.findings import Finding
@@ -245,6 +248,9 @@ class Plan:
         }
         for name in _LISTS:
             content[name] = [asdict(each) for each in getattr(self, name)]
+        for saved in content["saved"]:
+            parts = saved["text"].split(DELIMITER)
+            saved["text"] = DELIMITER.join(without_secrets(each) for each in parts)
         content["steps"] = [_step_content(step) for step in self.steps]
         content["warnings"] = list(self.warnings)
         return content
@@ -286,6 +292,8 @@ def _step_content(step: Step) -> dict[str, Any]:
         if each.name
         not in ("effect", "preconditions", "verifications", "checks", "before", "after")
     }
+    if isinstance(step.effect, RedoTransactions):  # a script has what they authenticate with
+        content["statements"] = [without_secrets(each) for each in step.statements]
     for name in ("preconditions", "verifications", "before", "after"):
         content[name] = [asdict(each) for each in getattr(step, name)]
     content["checks"] = [

@@ -33,9 +33,11 @@ from binlog.scan import EventGroup
 from binlog.transactions import TransactionKind
 from gtid import Gtid
 from repair.guard import Guard
+from repair.hidden import without_secrets
 from repair.row_literals import CannotRender
 from repair.row_sql import check_named, member_columns, needs_lenience, redo_row, undo_row
 from repair.statement_sql import preparation, statement_lines
+from repair.unguarded import checks_nothing
 
 # What rows are written under: zero and odd dates as they are, 0 as 0 and not as the next number,
 # everything else strictly, so that nothing is cut to fit.
@@ -113,6 +115,8 @@ class Replayed:
     problem: str | None = None
     # Of the transaction that is done again; None for one without, and for an undo.
     gtid: Gtid | None = None
+    # The first statement of which no guard checks what it changes; empty if rows are all it has.
+    unguarded: str = ""
 
     def __post_init__(self) -> None:
         assert self.problem is None or not self.lines
@@ -156,7 +160,7 @@ def _replay(
     if not transaction.is_complete:
         return Replayed(label, (), problem="its end is not in the logs")
     if transaction.kind is TransactionKind.DDL and isinstance(writer, _Undo):
-        sql = transaction.statements[0].sql if transaction.statements else ""
+        sql = without_secrets(transaction.statements[0].sql) if transaction.statements else ""
         return Replayed(label, (), problem=f"DDL cannot be undone: {comment(sql)[3:]}")
     if transaction.kind is TransactionKind.INCIDENT:
         return Replayed(label, (), problem="the source says that its log has a hole here")
@@ -168,7 +172,8 @@ def _replay(
         return Replayed(label, (), problem=str(refusal))
     kept = transaction.gtid if isinstance(writer, _Redo) and writer.keeps_gtid else None
     kept_lines = tuple(lines) if isinstance(lines, list) else lines
-    return Replayed(label, kept_lines, frozenset(writer.tables), gtid=kept)
+    unguarded = writer.unguarded if isinstance(writer, _Redo) else ""
+    return Replayed(label, kept_lines, frozenset(writer.tables), gtid=kept, unguarded=unguarded)
 
 
 def under_gtid(lines: Iterable[str]) -> Iterator[str]:
@@ -232,6 +237,7 @@ class _Redo:
     xid: str | None = None
     is_row_session: bool = True
     checks: tuple[bool, bool] | None = None
+    unguarded: str = ""
 
     def write(self, label: str, items: Iterable[RowChanges | Event]) -> Iterator[str]:
         for item in items:
@@ -305,6 +311,8 @@ class _Redo:
             message = f"{label}: a row is not as it should be; nothing of it is done"
             yield from Guard(f"@rows = {self.count}", message).statements()
         self.is_row_session = False
+        if not self.unguarded and checks_nothing(query.sql):
+            self.unguarded = comment(without_secrets(query.sql))[3:]
         if create := _CREATE_WITH_ROWS.match(query.sql):
             # A client may not fill a table so created; here the table stays if its rows do not.
             if self.keeps_gtid:
@@ -372,7 +380,7 @@ def _refuse_to_undo(event: Event) -> None:
                 raise CannotRender("it was rolled back, but for tables without transactions")
             if _ROLLBACK_TO.match(sql):
                 raise CannotRender("it goes back to a savepoint half-way")
-            shown = comment(sql.decode("utf-8", errors="replace"))[3:]
+            shown = comment(without_secrets(sql))[3:]
             if _XA.match(sql):
                 raise CannotRender(f"an XA transaction ends in another one: {shown}")
             raise CannotRender(f"the log holds a statement, and not what it changed: {shown}")

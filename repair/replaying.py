@@ -61,18 +61,40 @@ def redo_on_source(case: Case) -> Outcome:
         return Refusal(str(problem))
     if not redone:
         return Proposal(())
+    if reason := _unguarded(redone, source.name):
+        return Refusal(reason)
     where = _where_to_redo(case, redone)
     if reason := _may_be_there(case, content, where) or _changed_since(case, content, where):
         return Refusal(reason)
     actions = RedoTransactions(where.name, redone), *way_home(case)
     return Proposal(
         actions,
-        (
-            (
-                f"it does again: {described(content, missing)}. Rows must be as the transactions"
-                " found them, otherwise the script stops and the transaction is not done"
-            ),
-        ),
+        (f"it does again: {described(content, missing)}. {_where_it_stops(content, missing)}",),
+    )
+
+
+def _where_it_stops(content: TransactionContent, redone: GtidSet) -> str:
+    has_rows = content.of_class(ContentClass.DATA) & redone
+    has_more = content.of_class(ContentClass.DDL) & redone
+    texts = (
+        "Rows must be as the transactions found them" if has_rows else "",
+        "What is created or added must not be there yet" if has_more else "",
+    )
+    stops = "otherwise the script stops and the transaction is not done"
+    return "; ".join(filter(None, (*texts, stops)))
+
+
+def _unguarded(redone: tuple[Replayed, ...], server: str) -> str:
+    """Return why statements are not done again by a script; empty if there are none."""
+    found = [each for each in redone if each.unguarded]
+    if not found:
+        return ""
+    first, more = found[0], f", and {len(found) - 1} more" if len(found) > 1 else ""
+    return (
+        f"{first.label} has the statement `{first.unguarded}`{more}: no script can check what it"
+        f" would change on {server}, which may have other rows by now. Compare the data; then by"
+        " hand: `gtid-audit binlog show SET SERVER --redo --keep-gtids` (SERVER is the DSN of one"
+        " that has them) writes it"
     )
 
 

@@ -8,7 +8,7 @@
    different ones two. Before 8.0.1 different server_ids mean two commits: a replica logs the
    server_id of the server that committed first (Log_event::server_id, sql/log_event.h). Two commits
    with equal content are reported separately: a transaction redone under its GTID, or a GTID reused
-   for the same work. The rows agree.
+   for the same work. The transactions agree.
 3. One commit whose rows differ found other rows on one of the servers: the data had drifted apart
    before. One commit of which one log has fewer rows, or nothing, was skipped there: by an error
    that the server ignores (replica_skip_errors, replica_exec_mode=IDEMPOTENT), or by a filter.

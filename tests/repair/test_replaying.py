@@ -136,6 +136,32 @@ def test_redo_needs_the_rows_that_the_holders_got(*, state: RowState, is_refused
         assert "b: `id` = 2" in reason(outcome)
 
 
+def test_a_statement_that_no_guard_checks_is_not_redone() -> None:
+    first, second = redone("b:1-2")
+    content = a_content("b:1-2", redo=(first, replace(second, unguarded="TRUNCATE TABLE `n`")))
+    why = reason(redo_on_source(a_case(pair(), ERRANT, content=content)))
+    assert f"{UUIDS['b']}:2 has the statement `TRUNCATE TABLE `n``" in why
+    assert "binlog show SET SERVER --redo --keep-gtids" in why
+    # It is there already: the rest is redone.
+    partly = pair().replace(server("a", "a:1-3 b:2"))
+    done = proposed(redo_on_source(a_case(partly, ERRANT, content=content)))
+    assert shown(done.actions) == ["a RedoTransactions b:1"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "others"),
+    [
+        (ContentClass.DATA, "Rows must be as", "must not be there"),
+        (ContentClass.DDL, "must not be there", "Rows must be as"),
+    ],
+)
+def test_a_redo_says_where_its_script_stops(kind: ContentClass, words: str, others: str) -> None:
+    content = a_content("b:1-2", kind, redo=redone("b:1-2"))
+    [warning] = proposed(redo_on_source(a_case(pair(), ERRANT, content=content))).warnings
+    assert words in warning
+    assert others not in warning
+
+
 def test_redo_needs_a_source_that_was_read() -> None:
     alone = model(server("b", "a:1-3 b:1-2", channel("a")))
     assert "source could not be read" in reason(redo_on_source(a_case(alone, ERRANT, content=READ)))

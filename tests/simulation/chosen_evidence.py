@@ -63,7 +63,9 @@ def _completed(world: World, finding: Finding, content: TransactionContent) -> T
 
 def _replayed(made: Transaction) -> Replayed:
     """Return a transaction as SQL; its label is how the simulated script finds it again."""
-    return Replayed(label=str(made.work), lines=("DO 0;",), gtid=product_gtid(made.gtid))
+    has_more = made.has_statements or any(each.kind == "drop" for each in made.changes)
+    unguarded = "a statement" if has_more else ""
+    return Replayed(str(made.work), ("DO 0;",), gtid=product_gtid(made.gtid), unguarded=unguarded)
 
 
 def product_gtid(gtid: Gtid) -> ProductGtid:

@@ -35,7 +35,7 @@ _SEVERITY: Final = {
     Difference.EMPTY: Severity.WARNING,
     # The filters say that the server leaves these tables out.
     Difference.FILTERED: Severity.INFO,
-    # Redone under its GTID, or its GTID reused for the same work: the rows agree.
+    # Redone under its GTID, or its GTID reused for the same work: the transactions agree.
     Difference.COMMIT: Severity.INFO,
 }
 # Findings of transactions that one of two servers has and the other has not.
@@ -226,7 +226,8 @@ def _redone(shown: list[ContentDifference]) -> str:
     was = "was" if len(shown) == 1 else "were"
     return (
         f"{_count(shown)} {was} committed on both servers, at different moments, with equal"
-        " content: redone under the GTID, or the GTID was reused for the same work. The rows agree."
+        " content: redone under the GTID, or the GTID was reused for the same work. The"
+        " transactions agree."
     )
 
 

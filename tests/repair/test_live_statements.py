@@ -1,0 +1,36 @@
+"""Statements in errant transactions: what no guard checks, and what no listing may show."""
+
+from compose.native.shapes import Pair, wait_for
+from repair.render import render_files
+from tests.repair.live import examine, executed, rows, run_plan
+
+
+def test_a_statement_is_done_again_only_if_it_adds(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE d", "CREATE TABLE d.n (id INT)", "INSERT INTO d.n VALUES (1)")
+    pair97.settle()
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
+    b.execute("CREATE USER late@'%' IDENTIFIED BY 'guess'", "GRANT SELECT ON d.* TO late@'%'")
+    show = "SELECT plugin, RIGHT(authentication_string, 43) FROM mysql.user WHERE user = 'late'"
+    [(plugin, secret)] = b.query(show)
+    redo, inject = {"E1": "redo_on_source"}, {"E1": "inject_empty"}
+    found = examine(pair97)
+    plans = [found.plan(choices) for choices in (None, redo, inject)]
+    for plan in plans:
+        files = render_files(plan)
+        shown = "".join(text for name, text in files.items() if not name.endswith(".sql"))
+        assert "CREATE USER" in shown
+        assert str(secret) not in shown
+    assert any(str(secret) in text for text in render_files(plans[1]).values())
+    assert plans[2].saved
+    run_plan(pair97, plans[1])
+    assert a.query(show) == [(plugin, secret)]
+
+    b.execute("TRUNCATE TABLE d.n")
+    a.execute("INSERT INTO d.n VALUES (100)")
+    wait_for(b, executed(a))
+    plan = examine(pair97).plan({"E1": "redo_on_source"})
+    assert plan.steps == ()
+    [left] = [each for each in plan.not_planned if each.code == "E1"]
+    assert "`TRUNCATE TABLE d.n`" in left.why
+    assert rows(a, "d.n") == [(1,), (100,)]

@@ -17,8 +17,9 @@ the transaction, and the channel reports its own place in the same log.
   not ON), and where the replica's binary logs have no earlier transaction of the same origin (a
   RESET, or a replica that has just been provisioned).
 * **Commits** of a few transactions: of losses (topology/lost.py); both ends of each bypassed
-  interval, for its time of commit; both ends of what servers upstream have of a UUID that no server
-  has (a server that was cloned or restored): the replica drops what carries its own server_id;
+  interval, and of what an applier before 8.0.17 has passed, for the time of commit; both ends of
+  what servers upstream have of a UUID that no server has (a server that was cloned or restored):
+  the replica drops what carries its own server_id;
   the first one that a receiver which does not move should have brought (topology/receivers.py).
 * **The first log**: of servers that lost transactions, or that may not have logged what they have
   purged (topology/unlogged.py).
@@ -36,7 +37,7 @@ from topology.history_evidence import ends_of
 from topology.joining import evaluate_parts
 from topology.lost import neighbours_of, samples_of
 from topology.receivers import samples_in
-from topology.reset_signs import has_earlier, logged
+from topology.reset_signs import has_earlier, keeps_gtids, logged
 from topology.skipping import may_skip
 from topology.snapshot import ChannelSnapshot, LogPosition, ServerSnapshot, ThreadState
 from topology.unlogged import candidates_in
@@ -90,6 +91,8 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
             ask(edge.edge.source, Questions(searches=(search,)))
         if edge.bypassed and not edge.edge.channel.auto_position:
             ask(edge.edge.source, Questions(commits=(_ends(edge.bypassed),)))
+        if edge.passed and not keeps_gtids(servers[edge.edge.replica]):
+            ask(edge.edge.source, Questions(commits=(_ends(edge.passed),)))
         held = of_unknown_uuids(edge.edge, graph=facts.graph, servers=servers)
         for holder, gtids in held.items():
             ask(holder, Questions(commits=(_ends(gtids),)))

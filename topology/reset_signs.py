@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from gtid import GtidSet
+from topology.dialect import dialect_of
 from topology.history_evidence import ends_of
 from topology.snapshot import ServerSnapshot
 
@@ -18,6 +19,11 @@ _SECOND = timedelta(seconds=1)
 def logged(server: ServerSnapshot) -> GtidSet:
     """Return what a server has in its binary logs."""
     return (server.gtid_executed or GtidSet()) - (server.gtid_purged or GtidSet())
+
+
+def keeps_gtids(server: ServerSnapshot) -> bool:
+    """Return whether a crash leaves no rows without their GTIDs: InnoDB has both (8.0.17)."""
+    return server.version is not None and dialect_of(server.version).has_gtids_in_innodb
 
 
 def has_earlier(executed: GtidSet | None, hole: GtidSet) -> bool:

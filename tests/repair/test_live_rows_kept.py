@@ -10,6 +10,7 @@ from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
 from tests.repair.live import examine
+from topology.findings import Grade
 
 
 def lose_the_end_of_the_log(source: Server, replica: Server, changes: list[str]) -> str:
@@ -41,6 +42,29 @@ def test_rows_that_a_crash_left_are_not_done_again(pair56: Pair, key: str) -> No
     assert plan.steps == ()
     [left] = [each for each in plan.not_planned if each.code == "E3"]
     assert ("are on a already" if key else "may still be on a") in left.why
+
+
+def test_what_a_crash_of_a_replica_cut_off_its_log_is_not_proved_to_be_missing(
+    pair56: Pair,
+) -> None:
+    """Its GTIDs were in the binary log only; the rows and the applier's place are elsewhere."""
+    a, b = pair56.a, pair56.b
+    a.execute("CREATE DATABASE kept", "CREATE TABLE kept.t (id INT PRIMARY KEY)")
+    pair56.settle()
+    file, position = b.binary_log_position()
+    wait_for(b, faults.commit(a, *(f"INSERT INTO kept.t VALUES ({row})" for row in range(3))))
+    time.sleep(1.5)  # InnoDB writes the last commit to its log within a second
+    b.kill()
+    os.truncate(b.datadir / file, position)
+    b.start()
+    b.execute("START SLAVE")
+    time.sleep(2)
+    assert b.value("COUNT(*) FROM kept.t") == 3, "the crash left the rows"
+    found = examine(pair56)
+    [finding] = [each for each in found.audit.findings if each.code == "H8"]
+    assert finding.grade is Grade.LIKELY
+    assert "a crash of b that lost the end of its binary log" in finding.explanation
+    assert found.plan().steps == ()
 
 
 def test_rows_behind_a_history_that_was_set_are_not_fetched_unasked(star97: Topology) -> None:

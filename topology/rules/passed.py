@@ -8,7 +8,9 @@
    * malign: RESET BINARY LOGS AND GTIDS on the replica (the rows are there); RELAY_LOG_POS,
      sql_replica_skip_counter, a purged relay log (the rows are missing). The sets do not separate
      these, so the text names all of them; only earlier transactions of the same origin exclude a
-     RESET.
+     RESET. Before 8.0.17 also a crash that cut the binary log: GTIDs are in that log only, the rows
+     and the applier's place are elsewhere (the rows are there; tried on 5.6.24). Only a replica
+     that has been running since before the commits excludes it.
 2. A channel that is stopped shows where its applier has come to in the source's log. What the log
    has before this place was behind the applier: to start the channel would do it a second time.
 """
@@ -18,7 +20,7 @@ from collections.abc import Iterator
 from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Finding, Grade
-from topology.reset_signs import has_earlier, logged
+from topology.reset_signs import has_earlier, keeps_gtids, logged, runs_since_before
 from topology.rules.build import evidence, many, on_edge
 from topology.rules.emptied import emptied_text
 from topology.snapshot import ThreadState
@@ -50,6 +52,7 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
             evidence("gtid_executed", replica.gtid_executed, replica),
         ]
         is_proved = bool(edge.passed) and edge.passed_is_proved and not unsent
+        is_proved = is_proved and not _forgets_in_crash(facts, edge)
         yield on_edge(
             facts,
             edge,
@@ -79,8 +82,11 @@ def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet) -> st
     returns = bool(unsent) and edge.edge.channel.receiver is not ThreadState.RUNNING
     if edge.passed or returns:
         causes.append(skipped)
-    if returns or edge.behind:
-        causes.append(f"a crash of {name} that lost the end of its binary log (compare the rows)")
+    crash = f"a crash of {name} that lost the end of its binary log"
+    if _forgets_in_crash(facts, edge):
+        causes.append(f"{crash} (the rows are probably there)")
+    elif returns or edge.behind:
+        causes.append(f"{crash} (compare the rows)")
     if edge.behind and edge.edge.channel.receiver is not ThreadState.RUNNING:
         causes.append(
             f"RESET BINARY LOGS AND GTIDS on {edge.edge.source} since the channel stopped (then the"
@@ -112,6 +118,15 @@ def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet) -> st
     return (
         f"{text} Possible causes: {'; '.join(causes)}. Compare the rows before any repair: a second"
         " execution fails or doubles data where the rows are there."
+    )
+
+
+def _forgets_in_crash(facts: ClusterFacts, edge: EdgeFacts) -> bool:
+    """Return whether a crash of the replica may have removed what it applied from its GTIDs."""
+    replica = facts.last[edge.edge.replica]
+    source = facts.last[edge.edge.source]
+    return bool(edge.passed) and not (
+        keeps_gtids(replica) or runs_since_before(replica, edge.passed, source)
     )
 
 

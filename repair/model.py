@@ -59,6 +59,8 @@ class ModelChannel:
     stuck_at: GtidSet = field(default_factory=GtidSet)
     # The condition of START REPLICA UNTIL that the applier was started with; "" if none.
     until: str = ""
+    # SOURCE_DELAY, if only the applier is stopped: what was received waits for an operator.
+    held_back_seconds: int = 0
 
 
 @dataclass(frozen=True, slots=True)

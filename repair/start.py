@@ -130,4 +130,10 @@ def _channel(
         is_stuck=any(finding.code in _STUCK_CODES for finding in findings),
         stuck_at=stuck_at,
         until=channel.until,
+        held_back_seconds=channel.delay_seconds if _only_applier_is_stopped(channel) else 0,
     )
+
+
+def _only_applier_is_stopped(channel: ChannelSnapshot) -> bool:
+    is_stopped = channel.applier is ThreadState.STOPPED and not channel.applier_errno
+    return is_stopped and channel.receiver is not ThreadState.STOPPED

@@ -68,6 +68,23 @@ def start_channel(case: Case) -> Outcome:
 
 
 def _unless_older(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
+    """Start a channel unless rows do not fit what it delivers; name the DDL that waits."""
+    outcome = _if_rows_fit(case, action)
+    ddl = _waiting_ddl(case, action.server, action.channel)
+    if isinstance(outcome, Refusal) or not ddl:
+        return outcome
+    return replace(outcome, warnings=(*outcome.warnings, f"it applies {ddl}"))
+
+
+def _waiting_ddl(case: Case, server: str, channel: str) -> str:
+    content = case.arrivals.get((server, channel))
+    ddl = content.of_class(ContentClass.DDL) if content is not None else GtidSet()
+    if content is None or not ddl:
+        return ""
+    return f"DDL: {ddl.shortened()}, {', '.join(f'`{each}`' for each in content.statements)}"
+
+
+def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     """Start a channel unless rows do not fit what it delivers, to its server and to those below.
 
     Where several servers are written to, the waiting transactions may be older than rows that are
@@ -211,12 +228,21 @@ def same_server_id(case: Case, replica: ModelServer) -> str | None:
 
 def _stops_by_wish(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
     """Return why a channel that an operator told to stop somewhere is not started unasked."""
-    if not channel.until or case.is_chosen:
+    if case.is_chosen or not (channel.until or channel.held_back_seconds):
         return None
+    ddl = _waiting_ddl(case, replica.name, channel.name)
+    choice = f"select --strategy {case.finding.code}=start_channel"
+    if not channel.until:
+        return (
+            f"only the applier of {replica.name} is stopped, and SOURCE_DELAY is"
+            f" {channel.held_back_seconds} s: an operator may have stopped it before a transaction"
+            f" that must not be applied{f' ({ddl} waits)' if ddl else ''}. Find out why, then"
+            f" {choice}"
+        )
     return (
         f"{replica.name} was started with START REPLICA UNTIL {channel.until}: an operator wanted"
-        " it to stop there, and what follows would be applied. Find out why, then select"
-        f" --strategy {case.finding.code}=start_channel"
+        f" it to stop there, and what follows would be applied{f' ({ddl})' if ddl else ''}. Find"
+        f" out why, then {choice}"
     )
 
 

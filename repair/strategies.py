@@ -94,6 +94,12 @@ def refetch(case: Case) -> Outcome:
             f"{replica.name} was started with START REPLICA UNTIL {channel.until}: an operator"
             f" wanted it to stop there. Find out why, then choose with {offered(case)}"
         )
+    if channel.held_back_seconds and not case.is_chosen:
+        return Refusal(
+            f"only the applier of {replica.name} is stopped, and SOURCE_DELAY is"
+            f" {channel.held_back_seconds} s: an operator may have stopped it on purpose. Find out"
+            f" why, then choose with {offered(case)}"
+        )
     if channel.may_be_former and not case.is_chosen:
         return Refusal(
             f"the position of {replica.name} may belong to a former log of {source.name}: after a"

@@ -153,6 +153,25 @@ def test_what_an_operator_stopped_by_until_is_not_started_unasked(strategy: Any)
     assert proposed(strategy(a_case(servers, STOPPED, content=EMPTY))).actions
 
 
+@pytest.mark.parametrize("strategy", [refetch, start_channel])
+def test_an_applier_stopped_within_its_delay_is_not_started_unasked(strategy: Any) -> None:
+    servers = stopped(held_back_seconds=3600)
+    refusal = reason(strategy(unasked(servers, STOPPED, content=EMPTY)))
+    assert "SOURCE_DELAY is 3600 s" in refusal
+    assert proposed(strategy(a_case(servers, STOPPED, content=EMPTY))).actions
+
+
+def test_ddl_that_waits_is_named() -> None:
+    servers = stopped(until="SQL_BEFORE_GTIDS")
+    drops = a_content("a:4", ContentClass.DDL, statements=("DROP TABLE t",))
+    question = ContentQuestion(drops.wanted, ("a",), ("a", "b"), is_in_order=True)
+    waits: dict[str, Any] = {"waiting": {("b", ""): question}, "arrivals": {("b", ""): drops}}
+    asked = unasked(servers, STOPPED, content=None)
+    assert "`DROP TABLE t`" in reason(start_channel(replace(asked, **waits)))
+    for case in (a_case(servers, STOPPED, **waits), replace(unasked(stopped(), STOPPED), **waits)):
+        assert any("`DROP TABLE t`" in each for each in proposed(start_channel(case)).warnings)
+
+
 def rows_on(a: RowsOn, b: RowsOn) -> Any:
     return a_content("a:2", rows=ROWS, rows_on={"a": a, "b": b})
 

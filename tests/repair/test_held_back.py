@@ -12,7 +12,7 @@ from repair.invariants import broken_invariants
 from tests.repair.build import channel, evidence_of, model, server, snapshot_of
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit
-from topology.snapshot import ClusterSnapshot
+from topology.snapshot import ClusterSnapshot, ThreadState
 
 STOPPED = model(server("a", "a:1-9"), server("b", "a:1-5", channel("a", runs=False)))
 
@@ -53,6 +53,19 @@ def test_what_an_operator_told_to_stop_is_started_when_selected() -> None:
     assert "START REPLICA UNTIL SQL_BEFORE_GTIDS" in left.why
     [step] = planned({"A7": "start_channel"}, until="SQL_BEFORE_GTIDS").steps
     assert step.action == "StartChannel"
+
+
+def test_an_applier_that_an_operator_stopped_on_a_delayed_replica_is_started_when_selected() -> (
+    None
+):
+    alone: dict[str, Any] = {"receiver": ThreadState.RUNNING, "applier": ThreadState.STOPPED}
+    plan = planned(delay_seconds=3600, **alone)
+    assert not plan.steps
+    [left] = [each for each in plan.not_planned if each.code == "A7"]
+    assert "only the applier of b is stopped, and SOURCE_DELAY is 3600 s" in left.why
+    assert planned({"A7": "start_channel"}, delay_seconds=3600, **alone).steps
+    # Without a delay, or with both threads stopped, nothing says so.
+    assert planned(delay_seconds=0, **alone).steps
 
 
 def test_no_channel_is_started_from_a_server_that_a_reset_left_empty() -> None:

@@ -2,7 +2,7 @@
 
 import time
 
-from compose.faults import await_applier_stopped, commit, table_on
+from compose.faults import await_applier_stopped, await_status, commit, table_on
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
 from tests.repair.live import await_clean, examine, executed, rows, run_plan
@@ -14,6 +14,7 @@ def test_a_channel_that_holds_back_is_started_with_its_time_or_when_selected(pai
     a, b = pair97.a, pair97.b
     a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
     table_on(a, b, "held")
+    a.execute("CREATE DATABASE gone", "CREATE TABLE gone.t (id INT)")
     wait_for(b, executed(a))
     _with_delay(b, _DELAY_SECONDS)
     commit(a, "INSERT INTO held.t VALUES (1, 'one')", "INSERT INTO held.t VALUES (2, 'two')")
@@ -27,6 +28,12 @@ def test_a_channel_that_holds_back_is_started_with_its_time_or_when_selected(pai
     run_plan(pair97, plan)  # it does not wait for a day
     assert time.monotonic() - began < 60
     assert rows(b, "held.t") == []
+    dropped = commit(a, "DROP TABLE gone.t")
+    await_status(b, lambda shown: dropped.rpartition(":")[2] in shown["Retrieved_Gtid_Set"])
+    b.execute("STOP REPLICA SQL_THREAD")  # its last copy is here
+    plan = examine(pair97).plan()
+    assert not plan.steps
+    assert any("`DROP TABLE" in each.why for each in plan.not_planned)
     b.execute(b.dialect.stop_replica)
     _with_delay(b, 0)
     b.execute(b.dialect.start_replica)

@@ -3,7 +3,9 @@
 1. A GTID is reused after a lost tail, and a tail is lost when a server stops without warning. So
    the own transactions around a restart decide (binlog/content/reuse.py); nothing else is read.
 2. Which restarts are due is decided in content_due.py: this file brings in the binlog reader.
-3. Servers are compared along the channels between them, in either direction, and members of a group
+3. --content asks for an answer: a restart of the last day whose logs are purged is UNKNOWN then, if
+   the server has own transactions. Without --content, and for older restarts, it is a remark.
+4. Servers are compared along the channels between them, in either direction, and members of a group
    one with the next. What could not be read is UNKNOWN, with the reason; what can never be compared
    (no binary log, purged) is a remark.
 """
@@ -17,10 +19,17 @@ from itertools import pairwise
 from typing import Final
 from uuid import UUID
 
-from binlog.adapters.compare_server import ServerCompared, ServerState, Since, Starts, uuid_or_none
+from binlog.adapters.compare_server import (
+    LATEST_START_PURGED,
+    ServerCompared,
+    ServerState,
+    Since,
+    Starts,
+    uuid_or_none,
+)
 from binlog.content.reuse import Compared, Search, Unread, compare_after_starts, counted
 from gtid import GtidSet
-from gtid_audit.content_due import Looked
+from gtid_audit.content_due import RECENT, Looked
 from gtid_audit.content_facts import Comparing, reading_of
 from gtid_audit.content_filters import Way, filters_of
 from topology.adapters.mysql import connect
@@ -174,12 +183,32 @@ def _compared(
         suspect_count=(also & compared.gtids).gtid_count,
         newest_count=sum(counts),
     )
+    if wanted.newest:
+        reading = _due(reading, [server for server in pair if _restarted_lately(server)])
     if beyond:
         text = f"more than {SUSPECTS_MAX:,} to compare: {counted(beyond)}"
         reading = replace(reading, unread=(*reading.unread, UnreadContent(right.name, text)))
     is_over = all(each.is_lasting for each in compared.unread)
     look_again = frozenset() if is_over else frozenset(names)
     return Looked(reading, look_again, _settled(compared, also - beyond) if is_over else GtidSet())
+
+
+def _due(reading: ContentReading, restarted: Sequence[ServerSnapshot]) -> ContentReading:
+    """Let what had to be compared around the latest restart of these, and cannot be, be unknown."""
+    due = {UnreadContent(server.name, LATEST_START_PURGED) for server in restarted}
+    unread = {*reading.unread, *(due & set(reading.remarks))}
+    remarks = tuple(each for each in reading.remarks if each not in due)
+    return replace(reading, unread=tuple(sorted(unread)), remarks=remarks)
+
+
+def _restarted_lately(server: ServerSnapshot) -> bool:
+    """Return whether a server that has own transactions restarted within the last day."""
+    assert server.binary_logs is not None, "only servers with logs are compared"
+    state = _state(server, server.binary_logs)
+    is_recent = server.uptime_seconds is not None and (
+        timedelta(seconds=server.uptime_seconds) < RECENT
+    )
+    return is_recent and bool(state.own(state.executed))
 
 
 def _compare_newest(

@@ -88,6 +88,9 @@ class Starts(Enum):
     NONE = "none"
 
 
+LATEST_START_PURGED: Final = "the log that began at its latest start is purged"
+
+
 @dataclass(frozen=True, slots=True)
 class Since:
     """The starts since a moment, by the server's clock; the latest is among them."""
@@ -205,13 +208,12 @@ class ServerCompared:
     def _unheld_starts(self, first: int) -> Iterator[Unread]:
         """Say which of the starts that were to be looked at are not in the logs any more."""
         since, up_since = self.looked_at, self.state.up_since_seconds
-        if not isinstance(since, Since) or up_since is None:
+        if up_since is None:
             return
         latest = self._head(self._starts[-1]).written_at_seconds if self._starts else None
         if latest is None or latest < up_since - _CLOCK_SLACK_SECONDS:
-            gone = "the log that began at its latest start is purged"
-            yield Unread(self.name, gone, is_lasting=True)
-        elif not first and self._starts[0]:
+            yield Unread(self.name, LATEST_START_PURGED, is_lasting=True)
+        elif isinstance(since, Since) and not first and self._starts[0]:
             gone = "the log that began at an earlier start is purged"
             yield Unread(self.name, gone, is_lasting=True)
 

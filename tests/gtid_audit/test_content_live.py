@@ -189,3 +189,13 @@ def test_what_is_purged_can_never_be_compared_and_is_a_remark(pair97: Pair) -> N
         f"{server.host}:{server.port}" for server in (a, b)
     }
     assert all("is purged" in each["reason"] for each in contents["remarks"])
+
+    status, found = audited(pair97, "--content")
+    assert (status, found["findings"]) == (3, []), "asked for, and cannot be answered"
+    reason = "the log that began at its latest start is purged"
+    unknown = [(each["server"], each["reason"]) for each in found["unknown"]]
+    assert unknown == [(f"{a.host}:{a.port}", reason)], "b has no transactions of its own"
+    [contents] = found["contents"]
+    assert (f"{b.host}:{b.port}", reason) in [
+        (each["server"], each["reason"]) for each in contents["remarks"]
+    ]

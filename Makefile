@@ -12,7 +12,7 @@ MUTATE_SECONDS ?= 1800
 BY_GROUP := --maxprocesses 4 --dist loadscope --no-loadscope-reorder -p tests.dealing
 IN_PROCESSES := --numprocesses auto $(BY_GROUP)
 
-.PHONY: help demo test quick lint types contracts docs nightly fuzz simulate mutate bench servers up down lock clean
+.PHONY: help demo test quick quick-tests lint types contracts docs nightly fuzz simulate mutate bench servers up down lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -29,8 +29,13 @@ demo: .venv/.complete ## the main job: break three real pairs, find it, repair i
 test: .venv/.complete lint types contracts servers ## everything that must hold: lint, types, contracts, tests
 	@$(PY) -m pytest $(IN_PROCESSES) -m "not slow"
 
-quick: .venv/.complete lint types contracts ## no server, no Spark, no long test
-	@$(PY) -m pytest --numprocesses logical $(BY_GROUP) \
+quick: .venv/.complete ## no server, no Spark, no long test; a fifth of the examples
+	@$(MAKE) --no-print-directory --jobs --output-sync lint types contracts quick-tests
+
+# Python keeps what it compiled, whatever the environment says: half of the time is compiling tests.
+quick-tests: export PYTHONDONTWRITEBYTECODE :=
+quick-tests: .venv/.complete
+	@$(PY) -m pytest --numprocesses logical $(BY_GROUP) -p tests.laws --hypothesis-profile=quick \
 	    -m "not mysql and not spark and not slow and not long"
 
 lint: .venv/.complete ## ruff, check and format

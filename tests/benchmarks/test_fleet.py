@@ -74,6 +74,7 @@ def test_every_kind_gives_its_finding_and_no_other() -> None:
     assert seen == set(range(len(KINDS)))
 
 
+@pytest.mark.long
 def test_the_sets_are_canonical_and_are_what_they_should_be() -> None:
     fleet = Fleet(pairs=MANY, busy_rate=0, fault_rate=0)
     table = rows_from(fleet, first=123_456, count=300)

@@ -67,6 +67,7 @@ def said(ledger: Any) -> tuple[Any, ...]:
     return ledger.rows.to_pylist(), type(ledger.error), str(ledger.error), ledger.end
 
 
+@pytest.mark.long
 @often
 @pytest.mark.parametrize("name", ["two", *GUARDED, *UNGUARDED])
 def test_a_log_cut_anywhere(name: str, count: int, fence: Fence) -> None:
@@ -107,6 +108,7 @@ def changes(name: str, count: int) -> Iterator[tuple[int, bytes, int]]:
         yield (seed, *changed(data, random.Random(f"{name} {seed}")))
 
 
+@pytest.mark.long
 @often
 @pytest.mark.parametrize("name", GUARDED)
 def test_a_log_changed_anywhere_where_checksums_tell(name: str, count: int, fence: Fence) -> None:

@@ -96,6 +96,7 @@ def wrong(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return starts
 
 
+@pytest.mark.long
 def test_a_wrong_guess_changes_nothing(log: Path, wrong: list[int]) -> None:
     whole = said(ledger_of_file(log, threads_max=1))
     size = log.stat().st_size
@@ -153,6 +154,7 @@ def test_far_places_are_looked_at_in_memory_if_the_file_cannot_be_read(tmp_path:
         assert (found.end, found.error) == (plain.end, None)
 
 
+@pytest.mark.long
 def test_what_is_read_from_afar_is_what_is_mapped(tmp_path: Path) -> None:
     """Damage that a hop may land on, or pass over, is told of in the same words."""
     path = tmp_path / "binlog.000001"

@@ -33,6 +33,7 @@ def test_importing_gtid_imports_nothing_heavy() -> None:
     assert run_python(program) == "[]"
 
 
+@pytest.mark.long
 def test_long_sequences_of_a_process_that_has_paid_go_to_the_kernels() -> None:
     program = f"""
         import sys

@@ -60,6 +60,7 @@ def columns() -> tuple[GtidSetColumn, GtidSetColumn]:
     return GtidSetColumn.parse(pa.array(lefts)), GtidSetColumn.parse(pa.array(TEXTS * len(TEXTS)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_operations_of_sets(name: str, sets: list[GtidSet]) -> None:
     operate, on_masks = OPERATIONS[name]
@@ -79,6 +80,7 @@ def test_predicates_of_sets(name: str, sets: list[GtidSet]) -> None:
             assert holds(sets[left], sets[right]) == on_masks(left, right), (left, right)
 
 
+@pytest.mark.long
 def test_relations_and_hashes_of_sets(sets: list[GtidSet]) -> None:
     for left in MASKS:
         for right in MASKS:

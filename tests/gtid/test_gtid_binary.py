@@ -303,6 +303,7 @@ def test_nothing_is_allocated_for_a_promise(name: str) -> None:
     assert peak < 32_768
 
 
+@pytest.mark.long
 def test_a_long_set_is_read_in_a_small_multiple_of_its_bytes() -> None:
     encoded = header(0, 1) + A_BYTES + interval_bytes(*range(1, 400_001))
     assert decode(encoded).interval_count == 200_000

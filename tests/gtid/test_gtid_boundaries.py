@@ -66,6 +66,7 @@ def small(representation: object) -> list[Boundaries]:
     return [boundaries_of(bit + 1 for bit in range(7) if mask >> bit & 1) for mask in range(128)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_pair_of_small_sets(name: str, small: list[Boundaries]) -> None:
     table, on_bits = OPERATIONS[name]

@@ -136,6 +136,7 @@ def test_wrong_usage_of_the_process_is_64() -> None:
     assert SECRET not in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variable", ["GTID_AUDIT_PASSWORD", "MYSQL_PWD"])
 @pytest.mark.parametrize("form", ["--json", "--ask-nothing", ""])
 def test_a_password_in_the_environment_appears_nowhere(variable: str, form: str) -> None:

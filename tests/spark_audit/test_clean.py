@@ -278,6 +278,7 @@ def fits(rows: list[Record]) -> bool:
         return False
 
 
+@pytest.mark.long
 def test_no_single_odd_field_is_passed_over() -> None:
     """Every field of a clean pair, in either reading, with every odd value that fits its column."""
     world = World(SHAPES["pair"], random.Random(3))

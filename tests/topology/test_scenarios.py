@@ -44,6 +44,7 @@ def test_every_judged_code_is_told_in_a_story(code: str) -> None:
     assert re.search(rf"^# .*\b{code}\b", TEXT, re.MULTILINE), "and named in a title"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("row", range(len(EXPLAINS)))
 def test_every_row_of_suppression_acts_in_a_story(
     row: int, monkeypatch: pytest.MonkeyPatch

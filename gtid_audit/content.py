@@ -35,6 +35,7 @@ from gtid_audit.content_filters import Way, filters_of
 from topology.adapters.mysql import connect
 from topology.contents import ContentReading, UnreadContent
 from topology.graph import build_graph
+from topology.siblings import held_by_siblings
 from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
 from topology.target import ServerTarget
 
@@ -80,14 +81,17 @@ def read_contents(
     look_again: set[str] = set()
     suspects = suspects or GtidSet()
     settled = suspects & _held_by_all(snapshot)
-    for names in _neighbours(snapshot):
+    siblings = held_by_siblings(snapshot)
+    for names in (*_neighbours(snapshot), *siblings):
         pair = [servers[name] for name in names if name in servers]
-        also = suspects & _held_by_all(snapshot, names)
-        if not back.keys() & set(names) and not also:
+        also = suspects & siblings.get(names, _held_by_all(snapshot, names))
+        # Of two replicas only that is compared: each is compared with its source.
+        want = replace(wanted, back={}, newest=False) if names in siblings else wanted
+        if not want.back.keys() & set(names) and not also:
             continue
         look = Looked(None, frozenset(names))  # where facts were not read, which the audit reports
         if len(pair) == len(names):
-            look = _compared(pair, ways, also, wanted)
+            look = _compared(pair, ways, also, want)
         if look.reading is not None:
             readings.append(look.reading)
         look_again |= look.look_again

@@ -7,7 +7,8 @@
    have been committed elsewhere with other content: an origin that reached a GTID made by hand, an
    empty transaction under a lost GTID. They are compared as soon as both servers have them.
 3. GTIDs that a replica executed and did not receive where its source has them in its log
-   (topology/not_received.py) are compared in every audit: another transaction may have them.
+   (topology/not_received.py) are compared in every audit: another transaction may have them. So
+   are those that two replicas have and their source has not (topology/siblings.py).
 4. Without a memory of earlier audits (`pair`, an audit without --out, a server not seen before) the
    last day is compared.
 5. A server's uptime is measured by its own clock, the time of the last audit by ours: a clock that
@@ -25,6 +26,7 @@ from topology.contents import ContentReading
 from topology.findings import Finding
 from topology.gtid_waits import waits_for_gtid
 from topology.not_received import not_received
+from topology.siblings import held_by_siblings
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
 RECENT: Final = timedelta(hours=24)
@@ -98,7 +100,9 @@ def suspects_in(findings: Iterable[Finding]) -> GtidSet:
 
 def suspects_now(snapshot: ClusterSnapshot, chosen: bool | None) -> GtidSet:
     """Return the GTIDs that must be compared by what was read now; `chosen` as in looked_back."""
-    return GtidSet() if chosen is False else not_received(snapshot)
+    if chosen is False:
+        return GtidSet()
+    return GtidSet.union_of((not_received(snapshot), *held_by_siblings(snapshot).values()))
 
 
 def held_by_two(snapshot: ClusterSnapshot, suspects: GtidSet) -> GtidSet:

@@ -9,6 +9,19 @@ from compose.native.shapes import Topology
 from gtid_audit.cli import run
 
 
+def fleet_of(star: Topology, folder: Path) -> Path:
+    """Write a fleet file with the servers of a star."""
+    fleet = folder / "fleet.yaml"
+    servers = "".join(
+        f"      - {{name: {name}, host: 127.0.0.1, port: {server.port}}}\n"
+        for name, server in star.servers.items()
+    )
+    fleet.write_text(
+        f"defaults: {{user: root}}\nclusters:\n  - name: star\n    servers:\n{servers}"
+    )
+    return fleet
+
+
 def test_a_source_is_compared_with_each_of_its_replicas(
     star97: Topology, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -17,15 +30,7 @@ def test_a_source_is_compared_with_each_of_its_replicas(
     source.start()
     source.execute("CREATE DATABASE after_the_start")
     star97.settle()
-    fleet = tmp_path / "fleet.yaml"
-    servers = "".join(
-        f"      - {{name: {name}, host: 127.0.0.1, port: {server.port}}}\n"
-        for name, server in star97.servers.items()
-    )
-    fleet.write_text(
-        f"defaults: {{user: root}}\nclusters:\n  - name: star\n    servers:\n{servers}"
-    )
-    status = run(["audit", "--fleet", str(fleet), "--json"])
+    status = run(["audit", "--fleet", str(fleet_of(star97, tmp_path)), "--json"])
     found = json.loads(capsys.readouterr().out)
     assert (status, found["findings"], found["unknown"]) == (0, [], [])
     [compared] = found["contents"]
@@ -36,3 +41,27 @@ def test_a_source_is_compared_with_each_of_its_replicas(
     assert {start["server"] for start in compared["starts"]} == set(star97.servers)
     assert compared["compared_count"] >= 2
     assert (compared["differing_count"], compared["unread"]) == (0, [])
+
+
+def test_two_replicas_with_one_errant_gtid_are_compared_with_each_other(
+    star97: Topology, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their source has nothing under the GTIDs, so no channel leads to the difference."""
+    star97["source"].execute("CREATE DATABASE s", "CREATE TABLE s.t (id INT PRIMARY KEY)")
+    star97.settle()
+    uuid = "11111111-2222-3333-4444-555555555555"
+    for row, name in enumerate(("replica1", "replica2")):
+        star97[name].execute(
+            f"SET SESSION gtid_next = '{uuid}:1'",
+            "CREATE DATABASE same_on_both",
+            f"SET SESSION gtid_next = '{uuid}:2'",
+            f"INSERT INTO s.t VALUES ({901 + row})",
+            "SET SESSION gtid_next = 'AUTOMATIC'",
+        )
+    run(["audit", "--fleet", str(fleet_of(star97, tmp_path)), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    [finding] = [each for each in found["findings"] if each["code"] == "E4"]
+    assert (finding["severity"], finding["gtid_set"]) == ("critical", f"{uuid}:2")
+    assert {finding["source"], finding["replica"]} == {"replica1", "replica2"}
+    assert "901" in str(finding["evidence"])
+    assert "902" in str(finding["evidence"])

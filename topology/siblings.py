@@ -1,0 +1,61 @@
+"""What two replicas of one source have both executed and their source has not.
+
+Each has it by other means than the channel: two sessions may have committed different transactions
+under one GTID (a copied auto.cnf, gtid_next by hand). The sets only show that both have more than
+their source; the contents decide. What another source of either has came by a channel.
+"""
+
+from itertools import combinations
+from typing import Final
+
+from gtid import GtidSet
+from topology.graph import Edge, Graph, build_graph
+from topology.snapshot import ClusterSnapshot, ServerSnapshot
+
+# Of two replicas: what two sessions committed under one GTID is little.
+GTIDS_MAX: Final = 1_000
+
+
+def held_by_siblings(snapshot: ClusterSnapshot) -> dict[tuple[str, str], GtidSet]:
+    """Return, by two replicas of one source, the GTIDs that only the replicas have.
+
+    The replicas' first readings and their sources' last: what is merely on its way is not in it.
+    """
+    graph = build_graph(snapshot)
+    first = {server.name: server for server in snapshot.first if server.is_judgeable}
+    last = {server.name: server for server in snapshot.last if server.is_judgeable}
+    replicas: dict[str, set[str]] = {}
+    for edge in graph.edges:
+        if edge.source in last and edge.replica in first and edge.replica in last:
+            replicas.setdefault(edge.source, set()).add(edge.replica)
+    linked = {frozenset((edge.source, edge.replica)) for edge in graph.edges}
+    pairs = {pair for names in replicas.values() for pair in combinations(sorted(names), 2)}
+    found: dict[tuple[str, str], GtidSet] = {}
+    for one, other in sorted(pair for pair in pairs if frozenset(pair) not in linked):
+        both = _executed(first[one]) & _executed(first[other])
+        for name in (one, other):
+            both = _beyond_sources(both, name, graph, last)
+        if both:
+            found[one, other] = both.first(GTIDS_MAX)
+    return found
+
+
+def _beyond_sources(
+    gtids: GtidSet, name: str, graph: Graph, last: dict[str, ServerSnapshot]
+) -> GtidSet:
+    """Return what no source of a replica has, and none is about to list as its own."""
+    for channel in last[name].channels or ():
+        if channel.source_uuid is not None:
+            gtids = gtids.without_uuid(channel.source_uuid)
+    mine = [edge for edge in graph.edges if edge.replica == name]
+    return gtids - GtidSet.union_of(_of_source(edge, last) for edge in mine)
+
+
+def _of_source(edge: Edge, last: dict[str, ServerSnapshot]) -> GtidSet:
+    if edge.source not in last:
+        return GtidSet()
+    return _executed(last[edge.source]) | (last[edge.source].gtid_owned or GtidSet())
+
+
+def _executed(server: ServerSnapshot) -> GtidSet:
+    return server.gtid_executed or GtidSet()

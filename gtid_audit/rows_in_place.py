@@ -5,6 +5,9 @@
 2. A row that would be inserted must not meet another row in any other unique key of the table.
 3. Up to ROWS_MAX rows are looked up; what was not looked up is UNREAD. So is every row if a table
    has other columns or members here now than in the log.
+4. Rows alone do not decide where the log does not hold them whole (binlog_row_image), where rows of
+   other tables hang on them (foreign keys), or where a unique key has only the beginning of a
+   column: such rows are UNREAD as well.
 """
 
 from __future__ import annotations
@@ -32,6 +35,15 @@ from topology.quoting import quote_identifier
 ROWS_MAX: Final = 1_000
 ROWS_SHOWN_MAX: Final = 20
 _ROWS_NAMED_MAX: Final = 3
+_FOREIGN_KEYS: Final = (
+    "SELECT 1 FROM information_schema.referential_constraints"
+    " WHERE (constraint_schema = %(schema)s AND table_name = %(table)s)"
+    " OR (unique_constraint_schema = %(schema)s AND referenced_table_name = %(table)s) LIMIT 1"
+)
+_PREFIX_KEYS: Final = (
+    "SELECT 1 FROM information_schema.statistics WHERE table_schema = %(schema)s"
+    " AND table_name = %(table)s AND non_unique = 0 AND sub_part IS NOT NULL LIMIT 1"
+)
 
 
 class RowReader:
@@ -54,6 +66,12 @@ class RowReader:
         for table in {row.table.name: row.table for row in rows}.values():
             if (why := self.misfit(table)) is not None:
                 return RowsOn(RowState.UNREAD, why), ()
+            if (unread := self._not_alone(table)) is not None:
+                return unread, ()
+        for row in rows:
+            if any(image is not None and ABSENT in image for image in (row.before, row.after)):
+                what = f"{row.table.name}: the log does not hold the whole row"
+                return RowsOn(RowState.UNREAD, f"{what} (binlog_row_image is not FULL)"), ()
         for row in rows:
             try:
                 is_before, is_after, other = self._stands(row)
@@ -78,6 +96,21 @@ class RowReader:
         """Return why logged rows of a table must not be looked up here; see tables_now.py."""
         now = self._definition_of(table.schema, table.table)
         return misfit_now(table, now) if now is not None else "; ".join(self._unread)
+
+    def _not_alone(self, table: RowTable) -> RowsOn | None:
+        """Return what else than its rows decides whether a change of a table fits here."""
+        names = {"schema": table.schema, "table": table.table}
+        try:
+            with self._connection.cursor(Cursor) as cursor:
+                if cursor.execute(_FOREIGN_KEYS, names):
+                    why = f"{table.name}: foreign keys bind its rows to those of other tables"
+                    return RowsOn(RowState.UNREAD, why, is_bound=True)
+                if cursor.execute(_PREFIX_KEYS, names):
+                    why = f"{table.name}: a unique key has only the beginning of a column"
+                    return RowsOn(RowState.UNREAD, why)
+        except pymysql.MySQLError as error:
+            return RowsOn(RowState.UNREAD, f"{table.name}: {server_words(error)}")
+        return None
 
     def state_beside(
         self, rows: Sequence[NetRow], created: Sequence[Created]

@@ -177,11 +177,11 @@ def undo_on_replica(case: Case) -> Outcome:
     partial = [each.name for each in holders if not wanted <= each.executed]
     if partial:
         return Refusal(f"{', '.join(partial)} has only a part of them: repair that first")
-    changed = [
-        f"{server.name}: {state.why}"
-        for server in holders
-        if (state := content.state_on(server.name)).state is RowState.CONFLICT
-    ]
+    states = {server.name: content.state_on(server.name) for server in holders}
+    bound = [f"{name}: {on.why}" for name, on in states.items() if on.is_bound]
+    if bound:
+        return Refusal(f"{'; '.join(bound)}; {_undo_by_hand(case)}")
+    changed = [f"{name}: {on.why}" for name, on in states.items() if on.state is RowState.CONFLICT]
     if changed:
         return Refusal(f"rows were changed since: {'; '.join(changed)}; {_undo_by_hand(case)}")
     try:

@@ -245,6 +245,7 @@ class RowsOn:
 
     state: RowState
     why: str = ""  # the reason for UNREAD, the first conflicting rows for CONFLICT
+    is_bound: bool = False  # UNREAD, because foreign keys bind rows of other tables to them
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,12 +78,12 @@ def test_rows_that_had_drifted_apart_are_told_from_a_number_given_twice(
     unlogged = "SET SESSION sql_log_bin = 0"
     a.execute(unlogged, "RENAME TABLE d.t TO d.elsewhere")
     b.execute(unlogged, "RENAME TABLE d.t TO d.elsewhere", "CREATE VIEW d.t AS SELECT 1 AS id")
-    [of_view, of_rows] = compared(capsys, pair97)["rows"]["unread"]
-    assert of_view == "d.t: its definition was not read: it is a view"
-    assert of_rows == "d.t: its rows cannot be found: its key is not known"
+    unread = compared(capsys, pair97)["rows"]["unread"]
+    assert "d.t: its definition was not read: it is a view" in unread
+    assert "d.t: its rows cannot be found: its key is not known" in unread
     b.execute(unlogged, "DROP VIEW d.t")
-    [of_table, _] = compared(capsys, pair97)["rows"]["unread"]
-    assert "d.t: its definition was not read: error 1146: " in of_table
+    unread = compared(capsys, pair97)["rows"]["unread"]
+    assert any("d.t: its definition was not read: error 1146: " in each for each in unread)
 
 
 def test_statements_that_5_6_words_anew_are_not_called_different(

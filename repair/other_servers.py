@@ -12,7 +12,8 @@
 5. Pure: conditions are made from the plan's last readings.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from uuid import UUID
 
 from gtid import GtidSet
@@ -38,7 +39,7 @@ from topology.quoting import quote_string
 def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
     """Return the checks of an action: none where the server receives from whoever holds them."""
     if isinstance(action, StartChannel | AutoPositionOn):
-        return tuple(_below(action, setting))
+        return _by_server((*_sends_no_more(action, setting), *_below(action, setting)))
     if isinstance(action, UndoRows):
         return tuple(_still_lacking(action, setting))
     if not isinstance(action, InjectEmpty | AppendPurged | ResetAndPurge):
@@ -50,6 +51,48 @@ def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
         if name != action.server
         and name not in upstream
         and (reading.gtid_executed or GtidSet()) & action.gtids
+    )
+
+
+def _by_server(checks: Iterable[Check]) -> tuple[Check, ...]:
+    """Join the checks of each server: one script for a server and a step."""
+    joined: dict[str, Check] = {}
+    for each in checks:
+        before = joined.get(each.server)
+        if before is None:
+            joined[each.server] = each
+            continue
+        guards = tuple(dict.fromkeys((*before.guards, *each.guards)))
+        joined[each.server] = replace(before, guards=guards, why=f"{before.why}; {each.why}")
+    return tuple(joined.values())
+
+
+def _sends_no_more(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[Check]:
+    """Yield a check for the source of a channel whose waiting rows were compared.
+
+    What it commits behind the plan is fetched as well, and nobody compared its rows.
+    """
+    if not isinstance(action, StartChannel) or not action.waiting:
+        return
+    channel = setting.server.channel(action.channel)
+    name = channel.source if channel is not None else None
+    if name is None or name not in setting.seen or name not in setting.before.servers:
+        return
+    reading, uuid = setting.seen[name], setting.before[name].server_uuid
+    yield Check(
+        server=name,
+        host=reading.host,
+        port=reading.port,
+        guards=(
+            _is_the_server(name, uuid),
+            commits_nothing(
+                name,
+                uuid,
+                reading.gtid_executed,
+                so=f"their rows were not compared with those of {action.server}",
+            ),
+        ),
+        why=f"what {name} commits behind the plan would be fetched by {action.server} unread",
     )
 
 

@@ -1,0 +1,96 @@
+"""Rows whose change other rows decide: no default plan rests on a comparison of them."""
+
+import pytest
+
+from compose.native.shapes import Pair, Topology
+from tests.repair.live import examine
+from tests.repair.test_live_late import refusals
+
+TABLES = (
+    "CREATE DATABASE d",
+    "CREATE TABLE d.parent (id INT PRIMARY KEY)",
+    (
+        "CREATE TABLE d.child (id INT PRIMARY KEY, p INT,"
+        " FOREIGN KEY (p) REFERENCES d.parent (id) ON DELETE CASCADE)"
+    ),
+    "CREATE TABLE d.prefix (id INT PRIMARY KEY, u VARCHAR(20), UNIQUE (u(3)))",
+    "CREATE TABLE d.t (id INT PRIMARY KEY, note VARCHAR(9))",
+    "INSERT INTO d.parent VALUES (1), (2)",
+    "INSERT INTO d.child VALUES (10, 1)",
+    "INSERT INTO d.t VALUES (1, 'one'), (2, 'two')",
+)
+
+
+def split(pair: Pair, on_a: str, on_b: str) -> None:
+    """Let both servers commit while neither receives from the other."""
+    pair.a.execute(*TABLES)
+    pair.settle()
+    for server in pair.servers.values():
+        server.execute(server.dialect.stop_replica)
+    pair.a.execute(on_a)
+    pair.b.execute(on_b)
+
+
+@pytest.mark.parametrize(
+    ("on_a", "on_b", "why"),
+    [
+        ("DELETE FROM d.parent WHERE id = 1", "INSERT INTO d.child VALUES (50, 1)", "foreign keys"),
+        (
+            "INSERT INTO d.prefix VALUES (100, 'abcX')",
+            "INSERT INTO d.prefix VALUES (101, 'abcY')",
+            "only the beginning of a column",
+        ),
+    ],
+)
+def test_rows_bound_to_others_start_nothing_unasked(
+    pair97: Pair, on_a: str, on_b: str, why: str
+) -> None:
+    split(pair97, on_a, on_b)
+    plan = examine(pair97).plan()
+    assert plan.steps == ()
+    assert all(why in each.why for each in plan.not_planned if each.code in ("A7", "E1"))
+
+
+def test_rows_that_the_log_does_not_hold_whole_start_nothing_unasked(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute(*TABLES)
+    pair97.settle()
+    for server in (a, b):
+        server.execute("SET GLOBAL binlog_row_image = 'MINIMAL'")
+    a.execute("STOP REPLICA")
+    b.execute("UPDATE d.t SET note = 'b-old' WHERE id = 1")
+    a.execute("UPDATE d.t SET note = 'a-newest' WHERE id = 1")
+    plan = examine(pair97).plan()
+    assert plan.steps == ()
+    assert any("binlog_row_image is not FULL" in each.why for each in plan.not_planned)
+
+
+def test_what_the_source_commits_behind_the_plan_is_not_fetched_unread(pair97: Pair) -> None:
+    split(pair97, "INSERT INTO d.t VALUES (3, 'a')", "INSERT INTO d.t VALUES (4, 'b')")
+    plan = examine(pair97).plan()
+    assert [step.action for step in plan.steps] == ["StartChannel", "StartChannel"]
+    assert refusals(pair97, plan) == []
+    pair97[plan.steps[0].checks[0].server].execute("UPDATE d.t SET note = 'behind' WHERE id = 2")
+    [refused] = refusals(pair97, plan)
+    assert "their rows were not compared" in refused
+
+
+def test_a_parent_is_not_brought_back_without_its_children(pair56: Pair) -> None:
+    a, b = pair56.a, pair56.b
+    a.execute(*TABLES)
+    pair56.settle()
+    a.execute("STOP SLAVE")
+    b.execute("DELETE FROM d.parent WHERE id = 1")
+    plan = examine(pair56).plan({"E1": "undo_on_replica"})
+    assert plan.steps == ()
+    [left] = [each for each in plan.not_planned if each.code == "E1"]
+    assert "foreign keys" in left.why
+
+
+def test_a_channel_whose_rows_arrive_in_order_needs_no_comparison(star97: Topology) -> None:
+    source, replica = star97["source"], star97["replica1"]
+    source.execute(*TABLES)
+    star97.settle()
+    replica.execute("STOP REPLICA")
+    source.execute("DELETE FROM d.parent WHERE id = 1")
+    assert [step.action for step in examine(star97).plan().steps] == ["StartChannel"]

@@ -11,6 +11,7 @@ from itertools import groupby
 
 from repair.actions import Action, MakeRowsAlike, StartChannel
 from repair.case import Case, Outcome, Proposal, Refusal
+from repair.model import below
 from repair.row_literals import CannotRender
 from repair.row_sql import member_columns, needs_lenience, redo_row
 from repair.row_versions import RowVersions
@@ -51,15 +52,23 @@ def resolve_conflict(case: Case) -> Outcome:
         for _, of_table in groupby(ordered, key=table)
     ]
     actions.append(StartChannel(replica.name, channel.name, retried=content.wanted))
-    return Proposal(
-        tuple(actions),
+    warnings = [
         (
-            (
-                f"what {replica.name} holds in these rows is lost there; both versions are in this"
-                " plan. Transactions behind this one may conflict as well: audit again"
-            ),
+            f"what {replica.name} holds in these rows is lost there; both versions are in this"
+            " plan. Transactions behind this one may conflict as well: audit again"
         ),
-    )
+    ]
+    receiving = [
+        name
+        for name in below(case.model, replica.name)
+        if content.wanted - case.model[name].executed
+    ]
+    if receiving:
+        warnings.append(
+            f"{', '.join(receiving)} then receive it from {replica.name} with their own"
+            " rows, which are not changed: it may stop the applier or overwrite rows there"
+        )
+    return Proposal(tuple(actions), tuple(warnings))
 
 
 def _writes(row: RowVersions) -> bool:

@@ -21,13 +21,15 @@ from gtid import GtidSet
 from repair.actions import (
     Action,
     AppendPurged,
+    AutoPositionOn,
     InjectEmpty,
     ResetAndPurge,
     StartChannel,
     StopChannel,
 )
 from repair.case import Case, Outcome, Proposal, Refusal, SavedContent
-from repair.model import Model, ModelServer, below, simulate, with_all_channels_repaired
+from repair.missing_on import targets_lacking, upstream
+from repair.model import ModelServer, below, simulate, with_all_channels_repaired
 from repair.needed import needed
 from repair.offered import offered
 from repair.replay_texts import CannotSave, saved_content
@@ -123,22 +125,6 @@ def reset_and_purge(case: Case) -> Outcome:
     return _declared(case, [(server, case.wanted)], actions)
 
 
-def targets_lacking(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
-    """Return every server on which transactions of the finding are missing; the source last.
-
-    Unlike `_targets` also those to which a running channel will bring them.
-    """
-    wanted = case.wanted
-    servers = _component(case.model, case.source.name, wanted) if case.source is not None else []
-    if not servers:
-        return Refusal("the server on which they are missing could not be read")
-    return [
-        (server, wanted - server.executed)
-        for server in _ends_first(case.model, servers, last=case.source)
-        if wanted - server.executed
-    ]
-
-
 def _targets(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
     """Return where which GTIDs are missing, in the order in which to add them.
 
@@ -160,7 +146,7 @@ def _targets(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
         found = [
             (server, gtids)
             for server, gtids in lacking
-            if server == case.source or not held & _upstream(case.model, server.name)
+            if server == case.source or not held & upstream(case.model, server.name)
         ]
     tagged = any(tsid.tag for tsid in wanted.tsids)
     for server, _ in found:
@@ -178,7 +164,7 @@ def roots(
     """
     chosen: set[str] = set()
     for server, gtids in targets:
-        if server == case.source or not chosen & _upstream(case.model, server.name):
+        if server == case.source or not chosen & upstream(case.model, server.name):
             chosen.add(server.name)
             yield server, gtids
 
@@ -277,8 +263,23 @@ def _declared(
 ) -> Proposal:
     """Return the proposal, with what is lost named and saved."""
     saved, problems = _saved(case)
-    warnings = (*_content_warnings(case, targets, actions), *problems)
-    return Proposal((*actions, *way_home(case)), warnings, saved)
+    back = way_home(case)
+    fetched = _fetched_again(case, back)
+    warnings = (*_content_warnings(case, targets, actions), *problems, *fetched)
+    return Proposal((*actions, *back), warnings, saved)
+
+
+def _fetched_again(case: Case, back: Sequence[Action]) -> Iterator[str]:
+    """Yield what auto-position fetches beside the finding's transactions, if it is switched on."""
+    if case.channel is None or case.replica is None:
+        return
+    again = case.channel.passed | case.channel.bypassed
+    again -= case.replica.executed | case.wanted
+    if again and any(isinstance(each, AutoPositionOn) for each in back):
+        yield (
+            f"auto-position then brings {again.shortened()} as well, whose rows were not compared"
+            " for this: they may stop the applier or overwrite rows"
+        )
 
 
 def _saved(case: Case) -> tuple[tuple[SavedContent, ...], tuple[str, ...]]:
@@ -333,54 +334,6 @@ def _receiving(
         if case.wanted & (after[name].executed - server.executed)
     )
     return list(dict.fromkeys((*(server.name for server, _ in targets), *others)))
-
-
-def _component(model: Model, name: str, wanted: GtidSet) -> list[ModelServer]:
-    """Return every server that channels link with a server, in either direction.
-
-    The way does not lead through a server that has the transactions: beyond a replica of several
-    sources lies another source, which has findings of its own.
-    """
-    found, frontier = {name}, [name]
-    while frontier:
-        here = frontier.pop()
-        if wanted <= model[here].executed:
-            continue
-        linked = {replica.name for replica, _ in model.replicas_of(here)} | {
-            channel.source
-            for channel in model[here].channels
-            if channel.source is not None and channel.source in model.servers
-        }
-        frontier.extend(linked - found)
-        found |= linked
-    return [model[each] for each in sorted(found)]
-
-
-def _ends_first(
-    model: Model, servers: list[ModelServer], *, last: ModelServer | None
-) -> list[ModelServer]:
-    """Order servers so that one comes before those from which it receives; `last` at its place.
-
-    A server is never left waiting for a range that its source has already purged.
-    """
-
-    def rank(server: ModelServer) -> tuple[int, bool, str]:
-        return (-len(_upstream(model, server.name)), server == last, server.name)
-
-    return sorted(servers, key=rank)
-
-
-def _upstream(model: Model, name: str) -> set[str]:
-    """Return every server a server receives from, through channels running or stopped."""
-    found: set[str] = set()
-    frontier = [name]
-    while frontier:
-        for channel in model[frontier.pop()].channels:
-            source = channel.source
-            if source is not None and source in model.servers and source not in found:
-                found.add(source)
-                frontier.append(source)
-    return found
 
 
 def _portions(gtids: GtidSet, count: int) -> Iterator[GtidSet]:

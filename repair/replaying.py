@@ -17,7 +17,8 @@ from binlog.rows.values import ABSENT
 from gtid import GtidSet
 from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows
 from repair.case import Case, Outcome, Proposal, Refusal
-from repair.declaring import roots, targets_lacking
+from repair.declaring import roots
+from repair.missing_on import other_sources, targets_lacking
 from repair.model import ModelServer, simulate
 from repair.replay import Replayed
 from repair.replay_texts import CannotSave, check_plain
@@ -64,13 +65,30 @@ def redo_on_source(case: Case) -> Outcome:
     if reason := _unguarded(redone, source.name):
         return Refusal(reason)
     where = _where_to_redo(case, redone)
-    if reason := _may_be_there(case, content, where) or _changed_since(case, content, where):
+    reason = _may_be_there(case, content, where) or _changed_since(case, content, where)
+    if reason := reason or _stops_below(case, content, where, redone):
         return Refusal(reason)
     actions = RedoTransactions(where.name, redone), *way_home(case)
     return Proposal(
         actions,
-        (f"it does again: {described(content, missing)}. {_where_it_stops(content, missing)}",),
+        (
+            f"it does again: {described(content, missing)}. {_where_it_stops(content, missing)}",
+            *_not_reached(case, actions),
+        ),
     )
+
+
+def _not_reached(case: Case, actions: tuple[Action, ...]) -> Iterator[str]:
+    after = case.model
+    for action in actions:
+        after = simulate(after, action)
+    left = [name for name in other_sources(case) if case.finding.gtid_set - after[name].executed]
+    if left:
+        yield (
+            f"{', '.join(left)}, from which {case.finding.replica} replicates as well, does not get"
+            " these transactions, and no later audit reports that: write there by hand what belongs"
+            " to its tables, with `sql_log_bin = 0`"
+        )
 
 
 def _where_it_stops(content: TransactionContent, redone: GtidSet) -> str:
@@ -138,6 +156,26 @@ def _changed_since(case: Case, content: TransactionContent, where: ModelServer) 
     return (
         "rows were changed since on servers that have the transactions, so a redo would make the"
         f" others differ from them: {'; '.join(changed)}"
+    )
+
+
+def _stops_below(
+    case: Case, content: TransactionContent, where: ModelServer, redone: tuple[Replayed, ...]
+) -> str:
+    """Return on which servers replication would bring the transactions to rows that do not fit."""
+    gtids = GtidSet.of(each.gtid for each in redone if each.gtid is not None)
+    after = simulate(case.model, RedoTransactions(where.name, redone))
+    unfit = [
+        f"{name}: {state.why or state.state.value}"
+        for name, server in case.model.servers.items()
+        if name != where.name and gtids & (after[name].executed - server.executed)
+        if (state := content.state_on(name)).state in (RowState.CONFLICT, RowState.AS_AFTER)
+    ]
+    if not unfit:
+        return ""
+    return (
+        "replication would bring them to servers whose rows are not as the transactions found them,"
+        f" and stop the applier there: {'; '.join(unfit)}. Compare these rows first"
     )
 
 

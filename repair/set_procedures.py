@@ -73,8 +73,10 @@ def append_purged(action: AppendPurged, _setting: Setting) -> Procedure:
         " never send them",
         warnings=(
             (
-                f"an audit reports these GTIDs of {name} as E4, executed and never logged, until"
-                " this plan is accepted: --accepted DIR, or `policy.accepted` of the fleet file"
+                f"no binary log of {name} shows what these GTIDs are: an audit that can"
+                " distinguish them from a restored backup reports them as E4, executed and never"
+                " logged, until this plan is accepted: --accepted DIR, or `policy.accepted` of the"
+                " fleet file"
             ),
             (
                 f"a replica of {name} that is not in this plan and lacks these GTIDs will get error"

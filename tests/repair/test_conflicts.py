@@ -57,6 +57,14 @@ def test_rows_are_set_by_table_and_what_goes_makes_room() -> None:
     assert "what b holds in these rows is lost there" in done.warnings[0]
 
 
+def test_servers_below_are_named_if_they_receive_the_transaction() -> None:
+    there = server("c", "a:1-3", channel("b"))
+    for executed, is_named in (("a:1-2", True), ("a:1-3", False)):
+        servers = PAIR.replace(there).replace(server("d", executed, channel("b")))
+        done = proposed(resolve_conflict(a_case(servers, STUCK, content=content(*EXPECTED))))
+        assert any("d then receive it from b" in each for each in done.warnings) == is_named
+
+
 def test_rows_that_differ_in_nothing_written_are_left_alone() -> None:
     case = a_case(PAIR, STUCK, content=content(row((1, 5), (1, 5))))
     assert proposed(resolve_conflict(case)).actions == (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -109,6 +110,25 @@ def test_how_many_are_planned(count: int, is_chosen: bool, scripts: int | None) 
     assert len(actions) == scripts
     assert all(each.gtids.gtid_count <= INJECTED_PER_SCRIPT_MAX for each in actions)
     assert sum(each.gtids.gtid_count for each in actions) == count
+
+
+@pytest.mark.parametrize("strategy", [inject_empty, gtid_purged_append])
+def test_no_source_of_the_replica_is_left_out(strategy: Any) -> None:
+    channels = channel("a", name="x"), channel("c", name="y"), channel("out", name="z")
+    servers = model(server("a", "a:1"), server("c", "c:1"), server("b", "a:1 b:1 c:1", *channels))
+    # One E1 names all of them; the tail that one source lost is of that one alone.
+    done = strategy(a_case(servers, ERRANT))
+    assert {each.server for each in proposed(done).actions} == {"a", "c"}
+    lost = strategy(a_case(servers, a_finding("E3", "b:1")))
+    assert {each.server for each in proposed(lost).actions} == {"a"}
+
+
+def test_what_auto_position_brings_beside_the_hole_is_named() -> None:
+    again = "auto-position then brings"
+    for passed, is_named in (("a:4", True), ("a:2", False)):
+        made = replace(channel("a", auto=False), passed=gtids(passed))
+        servers = hole().replace(server("b", "a:1 a:3", made))
+        assert (again in warnings(a_case(servers, HOLE))) == is_named
 
 
 def test_only_what_is_missing_is_added_and_only_where_it_is_missing() -> None:

@@ -162,6 +162,29 @@ def test_a_redo_says_where_its_script_stops(kind: ContentClass, words: str, othe
     assert others not in warning
 
 
+@pytest.mark.parametrize("state", [RowState.CONFLICT, RowState.AS_AFTER, RowState.AS_BEFORE])
+def test_a_redo_must_fit_the_rows_of_the_servers_that_receive_it(state: RowState) -> None:
+    servers = pair().replace(server("c", "a:1-3", channel("a")))
+    content = replace(READ, rows_on={"c": RowsOn(state)})
+    outcome = redo_on_source(a_case(servers, ERRANT, content=content))
+    if state is RowState.AS_BEFORE:
+        assert isinstance(outcome, Proposal)
+    else:
+        assert "stop the applier there: c" in reason(outcome)
+    # c does not receive it.
+    stopped = pair().replace(server("c", "a:1-3", channel("a", runs=False)))
+    assert isinstance(redo_on_source(a_case(stopped, ERRANT, content=content)), Proposal)
+
+
+def test_a_redo_names_the_other_sources_of_the_replica() -> None:
+    channels = channel("a", name="x"), channel("c", name="y")
+    servers = model(
+        server("a", "a:1-3"), server("c", "c:1"), server("b", "a:1-3 b:1-2 c:1", *channels)
+    )
+    done = proposed(redo_on_source(a_case(servers, ERRANT, content=READ)))
+    assert any("c, from which b replicates as well" in each for each in done.warnings)
+
+
 def test_redo_needs_a_source_that_was_read() -> None:
     alone = model(server("b", "a:1-3 b:1-2", channel("a")))
     assert "source could not be read" in reason(redo_on_source(a_case(alone, ERRANT, content=READ)))

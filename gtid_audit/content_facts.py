@@ -20,6 +20,7 @@ from binlog.content.reuse import Compared, counted
 from gtid import Gtid, GtidSet
 from gtid_audit.content_short import in_short
 from gtid_audit.moments import moment
+from repair.transaction_content import ContentClass, class_of
 from topology.contents import (
     ContentDifference,
     ContentReading,
@@ -144,8 +145,10 @@ def _difference(
     difference, reason = _DIFFERENCES[comparison.agreement], comparison.reason
     lesser = _lesser(comparison, names)
     if difference is Difference.CONTENT and comparison.has_one_empty:
-        difference = Difference.EMPTY
-        lesser = names[0] if comparison.left.content.is_empty else names[1]
+        is_left = comparison.left.content.is_empty
+        lesser, fuller = names[not is_left], comparison.right if is_left else comparison.left
+        is_upkeep = class_of(fuller.transaction) is ContentClass.HARMLESS
+        difference = Difference.UPKEEP if is_upkeep else Difference.EMPTY
     elif difference is Difference.SKIPPED and filters.explain(comparison, lesser):
         difference, reason = Difference.FILTERED, f"{reason}; the filters of {lesser} explain it"
     return ContentDifference(

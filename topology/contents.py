@@ -19,6 +19,7 @@ class Difference(Enum):
     DRIFT = "one commit, applied to other rows"
     SKIPPED = "one commit, not applied in full on one server"
     EMPTY = "empty on one server"
+    UPKEEP = "empty on one server, and maintenance on the other"
     FILTERED = "one commit, left out on one server by its filters"
     COMMIT = "committed twice, with equal content"
 

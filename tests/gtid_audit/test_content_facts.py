@@ -10,7 +10,7 @@ from binlog.content.reuse import Compared, Unread
 from gtid import GtidSet
 from gtid_audit.content_facts import Comparing, reading_of
 from tests.binlog.builders import UUID_A, Log
-from tests.binlog.test_compare import LONG, NOON, empty, rows, two_tables, version
+from tests.binlog.test_compare import LONG, NOON, empty, rows, statement, two_tables, version
 from topology.contents import ContentReading, Difference, UnreadContent
 from topology.findings import Severity
 from topology.replication_filters import ReplicationFilters
@@ -93,6 +93,16 @@ def test_an_empty_transaction_of_another_commit_was_committed_by_hand() -> None:
     severity, text = reported(found)
     assert severity is Severity.WARNING
     assert "committed an empty transaction under the GTID on a." in text
+
+
+def test_maintenance_that_was_left_out_by_an_empty_transaction_is_information() -> None:
+    for sql, severity in (("ANALYZE TABLE t", Severity.INFO), ("DROP TABLE t", Severity.WARNING)):
+        made = statement(sql, inside=False)
+        found = reading(compared(empty(), made, at=(NOON, NOON + 1)), origin="b")
+        assert [each.lesser for each in found.differences] == ["a"]
+        reported_as, text = reported(found)
+        assert reported_as is severity
+        assert ("changed no data on b" in text) == (severity is Severity.INFO)
 
 
 def test_what_is_not_comparable_is_counted_and_unknown_if_it_was_asked_for() -> None:

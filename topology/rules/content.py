@@ -33,6 +33,8 @@ _SEVERITY: Final = {
     Difference.SKIPPED: Severity.WARNING,
     # An operator committed it empty: the rows may be missing there.
     Difference.EMPTY: Severity.WARNING,
+    # ANALYZE, FLUSH and their like change no data.
+    Difference.UPKEEP: Severity.INFO,
     # The filters say that the server leaves these tables out.
     Difference.FILTERED: Severity.INFO,
     # Redone under its GTID, or its GTID reused for the same work: the transactions agree.
@@ -217,6 +219,14 @@ def _emptied(shown: list[ContentDifference]) -> str:
     )
 
 
+def _upkeep(shown: list[ContentDifference]) -> str:
+    lesser, fuller = _lesser_and_fuller(shown[0])
+    return (
+        f"{_count(shown)} changed no data on {fuller} (maintenance, or tables that servers maintain"
+        f" themselves), and an empty transaction was committed under the GTID on {lesser}."
+    )
+
+
 def _filtered(shown: list[ContentDifference]) -> str:
     lesser, _ = _lesser_and_fuller(shown[0])
     return f"The filters of {lesser} leave {_count(shown)} out, in full or in part."
@@ -236,6 +246,7 @@ _EXPLANATIONS: Final = {
     Difference.DRIFT: _drifted,
     Difference.SKIPPED: _skipped,
     Difference.EMPTY: _emptied,
+    Difference.UPKEEP: _upkeep,
     Difference.FILTERED: _filtered,
     Difference.COMMIT: _redone,
 }

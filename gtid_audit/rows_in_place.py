@@ -65,7 +65,8 @@ class RowReader:
         all_after = bool(rows)
         for table in {row.table.name: row.table for row in rows}.values():
             if (why := self.misfit(table)) is not None:
-                return RowsOn(RowState.UNREAD, why), ()
+                is_missing = not self._exists(table.schema, table.table)
+                return RowsOn(RowState.UNREAD, why, is_missing=is_missing), ()
             if (unread := self._not_alone(table)) is not None:
                 return unread, ()
         for row in rows:

@@ -117,7 +117,7 @@ def _unguarded(redone: tuple[Replayed, ...], server: str) -> str:
 
 
 def _may_be_there(case: Case, content: TransactionContent, where: ModelServer) -> str:
-    """Return why the rows may be on the server already; empty if nothing says so.
+    """Return why rows are on the server already, or cannot be; empty if nothing says so.
 
     A server that lost GTIDs may have kept the rows: RESET BINARY LOGS AND GTIDS takes only the
     GTIDs, and before 8.0.17 so does a crash with sync_binlog other than 1. Done again, rows with a
@@ -128,6 +128,11 @@ def _may_be_there(case: Case, content: TransactionContent, where: ModelServer) -
     state = content.state_on(where.name)
     if state.state is RowState.AS_AFTER:
         return f"the rows are on {where.name} already: only their GTIDs are missing there"
+    if state.is_missing:
+        return (
+            f"{where.name} does not have (or does not show to this account) all of their tables:"
+            f" {state.why}. They may belong to another source"
+        )
     lost = case.finding.code in ("E3", "E6")
     has_gtids_in_innodb = dialect_of(where.version).has_gtids_in_innodb
     is_certain = case.finding.grade is Grade.PROVED and has_gtids_in_innodb

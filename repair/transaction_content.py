@@ -246,6 +246,7 @@ class RowsOn:
     state: RowState
     why: str = ""  # the reason for UNREAD, the first conflicting rows for CONFLICT
     is_bound: bool = False  # UNREAD, because foreign keys bind rows of other tables to them
+    is_missing: bool = False  # a table of theirs is not there
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,16 @@ def test_a_statement_is_done_again_only_if_it_adds(pair97: Pair) -> None:
     run_plan(pair97, plans[1])
     assert a.query(show) == [(plugin, secret)]
 
+    b.execute(
+        "SET sql_log_bin = 0",
+        "CREATE TABLE d.elsewhere (id INT PRIMARY KEY)",
+        "SET sql_log_bin = 1",
+        "INSERT INTO d.elsewhere VALUES (1)",
+    )
+    plan = examine(pair97).plan({"E1": "redo_on_source"})
+    assert plan.steps == ()
+    assert any("all of their tables: d.elsewhere" in each.why for each in plan.not_planned)
+
     b.execute("TRUNCATE TABLE d.n")
     a.execute("INSERT INTO d.n VALUES (100)")
     wait_for(b, executed(a))

@@ -185,6 +185,13 @@ def test_a_redo_names_the_other_sources_of_the_replica() -> None:
     assert any("c, from which b replicates as well" in each for each in done.warnings)
 
 
+def test_a_redo_needs_the_tables_on_the_source() -> None:
+    missing = RowsOn(RowState.UNREAD, "d.t: no such table", is_missing=True)
+    content = replace(READ, rows_on={"a": missing})
+    why = reason(redo_on_source(a_case(pair(), ERRANT, content=content)))
+    assert "all of their tables: d.t: no such table" in why
+
+
 def test_redo_needs_a_source_that_was_read() -> None:
     alone = model(server("b", "a:1-3 b:1-2", channel("a")))
     assert "source could not be read" in reason(redo_on_source(a_case(alone, ERRANT, content=READ)))

@@ -35,7 +35,8 @@ neighbour            the oldest own transaction that both logs hold. If its firs
 
 E3 is proved by a restart since the commits, and by evidence that excludes a reset. E6 is proved
 where the origin has run since before the commits: a crash needs a restart. Whatever is left is
-`likely`, and the finding names the causes that remain.
+`likely`, and the finding names the causes that remain. Where the origin has run since before the
+commits and its logs exclude a reset, another server, or a session elsewhere, used its UUID.
 """
 
 from collections.abc import Iterator
@@ -80,6 +81,7 @@ class Loss:
     grade: Grade
     restart: Restart
     history: str  # what the logs show of a reset, in words
+    is_reset_excluded: bool  # by the logs
     committed: tuple[datetime, datetime] | None  # first and last commit that is known
     executed_by: tuple[int, ...]  # server_ids in the holder's log
     commits_until_first: int
@@ -246,6 +248,7 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
         grade=grade,
         restart=restart,
         history=history,
+        is_reset_excluded=reset is False,
         committed=committed,
         executed_by=executed_by,
         commits_until_first=first,

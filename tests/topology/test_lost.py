@@ -53,6 +53,17 @@ def found(snapshot: ClusterSnapshot) -> Finding:
     return finding
 
 
+def test_neither_a_crash_nor_a_reset_is_another_server_with_the_uuid() -> None:
+    records = (record(1, 500), record(98, 60, server_id=7), record(100, 50, server_id=7))
+    ours = (record(1, 500),)
+    finding = found(story(ours=ours, theirs=records, up=900, channel={"gtid_retrieved": GtidSet()}))
+    assert (finding.code, finding.grade) == ("E6", Grade.LIKELY)
+    assert "was reset" not in finding.explanation
+    assert "They carry server_id 7, and a has 1." in finding.explanation
+    assert "leaves these causes: another server that commits under the same" in finding.explanation
+    assert "RESET" not in finding.explanation
+
+
 def graded(snapshot: ClusterSnapshot) -> tuple[str, Grade]:
     return found(snapshot).code, found(snapshot).grade
 

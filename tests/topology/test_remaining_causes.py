@@ -3,6 +3,7 @@
 import pytest
 
 from tests.topology.test_scenarios import SCENARIOS
+from tests.topology.transcript import read_scenarios
 from topology.audit import audit_cluster
 
 
@@ -15,6 +16,7 @@ from topology.audit import audit_cluster
         ("E4, a warning: rows drifted", "E4", ("E1 (1 transaction only on b)", "errant")),
         ("J4: a has a copy", "J4", ("elsewhere.example:3306", "a has the server_uuid", "auto.cnf")),
         ("T2, likely: without that", "T2", ("may have passed 5 transactions", "A worker may")),
+        ("A8, likely, of 5.6", "A8", ("saw no wait for a lock", "retries", "1205")),
         ("T3, likely only: the receiver", "T3", ("replica_net_timeout", "no event for them")),
     ],
 )
@@ -25,3 +27,14 @@ def test_the_causes_that_remain_are_named(title: str, code: str, said: tuple[str
     assert [each for each in said if each not in finding.explanation] == []
     for promise in ("by itself", "on the way.", "has read past"):
         assert promise not in finding.explanation
+
+
+def test_a_receiver_that_runs_is_not_named_stopped() -> None:
+    text = (
+        "# The place of the receiver is behind the end of its source's log.\n"
+        "server a uuid=A executed=A:1-9 log=900\n"
+        "server b uuid=B executed=A:1-9\n  from a retrieved=A:1-9\n----\nCRITICAL"
+    )
+    [finding] = audit_cluster(read_scenarios(text)[0].snapshot).findings
+    assert (finding.code, finding.name) == ("A4", "receiver receives nothing")
+    assert finding.explanation.startswith("The receiver of b runs and receives nothing more")

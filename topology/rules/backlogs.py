@@ -196,8 +196,10 @@ def applier_stalled(facts: ClusterFacts) -> Iterator[Finding]:
             ),
             explanation=f"The applier of {name} has applied nothing for {wait.seconds} s: its state"
             f' is "{wait.state}"{_at(wait.gtids)}. {many(applier.backlog).capitalize()} wait in the'
-            " relay log. gtid-audit found no lock that explains it: a large transaction, a table"
-            " without a primary key or a slow disk look like this.",
+            " relay log. gtid-audit saw no wait for a lock: a large transaction, a table without a"
+            " primary key or a slow disk look like this. So does a row lock for which the applier"
+            " retries its transaction (replica_transaction_retries): the last transient error of"
+            " the worker is then 1205.",
         )
 
 

@@ -57,6 +57,9 @@ def history_reset(facts: ClusterFacts) -> Iterator[Finding]:
     for loss in losses_of(facts):
         if loss.cause is not Cause.RESET:
             continue
+        if loss.is_reset_excluded and loss.restart is Restart.NOT_SINCE:
+            yield _on(facts, loss, _neither_text(facts, loss), None)
+            continue
         remaining = [] if loss.grade is Grade.PROVED else [_RESET, _BY_HAND, _COPIED]
         if remaining and loss.restart is not Restart.NOT_SINCE:
             remaining.insert(0, _CRASH)
@@ -71,6 +74,24 @@ def history_reset(facts: ClusterFacts) -> Iterator[Finding]:
             + (_causes(*remaining) if remaining else ""),
             None,
         )
+
+
+def _neither_text(facts: ClusterFacts, loss: Loss) -> str:
+    """Explain a loss where neither a crash nor a reset is possible: the UUID was used elsewhere."""
+    origin = facts.last[loss.origin]
+    others = [str(each) for each in loss.executed_by if each != origin.server_id]
+    shown = (
+        f" They carry server_id {', '.join(others)}, and {loss.origin} has {origin.server_id}."
+        if others and origin.server_id is not None
+        else ""
+    )
+    return (
+        f"{loss.origin} does not have {many(loss.gtid_set)} of its own UUID that {loss.holder}"
+        f" holds. {loss.origin} has been running since before they were committed, and its binary"
+        f" logs show no reset of its history: {loss.history}.{shown} Their rows are probably not on"
+        f" {loss.origin}. Read the content and compare the data before a repair. {_countdown(loss)}"
+        " Replicas then skip its new transactions."
+    ) + _causes(_COPIED, _BY_HAND)
 
 
 def made_by_hand(facts: ClusterFacts) -> Iterator[Finding]:

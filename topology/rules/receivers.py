@@ -5,6 +5,8 @@ a place that the source's log does not have, or the age of what is due, separate
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
 
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Finding, Grade, Severity
@@ -12,6 +14,8 @@ from topology.former_logs import waits_in_former_log
 from topology.receivers import Waiting, overdue
 from topology.rules.build import evidence, on_edge
 from topology.snapshot import ServerSnapshot
+
+_NAME: Final = "receiver receives nothing"
 
 
 def receiver_hangs(facts: ClusterFacts) -> Iterator[Finding]:
@@ -34,7 +38,7 @@ def receiver_hangs(facts: ClusterFacts) -> Iterator[Finding]:
             if waiting is not None
             else ()
         )
-        yield on_edge(
+        hangs = on_edge(
             facts,
             edge,
             "A4",
@@ -49,6 +53,7 @@ def receiver_hangs(facts: ClusterFacts) -> Iterator[Finding]:
             ),
             explanation=_hanging_text(edge, source, waiting, is_former=is_former),
         )
+        yield replace(hangs, name=_NAME)  # it did not stop, as the catalogue's A4 says
 
 
 def _hanging_text(

@@ -20,13 +20,14 @@ from repair.actions import (
     ResetAndPurge,
     StartChannel,
     StopChannel,
+    UndoRows,
 )
 from repair.guard import Guard
 from repair.steps import Step
 from repair.transaction_content import NetRow
 from tests.simulation.reading import gtids
 from tests.simulation.state import Server, World, uuid_of
-from tests.simulation.toy_table import key_in, value_of
+from tests.simulation.toy_table import key_in, key_of, value_of
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot
 
 Asked = Callable[[str], bool]
@@ -53,6 +54,8 @@ def check_guards(world: World, snapshot: ClusterSnapshot, step: Step) -> None:
         _check_other_servers(world, readings, step, action)
     if isinstance(action, AutoPositionOn | StartChannel):
         _check_below(world, readings, step, action)
+    if isinstance(action, UndoRows):
+        _check_still_lacking(world, readings, step, action)
     if has("committed transactions of its own"):
         _check_writes_nothing(server, reading)
     if isinstance(action, AutoPositionOn | StartChannel | StopChannel | MovePast):
@@ -145,6 +148,22 @@ def _check_below(
         untouched = arriving and not arriving & gtids(server.executed)
         if has("a row of") and untouched and not all(is_before(server, row) for row in action.rows):
             raise Refused(f"{server.name}: rows are not as the plan saw them")
+
+
+def _check_still_lacking(
+    world: World, readings: dict[str, ServerSnapshot], step: Step, action: UndoRows
+) -> None:
+    """Look at the servers that did not have what is undone: it must not have arrived there."""
+    for check in step.checks:
+        reading, server = readings[check.server], world[check.server]
+        has = _asked(check.guards)
+        there = action.gtids & gtids(server.executed)
+        own = there.from_uuid(uuid_of(server.uuid)) - (reading.gtid_executed or GtidSet())
+        if has("it has given the GTIDs") and own:
+            raise Refused(f"{server.name}: its GTIDs were given to other transactions")
+        arrived = any(server.rows.get(key_of(row)) == value_of(row.replica) for row in action.rows)
+        if has("has received the transactions since") and there and arrived:
+            raise Refused(f"{server.name}: the transactions have arrived")
 
 
 def _check_writes_nothing(server: Server, reading: ServerSnapshot) -> None:

@@ -70,9 +70,10 @@ def _by_server(checks: Iterable[Check]) -> tuple[Check, ...]:
 def _sends_no_more(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[Check]:
     """Yield a check for the source of a channel whose waiting rows were compared.
 
-    What it commits behind the plan is fetched as well, and nobody compared its rows.
+    What it commits behind the plan is fetched as well, and its rows were not compared. In the order
+    of one source's log that does not matter.
     """
-    if not isinstance(action, StartChannel) or not action.waiting:
+    if not isinstance(action, StartChannel) or not action.waiting or action.in_order:
         return
     channel = setting.server.channel(action.channel)
     name = channel.source if channel is not None else None

@@ -122,7 +122,13 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     if not content.rows_of_old_tables and question.is_in_order:
         return Proposal((_in_order(action, case),))
     waiting = after[action.server].executed - here.executed
-    return Proposal((replace(action, rows=content.rows_of_old_tables, waiting=waiting),))
+    compared = replace(
+        action,
+        rows=content.rows_of_old_tables,
+        waiting=waiting,
+        in_order=question.is_in_order and not case.is_chosen,
+    )
+    return Proposal((compared,))
 
 
 def _in_order(action: StartChannel | AutoPositionOn, case: Case) -> StartChannel | AutoPositionOn:

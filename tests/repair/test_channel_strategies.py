@@ -357,7 +357,7 @@ def test_what_does_not_fit_is_started_only_when_selected(
     else:
         [action] = proposed(ordered).actions
         assert isinstance(action, StartChannel)
-        assert action.in_order == (content is None or not action.rows)
+        assert action.in_order
 
 
 def test_the_script_looks_at_the_rows_that_fit_once_more() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from compose.native.shapes import Pair, Topology
-from tests.repair.live import examine
+from tests.repair.live import examine, rows, run_plan
 from tests.repair.test_live_late import refusals
 
 TABLES = (
@@ -94,3 +94,9 @@ def test_a_channel_whose_rows_arrive_in_order_needs_no_comparison(star97: Topolo
     replica.execute("STOP REPLICA")
     source.execute("DELETE FROM d.parent WHERE id = 1")
     assert [step.action for step in examine(star97).plan().steps] == ["StartChannel"]
+    source.execute("UPDATE d.t SET note = 'before' WHERE id = 1")
+    plan = examine(star97).plan()
+    source.execute("UPDATE d.t SET note = 'behind' WHERE id = 2")  # a source is written to always
+    assert refusals(star97, plan) == []
+    run_plan(star97, plan)
+    assert rows(replica, "d.t") == rows(source, "d.t")

@@ -199,7 +199,9 @@ def _expect(audit: dict[str, Any], faults_injected: Sequence[Fault]) -> None:
 
 
 def _run_scripts(stage: Stage, clients: Clients, plan: Path, pair: Pair) -> None:
-    scripts = sorted(plan.glob("[0-9][0-9]-*.sql"))
+    # The checks of a step, which look at other servers, come before its script.
+    found = plan.glob("[0-9][0-9]-*.sql")
+    scripts = sorted(found, key=lambda each: (each.name[:2], "-check-" not in each.name, each.name))
     if not scripts:
         raise DemoFailed(f"{plan.name} holds no script")
     for script in scripts:
@@ -216,8 +218,7 @@ def _run_scripts(stage: Stage, clients: Clients, plan: Path, pair: Pair) -> None
 
 
 def _server_of(script: Path, pair: Pair) -> Server:
-    name = script.stem.partition("-")[2]
-    return pair[name]
+    return pair[script.stem.rpartition("-")[2]]
 
 
 class Auditor:

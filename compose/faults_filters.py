@@ -94,7 +94,9 @@ def without_logged_updates(topology: Topology, *, on: str = "middle") -> None:
     server = topology[on]
     topology.settle()
     restart_with(server, f"--{server.dialect.words.log_replica_updates.replace('_', '-')}=OFF")
-    await_status(server, lambda status: status["Replica_IO_Running"] == "Yes")
+    replicas = [topology[link.replica] for link in topology.links if link.source == on]
+    for each in (server, *replicas):
+        await_status(each, lambda status: status["Replica_IO_Running"] == "Yes")
 
 
 def unlogged_updates(

@@ -69,7 +69,9 @@ def test_every_kind_gives_its_finding_and_no_other() -> None:
                 snapshot_of(name, records)
         else:
             found = audit_cluster(snapshot_of(name, records)).findings
-            assert [finding.code for finding in found] == [expected], (name, KINDS[row].name)
+            # Without commit times H1 is only likely, and does not explain the file position.
+            codes = ["H1", "C3"] if expected == "H1" else [expected]
+            assert [finding.code for finding in found] == codes, (name, KINDS[row].name)
         seen.add(row)
     assert seen == set(range(len(KINDS)))
 

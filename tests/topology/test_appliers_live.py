@@ -1,5 +1,6 @@
 """Appliers on real servers: what they passed is H8, what holds them up is A5 or A8, or a delay."""
 
+import re
 import time
 
 import pytest
@@ -69,12 +70,14 @@ def test_a_reset_on_a_replica_with_nothing_received_is_h8_and_not_h1(pair97: Pai
 
 
 def test_a_reset_on_an_old_running_replica_is_h8(pair56: Pair) -> None:
+    time.sleep(2.1)  # uptime is in whole seconds: commit later than it started
     fault = faults.reset_on_replica(pair56)
     assert_passed(audited(pair56), fault, grade=Grade.PROVED)
 
 
 def test_a_reset_on_an_old_replica_with_workers_is_h8(pair56: Pair) -> None:
     with_workers(pair56["b"])
+    time.sleep(2.1)
     fault = faults.reset_on_replica(pair56)
     assert_passed(audited(pair56), fault, grade=Grade.PROVED)
 
@@ -215,7 +218,7 @@ def test_an_applier_at_one_statement_for_long_is_a8(pair97: Pair) -> None:
     time.sleep(LONGER_SECONDS)
     found = above_info(audited(pair97, SOON))
     assert found.keys() == {"A8"}
-    assert "for 2 s" in found["A8"].explanation or "for 3 s" in found["A8"].explanation
+    assert re.search(r"for [2-9] s", found["A8"].explanation)
     wait_for(pair97["b"], held)
     assert above_info(audited(pair97, SOON)) == {}
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.laws import laws
 from topology.json_items import document_pieces, item_text, items_text
 
 SCALARS = (
@@ -27,6 +28,7 @@ def test_an_item_is_what_the_standard_library_writes(record: dict[str, Any]) -> 
 
 
 @pytest.mark.long
+@laws()
 @given(
     st.dictionaries(st.text(), SCALARS, min_size=1),
     st.lists(RECORDS, max_size=5),

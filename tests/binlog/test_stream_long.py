@@ -114,6 +114,7 @@ def test_ends_that_do_not_come(written97: Written, monkeypatch: pytest.MonkeyPat
     assert len(long_ones) >= 5
 
 
+@pytest.mark.slow
 def test_what_is_behind_it_in_the_same_window(
     written97: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:

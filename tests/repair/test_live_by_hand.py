@@ -7,6 +7,7 @@ parentheses, and does what the text asks for between statements.
 import re
 import shlex
 import shutil
+import time
 
 import pytest
 
@@ -136,6 +137,7 @@ def test_what_no_script_can_undo_is_undone(
 def test_a_replica_follows_the_new_history_of_its_source(pair97: Pair) -> None:
     pair, a, b = pair97, pair97.a, pair97.b
     a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
+    time.sleep(2.1)  # start and uptime have whole seconds: commit later than it started
     faults_history.reset_history(pair, source="a", replica="b", new_count=0)
     text = _instruction(examine(pair).plan(), "E6", "rebuild_position")
     assert "only if the data of both servers is equal" in text

@@ -234,7 +234,7 @@ def test_a_missing_set_grows_and_a_backlog_clears(spark: SparkSession) -> None:
     assert not told["went", night(1)]["is_open"]
 
 
-@pytest.mark.parametrize("partitions", [1, 7])
+@pytest.mark.parametrize("partitions", [2, pytest.param(7, marks=pytest.mark.slow)])
 def test_trends_do_not_depend_on_how_rows_are_spread(spark: SparkSession, partitions: int) -> None:
     history = {
         number: [pair("c", intervals(number**2 + 1), intervals(3) + f",{DEAD}:1-3")]

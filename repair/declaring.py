@@ -28,8 +28,8 @@ from repair.actions import (
     StopChannel,
 )
 from repair.case import Case, Outcome, Proposal, Refusal, SavedContent
-from repair.missing_on import targets_lacking, upstream
-from repair.model import ModelServer, below, simulate, with_all_channels_repaired
+from repair.missing_on import targets_lacking
+from repair.model import ModelServer, below, simulate, upstream, with_all_channels_repaired
 from repair.needed import needed
 from repair.offered import offered
 from repair.replay_texts import CannotSave, saved_content

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gtid import GtidSet
 from repair.case import Case, Refusal
-from repair.model import Model, ModelServer
+from repair.model import Model, ModelServer, upstream
 
 
 def targets_lacking(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
@@ -71,16 +71,3 @@ def _ends_first(
         return (-len(upstream(model, server.name)), server == last, server.name)
 
     return sorted(servers, key=rank)
-
-
-def upstream(model: Model, name: str) -> set[str]:
-    """Return every server a server receives from, through channels running or stopped."""
-    found: set[str] = set()
-    frontier = [name]
-    while frontier:
-        for channel in model[frontier.pop()].channels:
-            source = channel.source
-            if source is not None and source in model.servers and source not in found:
-                found.add(source)
-                frontier.append(source)
-    return found

@@ -128,6 +128,19 @@ class Model:
         )
 
 
+def upstream(model: Model, name: str) -> set[str]:
+    """Return every server a server receives from, through channels running or stopped."""
+    found: set[str] = set()
+    frontier = [name]
+    while frontier:
+        for channel in model[frontier.pop()].channels:
+            source = channel.source
+            if source is not None and source in model.servers and source not in found:
+                found.add(source)
+                frontier.append(source)
+    return found
+
+
 def below(model: Model, name: str) -> tuple[str, ...]:
     """Return every server that receives from a server, by channels running or stopped."""
     found: dict[str, None] = {}

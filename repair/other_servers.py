@@ -27,7 +27,7 @@ from repair.actions import (
     UndoRows,
 )
 from repair.guard import Guard
-from repair.model import Model, below
+from repair.model import below, upstream
 from repair.procedure import Setting
 from repair.row_procedures import row_is
 from repair.script import GNO_MAX, commits_nothing, keeps_history, literal
@@ -44,12 +44,12 @@ def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
         return tuple(_still_lacking(action, setting))
     if not isinstance(action, InjectEmpty | AppendPurged | ResetAndPurge):
         return ()
-    upstream = upstream_of(setting.before, action.server)
+    above = upstream(setting.before, action.server)
     return tuple(
         _no_more_than_seen(name, setting)
         for name, reading in setting.seen.items()
         if name != action.server
-        and name not in upstream
+        and name not in above
         and (reading.gtid_executed or GtidSet()) & action.gtids
     )
 
@@ -180,19 +180,6 @@ def _is_the_server(name: str, server_uuid: UUID | None) -> Guard:
     )
 
 
-def upstream_of(model: Model, name: str) -> frozenset[str]:
-    """Return every server that a server receives from, by any number of channels."""
-    found: set[str] = set()
-    waiting = [name]
-    while waiting:
-        for channel in model[waiting.pop()].channels:
-            source = channel.source
-            if source is not None and source in model.servers and source not in found:
-                found.add(source)
-                waiting.append(source)
-    return frozenset(found)
-
-
 def _no_more_than_seen(name: str, setting: Setting) -> Check:
     """Require that a server has no transactions but those seen, and those it receives."""
     reading = setting.seen[name]
@@ -220,7 +207,7 @@ def _no_more_than_seen(name: str, setting: Setting) -> Check:
 
 
 def _received(name: str, setting: Setting) -> Iterator[UUID]:
-    for source in upstream_of(setting.before, name):
+    for source in upstream(setting.before, name):
         yield setting.before[source].server_uuid
     for channel in setting.seen[name].channels or ():
         if channel.source_uuid is not None:

@@ -16,8 +16,8 @@ has not received was logged on the source longer ago than the policy's stall_sec
 is read from the source's binary log, on demand (adapters/lost_logs.py).
 
 The same question for a lead (T4): a source whose commits wait for the acknowledgement of a replica
-shows them to nobody, and a replica has them. For a moment that is normal; for minutes it is a
-source that does not commit any more.
+does not show them to any client, and a replica has them. For a moment that is normal; for minutes
+it is a source that does not commit any more.
 """
 
 from collections.abc import Iterator

@@ -53,7 +53,7 @@ Accepted: TypeAlias = Annotated[
     typer.Option(
         "--accepted",
         metavar="DIR",
-        help="A plan that was carried out: what it left empty is no fault. May be repeated.",
+        help="Directory of a plan that was run: what it left empty is accepted. Repeatable.",
     ),
 ]
 MaxAge: TypeAlias = Annotated[

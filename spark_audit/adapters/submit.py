@@ -129,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
         type=accepted_from_text,
         default=[],
         metavar="REPAIR",
-        help="what a plan left empty is no fault, as `spark command` writes it; many times",
+        help="a plan that was run, as `spark command` writes it; what it left empty is accepted",
     )
     parser.add_argument(
         "--exit",

@@ -176,7 +176,7 @@ def test_a_set_that_nobody_could_name_is_refused() -> None:
     assert shown(proposed(inject_empty(met)).actions)[0] == "b InjectEmpty a:2"
 
 
-# -- what is told about the data ------------------------------------------------------------------
+# -- what is said about the data -------------------------------------------------------------------
 
 
 def warnings(case: Case) -> str:

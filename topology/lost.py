@@ -23,7 +23,7 @@ gap                  GTIDs between the origin's highest and the lost one that no
                      holds: a server draws its numbers in order, so a lost tail begins
                      where the origin ends.
 received             the holder's channel from the origin has it: it came from there.
-restart              the origin's start (its clock minus its uptime, up to a second late)
+restart              the origin's start (its clock minus its uptime, within two seconds)
                      against the commit of the lost transactions.
 first log            a reset begins log number 1, with empty previous GTIDs, after them. A log
                      begun before them excludes a reset. Its number alone does not, and neither
@@ -286,17 +286,18 @@ def _committed(
 def _restart(origin: ServerSnapshot, committed: tuple[datetime, datetime] | None) -> Restart:
     """Compare the origin's start with the commits.
 
-    Start and uptime have whole seconds: the start was within a second of what they give. That it
-    ran since before the commits is claimed only beyond this second (seen on 9.7.4: a restart 0.5 s
-    after a RESET seemed to be before the commits, and a reset was proved).
+    Start and uptime have whole seconds, and a second may begin between the questions for clock and
+    uptime: the start was within two seconds from `earliest` on. Either answer is claimed only
+    outside of them (seen on 9.7.4: a restart 0.5 s after a RESET seemed to be before the commits,
+    and a reset was proved).
     """
     if committed is None or origin.server_clock is None or origin.uptime_seconds is None:
         return Restart.UNKNOWN
-    started_before = origin.server_clock - timedelta(seconds=origin.uptime_seconds)
-    if started_before >= committed[1]:
+    clock = origin.server_clock.replace(microsecond=0)
+    earliest = clock - timedelta(seconds=origin.uptime_seconds)
+    if earliest >= committed[1]:
         return Restart.SINCE
-    is_before = started_before + _SECOND < committed[0]
-    return Restart.NOT_SINCE if is_before else Restart.UNKNOWN
+    return Restart.NOT_SINCE if earliest + 2 * _SECOND <= committed[0] else Restart.UNKNOWN
 
 
 def _reset(

@@ -244,9 +244,11 @@ ROWS: tuple[Row, ...] = (
         "SHOW REPLICA STATUS: Auto_Position 0.",
     ),
     Row(
-        "C4", "gtid_mode or consistency not ON", "warning", False, ("configure",),
-        "Transactions may go without a GTID.", "A migration that was not finished.",
-        "gtid_mode, enforce_gtid_consistency.",
+        "C4", "gtid_mode of a source not ON", "warning", True, ("configure",),
+        "The source refuses the next connection of a channel with auto-position (error 13117).",
+        "A change of gtid_mode that was not finished, or was made for a repair.",
+        "gtid_mode of the source, and SHOW REPLICA STATUS of the replica: Auto_Position 1. A"
+        " receiver that is connected goes on until its connection ends.",
     ),
     Row(
         "C5", "durability allows loss", "warning", False, ("configure",),

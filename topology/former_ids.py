@@ -20,13 +20,15 @@ def of_unknown_uuids(
 ) -> dict[str, GtidSet]:
     """Return, by a server upstream that logs it, what the replica does not have of unknown UUIDs.
 
-    An unknown UUID is that of no server and of no group of this audit.
+    An unknown UUID is that of no server and of no group of this audit. The source comes first: what
+    it has logged already is what it sends.
     """
     replica = servers[edge.replica]
     known = {server.server_uuid for server in servers.values()} | group_uuids(servers.values())
     rest = (replica.gtid_executed or GtidSet()) | (replica.gtid_owned or GtidSet())
     found: dict[str, GtidSet] = {}
-    for name in sorted({edge.source, *graph.upstream_of(edge.source, stopped_too=True)}):
+    upstream = graph.upstream_of(edge.source, stopped_too=True) - {edge.source}
+    for name in (edge.source, *sorted(upstream)):
         server = servers[name]
         held = (server.gtid_executed or GtidSet()) - (server.gtid_purged or GtidSet()) - rest
         for uuid in known:
@@ -49,14 +51,14 @@ def with_own_server_id(
         return GtidSet()
     own_id = servers[edge.replica].server_id
     ids = {
-        record.gtid: record.server_id
-        for server in servers.values()
+        (name, record.gtid): record.server_id
+        for name, server in servers.items()
         if server.history_evidence is not None
         for record in server.history_evidence.commits
     }
     return GtidSet.union_of(
         part
-        for held in of_unknown_uuids(edge, graph=graph, servers=servers).values()
+        for name, held in of_unknown_uuids(edge, graph=graph, servers=servers).items()
         for part in intervals_of(held)
-        if all(ids.get(end) == own_id for end in ends_of(part))
+        if all(ids.get((name, end)) == own_id for end in ends_of(part))
     )

@@ -12,18 +12,23 @@ each server of the main part, the handshake's sets decide, in MySQL Shell's word
 * *purged*: missing there, and purged by the candidate: refused with 1236 (J2).
 * neither: it can join (J1); it is new, identical or recoverable.
 
-The best candidate is reported: one that has purged nothing that is missing, and of these one that
-the others replicate from. A part with a source outside the audit may be linked through that
-source, and members of a group are linked without a channel: neither is evaluated here.
+The best candidate is reported: one that has purged nothing that is missing, of these one that
+accepts channels by sets, and of these one that the others replicate from. A part with a source
+outside the audit may be linked through that source, and members of a group are linked without a
+channel: neither is evaluated here.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from gtid import GtidSet
 from topology.facts import ClusterFacts
+from topology.notable_settings import notable_values
 from topology.unseen import group_peers, outside_channels
+
+_REFUSES: Final = frozenset({"gtid_mode", "log_bin"})  # not ON: no receiver by sets is accepted
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,7 @@ def _best(facts: ClusterFacts, server: str, main: tuple[str, ...]) -> Joining:
         found,
         key=lambda each: (
             bool(each.purged),
+            bool(notable_values(facts.last[each.candidate].notable_settings).keys() & _REFUSES),
             each.candidate not in _entrances(facts, main),
             each.ahead.gtid_count,
             _uuid(facts, each.candidate),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from tests.simulation import replication as act
 from tests.simulation.oracles import Truth, Violation
 from tests.simulation.reading import gtids, members_of
-from tests.simulation.state import PURGED, Channel, Server, gtid_text
+from tests.simulation.state import PURGED, Channel, Gtid, Server, Transaction, gtid_text
 from tests.simulation.steps import start_threads
 from topology.findings import ClusterAudit, Finding, Grade
 
@@ -75,19 +75,34 @@ def _equal_ids(truth: Truth, one: Finding) -> str:
     replica = truth.world[str(one.replica)]
     if one.source is not None and truth.world[one.source].server_id == replica.server_id:
         return ""
-    logs = [
-        made
-        for server in truth.world.servers.values()
-        for log in server.files
-        for made in log.entries
-    ]
-    ids = {made.server_id for made in logs if made.gtid in members_of(one.gtid_set, truth.world)}
+    # What a source has logged is what it sends; another server may have another transaction.
+    source, members = str(one.source), members_of(one.gtid_set, truth.world)
+    upstream = truth.world.upstream(source) - {source}
+    sent: dict[Gtid, Transaction] = {}
+    for name in (source, *sorted(upstream)):
+        for log in truth.world[name].files:
+            for made in log.entries:
+                if made.gtid in members:
+                    sent.setdefault(made.gtid, made)
+    ids = {made.server_id for made in sent.values()}
     return "" if ids == {replica.server_id} else f"server_ids are {sorted(ids)}"
 
 
 def _by_position(truth: Truth, one: Finding) -> str:
     path = _channel(truth, one)
     return "" if path is not None and not path.auto_position else "auto-position is on"
+
+
+def _refuses_sets(truth: Truth, one: Finding) -> str:
+    """C4: a receiver that connects anew is refused, whatever it does now."""
+    world = truth.world.copy()
+    replica, path = world[str(one.replica)], world[str(one.replica)].channel(one.channel or "")
+    if path is None:
+        return "it has no such channel"
+    path.receiver = "No"
+    start_threads(world, replica, path)
+    act.rest(world)
+    return "" if path.receiver_error[0] else "its next connection is accepted"
 
 
 def _joins(truth: Truth, one: Finding) -> str:
@@ -154,6 +169,7 @@ CHECKS: dict[str, Check] = {
     "A8": _stalled,
     "C2": _equal_ids,
     "C3": _by_position,
+    "C4": _refuses_sets,
     "H7": _made_by_hand,
     "J1": _joins,
     "J2": _cannot_join,

@@ -11,7 +11,7 @@ from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.applier_facts import _moved
 from topology.facts import ClusterFacts, gather_facts, grave_differences
-from topology.findings import Finding
+from topology.findings import Finding, Grade
 from topology.graph import Edge, Graph
 from topology.joining import Joining, Parts
 from topology.lost import _is_isolated
@@ -197,3 +197,29 @@ def test_a_gtid_is_isolated_if_nobody_has_what_lies_below_it(
         a_server("c", C, own),
     )
     assert _is_isolated(gather_facts(cluster, Policy()), "a", part) is is_isolated
+
+
+def test_a_server_that_refuses_receivers_is_the_last_candidate() -> None:
+    """Of two servers that another one could join, the one with a binary log is named."""
+    found = {}
+    for notable in ({}, {"gtid_mode": "ON_PERMISSIVE"}, {"log_bin": "OFF"}):
+        cluster = a_cluster(
+            "two and one",
+            a_server("a", A, f"{A}:1-3", settings=tuple(notable.items())),
+            a_server("b", B, f"{A}:1-3", channels=(a_channel("a", A),)),
+            a_server("c", C, f"{A}:1-3"),
+        )
+        [one] = joining.can_join(gather_facts(cluster, Policy()))
+        found[one.source] = (one.grade, "refuses" in one.explanation)
+    assert found == {"a": (Grade.PROVED, False), "b": (Grade.PROVED, False)}
+
+
+def test_nothing_but_a_server_that_refuses_receivers_is_only_likely() -> None:
+    for setting, value in (("gtid_mode", "ON_PERMISSIVE"), ("log_bin", "OFF")):
+        cluster = a_cluster(
+            "two",
+            a_server("a", A, f"{A}:1-3", settings=((setting, value),)),
+            a_server("b", B, f"{A}:1-3", settings=((setting, value),)),
+        )
+        [one] = joining.can_join(gather_facts(cluster, Policy()))
+        assert (one.grade, "refuses" in one.explanation) == (Grade.LIKELY, True)

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from compose import faults_filters
-from compose.faults import commit
+from compose.faults import await_status, commit
 from compose.faults_content import restart_with
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology
@@ -90,7 +90,7 @@ def test_a_source_that_does_not_log_what_it_receives_is_the_cause_of_p1(chain97:
 
 
 @pytest.mark.mysql
-def test_a_skip_counter_that_waits_is_c15_only_where_it_skips(pair97: Pair) -> None:
+def test_a_waiting_skip_counter_is_c15_and_the_mode_that_permits_it_c4(pair97: Pair) -> None:
     a, b = pair97.a, pair97.b
     set_counter = "SET GLOBAL sql_replica_skip_counter = 1"
     b.execute(b.dialect.stop_applier, set_counter, b.dialect.start_applier)
@@ -101,8 +101,17 @@ def test_a_skip_counter_that_waits_is_c15_only_where_it_skips(pair97: Pair) -> N
         set_counter,
         b.dialect.start_applier,
     )
-    finding = only(audited(pair97))
-    assert (finding.code, finding.replica) == ("C15", "b")
+    by_code = {each.code: each for each in audited(pair97).findings}
+    assert by_code.keys() == {"C15", "C4"}
+    assert by_code["C15"].replica == "b"
+    latent = by_code["C4"]
+    assert (latent.source, latent.replica, latent.grade) == ("b", "a", Grade.PROVED)
+    assert "is connected, and goes on" in latent.explanation
+    a.execute(a.dialect.stop_receiver, a.dialect.start_receiver)
+    await_status(a, lambda status: status["Replica_IO_Running"] == "No")
+    by_code = {each.code: each for each in audited(pair97).findings}
+    assert by_code.keys() == {"C15", "A4"}, "as C4 forecast it"
+    assert "GTID_MODE = ON_PERMISSIVE" in by_code["A4"].explanation
     commit(a, "CREATE DATABASE skipped", "CREATE DATABASE applied")
     await_database(b, "applied")
     assert ("skipped",) not in b.query("SHOW DATABASES")

@@ -34,7 +34,11 @@ from topology.rules.joining import (
 )
 from topology.rules.partial import kind_not_evaluated, source_outside
 from topology.rules.passed import passed_by_applier
-from topology.rules.passing_on import source_without_log, updates_not_logged
+from topology.rules.passing_on import (
+    source_refuses_sets,
+    source_without_log,
+    updates_not_logged,
+)
 from topology.rules.receivers import receiver_hangs
 from topology.rules.settings import duplicate_server_id, former_server_id, silent_errors
 from topology.rules.threads import (
@@ -78,6 +82,7 @@ RULES: tuple[Rule, ...] = (
     duplicate_server_id,  # C2
     former_server_id,  # C2
     auto_position_off,  # C3
+    source_refuses_sets,  # C4
     updates_not_logged,  # C6
     binary_log_filtered,  # C11
     ignored_by_receiver,  # C11

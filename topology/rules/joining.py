@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade
 from topology.joining import Joining, evaluate_parts
-from topology.notable_settings import notable_values
 from topology.reset_signs import has_earlier, logged
 from topology.rules.build import evidence, finding, many
+from topology.rules.passing_on import mode_not_on
+from topology.rules.threads import has_no_log
 from topology.snapshot import ServerSnapshot
 
 
@@ -100,7 +101,12 @@ def _refusal_doubt(facts: ClusterFacts, joining: Joining) -> str:
             f" {joining.server} and {joining.candidate} have the same server_id,"
             f" {server.server_id}: the connection is refused until one of them has another."
         )
-    mode = notable_values(candidate.notable_settings).get("gtid_mode")
+    if has_no_log(candidate):
+        return (
+            f" {joining.candidate} has no binary log (log_bin = OFF): it refuses every receiver"
+            " until it is restarted with one."
+        )
+    mode = mode_not_on(candidate)
     if mode is None:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""Rules on servers that cannot pass transactions on to their replicas: no log, or not of all.
+"""Rules on servers that do not pass transactions on to their replicas: no log, or not of all.
 
 1. C6: log_replica_updates = OFF on a server between others. What it receives is in no binary log of
    it, so its replicas get only what it commits itself, without an error while they are connected
@@ -6,6 +6,9 @@
    replicas, and a replica that receives the same transactions by another way.
 2. A4: a source without a binary log (log_bin = OFF). It refuses every receiver; until a receiver
    has tried, no thread shows it.
+3. C4: a source with gtid_mode other than ON. A receiver with auto-position compares the source's
+   mode with ON when it connects (sql/rpl_replica.cc, get_master_version_and_clock), and stops with
+   13117 (seen on 9.7.4). One that is connected goes on, so nothing shows the fault until then.
 """
 
 from collections.abc import Iterator
@@ -16,7 +19,7 @@ from topology.graph import Graph
 from topology.notable_settings import notable_values
 from topology.rules.build import evidence, finding
 from topology.rules.threads import has_no_log, may_connect
-from topology.snapshot import ServerSnapshot
+from topology.snapshot import ServerSnapshot, ThreadState
 from topology.unseen import address_of, outside_channels
 
 
@@ -82,6 +85,44 @@ def source_without_log(facts: ClusterFacts) -> Iterator[Finding]:
                 f" receiver of {edge.replica}, and what it commits has no GTID. Restart"
                 f" {edge.source} with its binary log.",
             )
+
+
+def source_refuses_sets(facts: ClusterFacts) -> Iterator[Finding]:
+    """C4: the next connection of a channel with auto-position stops with an error."""
+    for edge in facts.graph.edges:
+        channel, source, replica = edge.channel, facts.last[edge.source], facts.last[edge.replica]
+        mode = mode_not_on(source)
+        noticed = channel.receiver_errno or channel.receiver_error
+        if mode is None or not channel.auto_position or (noticed and not may_connect(channel)):
+            continue
+        connected = channel.receiver is ThreadState.RUNNING
+        yield finding(
+            facts,
+            "C4",
+            source=edge.source,
+            replica=edge.replica,
+            channel=channel.name,
+            grade=Grade.PROVED,
+            proof=(
+                evidence("gtid_mode", mode, source),
+                evidence("auto_position", 1, replica),
+                evidence("receiver", channel.receiver.value, replica),
+            ),
+            explanation=f"gtid_mode is {mode} on {edge.source}, and the channel of {edge.replica}"
+            " uses auto-position. "
+            + (
+                "The receiver is connected, and goes on until its connection ends."
+                if connected
+                else "The receiver is not connected."
+            )
+            + " Its next connection stops with error 13117 (GTID_MODE of the source is not ON)."
+            f" SET GLOBAL gtid_mode = ON on {edge.source}.",
+        )
+
+
+def mode_not_on(server: ServerSnapshot) -> str | None:
+    """Return the gtid_mode with which a source refuses auto-position; None if it does not."""
+    return notable_values(server.notable_settings).get("gtid_mode")
 
 
 def _logs_updates(server: ServerSnapshot) -> bool:

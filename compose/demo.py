@@ -199,9 +199,7 @@ def _expect(audit: dict[str, Any], faults_injected: Sequence[Fault]) -> None:
 
 
 def _run_scripts(stage: Stage, clients: Clients, plan: Path, pair: Pair) -> None:
-    # The checks of a step, which look at other servers, come before its script.
-    found = plan.glob("[0-9][0-9]-*.sql")
-    scripts = sorted(found, key=lambda each: (each.name[:2], "-check-" not in each.name, each.name))
+    scripts = sorted(plan.glob("[0-9][0-9]-*.sql"))
     if not scripts:
         raise DemoFailed(f"{plan.name} holds no script")
     for script in scripts:

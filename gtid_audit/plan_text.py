@@ -34,7 +34,7 @@ def _parts(plan: Plan, audit: ClusterAudit, files: Sequence[Path]) -> Iterator[R
         yield Text(f"Nothing was found in {printable(plan.cluster)}: nothing to repair.")
         return
     head = Text(f"Plan {plan.id}", style="bold")
-    about = f"{counted(len(plan.steps), 'step')}, about {plan.estimated_seconds} s"
+    about = f"{counted(plan.scripts_count, 'step')}, about {plan.estimated_seconds} s"
     yield head.append(f"  {about}", style=QUIET)
     for step in plan.steps:
         yield Text()
@@ -93,6 +93,7 @@ def _step(step: Step) -> RenderableType:
         ("why", step.why),
         ("risk", step.risk),
         ("undo", step.undo),
+        *(("first", f"{step.check_name(each)}: {each.why}") for each in step.checks),
         ("script", step.file_name),
     )
     for label, text in rows:

@@ -188,14 +188,21 @@ class Plan:
     id: str = field(init=False)
 
     def __post_init__(self) -> None:
-        numbers = tuple(step.number for step in self.steps)
-        assert numbers == tuple(range(1, len(self.steps) + 1)), "steps are counted from 1"
+        at = 0
+        for step in self.steps:
+            at += len(step.checks) + 1
+            assert step.number == at, "scripts are counted from 1, checks first"
         object.__setattr__(self, "id", self._digest())
 
     @property
     def finding_ids(self) -> tuple[str, ...]:
         """Return the findings this plan answers."""
         return tuple(each.finding_id for each in self.answered)
+
+    @property
+    def scripts_count(self) -> int:
+        """Return how many scripts are run: the steps and their checks."""
+        return self.steps[-1].number if self.steps else 0
 
     @property
     def estimated_seconds(self) -> int:

@@ -324,14 +324,15 @@ class _Work:
         return _Simulated(tuple(settings), model, outlook, proposal)
 
     def _keep(self, finding: Finding, name: str, simulated: "_Simulated") -> None:
-        first = len(self.steps) + 1
+        first = len(self.steps)
         for action, setting in simulated.settings:
             self.steps.append(self._step(finding, action, setting))
         self.model, self.outlook = simulated.model, simulated.outlook
         if simulated.settings:
             self.warnings.extend(simulated.proposal.warnings)
             self.saved |= {each.file_name: each for each in simulated.proposal.saved}
-        self.answered.append(answered(finding, name, tuple(range(first, len(self.steps) + 1))))
+        numbers = tuple(step.number for step in self.steps[first:])
+        self.answered.append(answered(finding, name, numbers))
         refused = self.refusals[finding.id]
         for strategy in finding.strategies:
             if strategy.name != name:
@@ -342,7 +343,8 @@ class _Work:
 
     def _step(self, finding: Finding, action: Action, setting: Setting) -> Step:
         setting = replace(setting, seen=self.known)
-        step = make_step(action, setting, number=len(self.steps) + 1, finding=finding)
+        after = self.steps[-1].number if self.steps else 0
+        step = make_step(action, setting, after=after, finding=finding)
         self.warnings.extend(step.warnings)
         return step
 

@@ -80,13 +80,14 @@ def describe(action: Action, setting: Setting) -> Procedure:
     )
 
 
-def make_step(action: Action, setting: Setting, *, number: int, finding: Finding) -> Step:
-    """Return the step that carries out an action for a finding."""
+def make_step(action: Action, setting: Setting, *, after: int, finding: Finding) -> Step:
+    """Return the step that carries out an action for a finding, behind `after` scripts."""
+    checks = checks_before(action, setting)
     procedure = describe(action, setting)
     reading = setting.seen[action.server]
     changed = _changed(setting, action.server)
     return Step(
-        number=number,
+        number=after + len(checks) + 1,
         effect=action,
         server=reading.name,
         host=reading.host,
@@ -106,7 +107,7 @@ def make_step(action: Action, setting: Setting, *, number: int, finding: Finding
         warnings=procedure.warnings,
         session=procedure.session,
         privileges=tuple(map(str, requirements(procedure.needs, setting.server.version))),
-        checks=checks_before(action, setting),
+        checks=checks,
         before=_states(setting.before, changed),
         after=_states(setting.after, changed),
     )

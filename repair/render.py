@@ -42,8 +42,7 @@ def render_files(plan: Plan) -> dict[str, str]:
         for check in step.checks:
             files[step.check_name(check)] = render_check(plan, step, check)
         files[step.file_name] = render_script(plan, step)
-    scripts = sum(1 + len(step.checks) for step in plan.steps)
-    assert len(files) == scripts, "number and server make every name different"
+    assert len(files) == plan.scripts_count, "number and server make every name different"
     files |= {each.file_name: each.text for each in plan.saved}
     files[RUNBOOK] = render_runbook(plan)
     files[PLAN] = json.dumps(plan.as_json(), indent=2, ensure_ascii=False) + "\n"
@@ -53,7 +52,7 @@ def render_files(plan: Plan) -> dict[str, str]:
 def render_script(plan: Plan, step: Step) -> str:
     """Return the script of one step."""
     header = (
-        f"Plan {plan.id}, step {step.number} of {len(plan.steps)}: {step.title}",
+        f"Plan {plan.id}, step {step.number} of {plan.scripts_count}: {step.title}",
         f"Server: {step.server} ({address_of(step)})",
         f"Why: {step.why}",
         f"Findings: {', '.join(step.finding_ids)}",
@@ -86,7 +85,10 @@ def render_script(plan: Plan, step: Step) -> str:
 def render_check(plan: Plan, step: Step, check: Check) -> str:
     """Return the script that looks at another server before a step, and changes nothing."""
     header = (
-        f"Plan {plan.id}, check before step {step.number}: it changes nothing",
+        (
+            f"Plan {plan.id}, step {step.check_number(check)} of {plan.scripts_count}:"
+            f" a check before step {step.number}; it changes nothing"
+        ),
         f"Server: {check.server} ({address_of(check)})",
         f"Why: {check.why}",
         f"Run: {_command(check, step.check_name(check))}",
@@ -102,7 +104,7 @@ def render_check(plan: Plan, step: Step, check: Check) -> str:
 
 def render_runbook(plan: Plan) -> str:
     """Return what a person reads before and while running the scripts."""
-    steps = "1 step" if len(plan.steps) == 1 else f"{len(plan.steps)} steps"
+    steps = "1 step" if plan.scripts_count == 1 else f"{plan.scripts_count} steps"
     lines = [
         f"# Repair of {_line(plan.cluster)}",
         "",
@@ -229,8 +231,12 @@ def _row(row: DifferingRow) -> str:
 
 
 def _step_section(step: Step) -> list[str]:
+    numbers = f"Step {step.number}"
+    if step.checks:
+        first = step.number - len(step.checks)
+        numbers = f"Steps {first} {'and' if len(step.checks) == 1 else 'to'} {step.number}"
     return [
-        f"## Step {step.number}: {_line(step.title)}",
+        f"## {numbers}: {_line(step.title)}",
         "",
         "```",
         *(f"{_command(check, step.check_name(check))}" for check in step.checks),

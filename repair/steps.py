@@ -37,7 +37,10 @@ class ServerState:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One script, in the order of the plan. `number` counts from 1."""
+    """A script that changes a server, behind the scripts of its checks.
+
+    `number` counts all scripts of a plan, from 1, in the order in which they are run.
+    """
 
     number: int
     effect: Action = field(repr=False)  # what the model was given; the rest says it in words
@@ -66,7 +69,7 @@ class Step:
     unix_socket: str | None = None  # how the plan reached the server, if not by TCP
 
     def __post_init__(self) -> None:
-        assert self.number >= 1, "steps are counted from 1"
+        assert self.number > len(self.checks), "scripts are counted from 1, checks first"
         assert self.finding_ids, "a step answers a finding"
         assert self.verifications, "a step says when it has reached its goal"
 
@@ -81,5 +84,9 @@ class Step:
         return f"{self.number:02d}-{_UNSAFE.sub('_', self.server)}.sql"
 
     def check_name(self, check: Check) -> str:
-        """Return the name of the script of a check."""
-        return f"{self.number:02d}-check-{_UNSAFE.sub('_', check.server)}.sql"
+        """Return the name of the script of a check: it sorts before the script of the step."""
+        return f"{self.check_number(check):02d}-{_UNSAFE.sub('_', check.server)}.sql"
+
+    def check_number(self, check: Check) -> int:
+        """Return the number of a check's script."""
+        return self.number - len(self.checks) + self.checks.index(check)

@@ -64,8 +64,10 @@ def test_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert plan.status == 0
     show_plan(plan.plan, plan.audit, files=())
     text = capsys.readouterr().out
-    assert text.startswith(f"Plan {plan.plan.id}  1 step, about ")
-    assert "1. " in text
+    assert text.startswith(f"Plan {plan.plan.id}  2 steps, about ")
+    assert "2. " in text
+    assert "01-a.sql" in text
+    assert text.index("01-a.sql") < text.index("02-b.sql")
     assert "undo" in text
     assert "Not written: --out DIR" in text
     show_plan(plan.plan, plan.audit, files=plan.write(tmp_path / "p"))

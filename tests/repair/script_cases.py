@@ -5,7 +5,7 @@ before you keep it.
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -190,8 +190,17 @@ def steps() -> Mapping[str, Step]:
             seen={each.name: each for each in snapshot_of(servers).last},
         )
         assert name not in found, "each case once"
-        found[name] = make_step(action, setting, number=1, finding=finding())
+        found[name] = make_step(action, setting, after=0, finding=finding())
     return found
+
+
+def numbered(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Return steps in an order, each behind the scripts of its checks."""
+    done: list[Step] = []
+    for step in steps:
+        after = done[-1].number if done else 0
+        done.append(replace(step, number=after + len(step.checks) + 1))
+    return tuple(done)
 
 
 def plan_of(*steps: Step) -> Plan:
@@ -210,7 +219,7 @@ def plan_of(*steps: Step) -> Plan:
 def full_plan(found: Mapping[str, Step]) -> Plan:
     """Return a plan that has something of everything a runbook shows."""
     names = ("an errant transaction, 9.7.4", "start, much to fetch", "rows made alike")
-    chosen = tuple(replace(found[name], number=at) for at, name in enumerate(names, start=1))
+    chosen = numbered(found[name] for name in names)
     row_of_b = {"n": "6", "m": None}
     return replace(
         plan_of(*chosen),

@@ -75,7 +75,7 @@ def test_one_more_errant_transaction(shape: str, request: pytest.FixtureRequest)
     wait_until(lambda: bool(pair.b.query("SHOW DATABASES LIKE 'delivered'")))
     done = pair.b.client(script)
     assert done.returncode == 0, done.stderr
-    assert "go on with step 1" in done.stdout
+    assert "go on with step 2" in done.stdout
     assert "a: this" not in pair.a.client(script).stderr
     assert "b: this is another server" in pair.a.client(script).stderr
     pair.b.execute("CREATE DATABASE one_more")

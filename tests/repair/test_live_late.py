@@ -14,9 +14,9 @@ def refusals(topology: Topology, plan: Plan) -> list[str]:
     """Run the checks before the first step on their servers; return what they refuse."""
     files = render_files(plan)
     refused = []
-    for check in plan.steps[0].checks:
-        [name] = [each for each in files if each.startswith("01-check-") and check.server in each]
-        done = topology[check.server].client(files[name])
+    step = plan.steps[0]
+    for check in step.checks:
+        done = topology[check.server].client(files[step.check_name(check)])
         refused += [done.stderr] if done.returncode else []
     return refused
 

@@ -11,7 +11,7 @@ from repair import Plan
 from repair.render import render_files
 from repair.steps import Step
 from tests.repair.build import UUIDS
-from tests.repair.script_cases import finding, full_plan, plan_of, steps
+from tests.repair.script_cases import finding, full_plan, numbered, plan_of, steps
 from topology.findings import Severity
 
 STEPS = steps()
@@ -51,7 +51,9 @@ def test_a_step_has_its_action_its_files_and_its_sql(name: str) -> None:
     found, step = step_of(name), STEPS[name]
     assert found["action"] == found["change"]["type"] == step.action
     assert found["change"]["server"] == found["server"] == step.server
-    assert found["script"] == f"01-{step.server}.sql"
+    names = [*(check["script"] for check in found["checks"]), found["script"]]
+    servers = [*(check.server for check in step.checks), step.server]
+    assert names == [f"{at:02d}-{server}.sql" for at, server in enumerate(servers, start=1)]
     assert found["statements"] == list(step.statements)
     assert found["session"] == list(step.session)
     assert found["privileges"] == list(step.privileges)
@@ -103,7 +105,7 @@ def test_a_step_has_the_state_before_and_after() -> None:
 
 def test_a_check_is_there_with_its_script() -> None:
     [check] = step_of("an errant transaction, 9.7.4")["checks"]
-    assert (check["server"], check["port"], check["script"]) == ("b", 3307, "01-check-b.sql")
+    assert (check["server"], check["port"], check["script"]) == ("b", 3307, "01-b.sql")
     assert len(check["guards"]) == 2
 
 
@@ -125,7 +127,7 @@ def test_the_id_depends_on_what_is_done_and_on_nothing_else() -> None:
         replace(plan, answered=plan.answered[:1]),
         replace(plan, not_planned=()),
         replace(plan, steps=()),
-        *(replace(plan, steps=(each, *others)) for each in _changed(first)),
+        *(replace(plan, steps=numbered((each, *others))) for each in _changed(first)),
     )
     assert len({plan.id, *(each.id for each in changed)}) == len(changed) + 1
 

@@ -146,3 +146,50 @@ def equal_server_ids(
     if there.query("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_executed)", [dropped])[0][0]:
         raise FaultNotProduced(f"{there.name} applied {dropped}")
     return EqualServerIds(origin=here, replica=there, dropped=dropped)
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedByCopy:
+    """``copy`` committed ``gtid`` under the identity of ``origin``; ``replica`` has it."""
+
+    origin: Server
+    copy: Server
+    replica: Server
+    gtid: str
+
+
+def committed_by_copy(
+    topology: Topology,
+    *,
+    origin: str = "source",
+    copy: str = "replica2",
+    replica: str = "replica1",
+    equal_server_id: bool = True,
+) -> CommittedByCopy:
+    """Let a copy of a server commit, and its replica read from the copy for a while.
+
+    The copy has the data, the server_uuid and, unless not wanted, the server_id: a restored image,
+    or a clone with auto.cnf and my.cnf. Afterwards: the replica reads from the origin again, which
+    refuses it, for the replica has a GTID of its UUID that the origin does not have. The origin has
+    been running all the time.
+    """
+    here, there, third = topology[origin], topology[replica], topology[copy]
+    table_on(here, there, "copied")
+    commit(here, "INSERT INTO copied.t (note) VALUES ('by the origin')")
+    for server in (there, third):
+        wait_for(server, here.value("@@GLOBAL.gtid_executed"))
+        server.execute(server.dialect.stop_replica)
+    third.execute(third.dialect.reset_replica)
+    uuid, number = (here.value(f"@@GLOBAL.server_{name}") for name in ("uuid", "id"))
+    third.kill()
+    (third.datadir / "auto.cnf").write_text(f"[auto]\nserver-uuid={uuid}\n")
+    third.start()
+    if equal_server_id:
+        third.execute(f"SET GLOBAL server_id = {number}")
+    follow(there, third)
+    gtid = commit(third, "INSERT INTO copied.t (note) VALUES ('by the copy')")
+    wait_for(there, gtid)
+    there.execute(there.dialect.stop_replica)
+    follow(there, here)
+    await_status(there, _source_refused)
+    return CommittedByCopy(origin=here, copy=third, replica=there, gtid=gtid)

@@ -22,7 +22,9 @@ server_id            of the transaction in the holder's log. Replicas keep the s
 gap                  GTIDs between the origin's highest and the lost one that no server
                      holds: a server draws its numbers in order, so a lost tail begins
                      where the origin ends.
-received             the holder's channel from the origin has it: it came from there.
+received             a channel from the origin has it: it came from there. Otherwise a copy of the
+                     origin (equal server_uuid and server_id) may have committed it: the
+                     server_id of its transactions is the origin's.
 restart              the origin's start (its clock minus its uptime, within two seconds)
                      against the commit of the lost transactions.
 first log            a reset begins log number 1, with empty previous GTIDs, after them. A log
@@ -52,6 +54,8 @@ from topology.history_evidence import CommitRecord, ends_of, intervals_of
 from topology.snapshot import ServerSnapshot
 
 _SECOND = timedelta(seconds=1)
+# What a receiver reports when the source refuses its set: 1236, since 8.0 the server's 13114.
+_REFUSED = frozenset({1236, 13114})
 
 
 class Cause(Enum):
@@ -204,8 +208,12 @@ def _server_ids(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> tuple[in
     return tuple(sorted({record.server_id for record in records}))
 
 
-def _received(facts: ClusterFacts, lost: LostFacts) -> GtidSet:
-    """Return what was received from this very server, not from one with its UUID."""
+def _received(facts: ClusterFacts, lost: LostFacts, *, surely: bool = False) -> GtidSet:
+    """Return what was received from this very server, not from one with its UUID.
+
+    At another address may be a copy with the same server_id. `surely` counts such a channel only
+    if its source refuses it: then that server does not have the lost transactions either.
+    """
     uuid = facts.last[lost.origin].server_uuid
     origin = facts.last[lost.origin]
     return GtidSet.union_of(
@@ -215,7 +223,10 @@ def _received(facts: ClusterFacts, lost: LostFacts) -> GtidSet:
         if channel.source_uuid == uuid
         and (
             (channel.source_host, channel.source_port) == (origin.host, origin.port)
-            or channel.source_server_id == origin.server_id is not None
+            or (
+                channel.source_server_id == origin.server_id is not None
+                and (not surely or channel.receiver_errno in _REFUSED)
+            )
         )
     )
 
@@ -235,10 +246,14 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
         cause, grade = Cause.BY_HAND, Grade.PROVED if seen else Grade.LIKELY
     else:
         is_mixed = bool(set(executed_by) & _other_ids(facts, lost.origin))
-        is_its_own = (_own_id(facts, lost.origin) in executed_by and not is_mixed) or (
-            not executed_by and part <= _received(facts, lost)
+        is_own_id = _own_id(facts, lost.origin) in executed_by and not is_mixed
+        is_received = part <= _received(facts, lost, surely=True)
+        cause, grade = _crash_or_reset(
+            restart,
+            reset=reset,
+            is_its_own=is_own_id or (not executed_by and is_received),
+            is_received=is_received,
         )
-        cause, grade = _crash_or_reset(restart, reset=reset, is_its_own=is_its_own)
     first, every = commits_until(part, origin)
     return Loss(
         origin=lost.origin,
@@ -257,16 +272,21 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
 
 
 def _crash_or_reset(
-    restart: Restart, *, reset: bool | None, is_its_own: bool
+    restart: Restart, *, reset: bool | None, is_its_own: bool, is_received: bool
 ) -> tuple[Cause, Grade]:
-    """Decide. `reset`: the logs show one (True), exclude one (False), or neither (None)."""
+    """Decide. `reset`: the logs show one (True), exclude one (False), or neither (None).
+
+    The origin's server_id in the log excludes a commit by hand. A copy of the server has the same
+    server_id and server_uuid: only a channel that received them from the origin excludes it, or
+    logs that show a reset.
+    """
     if restart is Restart.NOT_SINCE:
         # A crash is excluded. Without the origin's server_id in the log it may be by hand.
-        sure = is_its_own and reset is not False
+        sure = is_its_own and reset is not False and bool(is_received or reset)
         return Cause.RESET, Grade.PROVED if sure else Grade.LIKELY
     if reset:
         return Cause.RESET, Grade.LIKELY
-    sure = is_its_own and reset is False and restart is Restart.SINCE
+    sure = is_its_own and is_received and reset is False and restart is Restart.SINCE
     return Cause.CRASH, Grade.PROVED if sure else Grade.LIKELY
 
 

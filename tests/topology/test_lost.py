@@ -79,6 +79,7 @@ OTHER: dict[str, Any] = {
 BEFORE = LogStart("binlog.000001", ago(400), GtidSet())
 AFTER = LogStart("binlog.000001", ago(40), GtidSet())
 NOT_RECEIVED = {"gtid_retrieved": GtidSet()}
+COPY: dict[str, Any] = {"source_host": "other.example", "source_server_id": 1}
 ELSEWHERE = {"source_host": "other.example", "source_server_id": 9}
 
 
@@ -137,6 +138,14 @@ ELSEWHERE = {"source_host": "other.example", "source_server_id": 9}
         # What came from another server with this server_uuid is not this server's.
         ({"theirs": (), "first_log": BEFORE, "channel": ELSEWHERE}, ("E3", Grade.LIKELY)),
         ({"theirs": (), "up": 900, "channel": ELSEWHERE}, ("E3", Grade.LIKELY)),
+        # A copy of the origin has its server_id too. No channel received them from the origin ...
+        (SAME | {"channel": NOT_RECEIVED}, ("E3", Grade.LIKELY)),
+        ({"up": 900, "channel": NOT_RECEIVED}, ("E6", Grade.LIKELY)),
+        # ... or from another address, unless that server does not have them either.
+        (SAME | {"channel": COPY}, ("E3", Grade.LIKELY)),
+        (SAME | {"channel": COPY | {"receiver_errno": 13114}}, ("E3", Grade.PROVED)),
+        # Logs that show a reset need no channel.
+        (OTHER | {"up": 900, "channel": NOT_RECEIVED}, ("E6", Grade.PROVED)),
     ],
 )
 def test_the_evidence_decides(facts: dict[str, Any], expected: tuple[str, Grade]) -> None:

@@ -73,27 +73,21 @@ class RowState(Enum):
 
 # Tables of these names are written by monitoring tools, again and again, and read by nobody else.
 _HEARTBEATS: Final = frozenset({("percona", "heartbeat"), ("meta", "heartbeat")})
-# In schema `mysql` these hold accounts, routines and definitions: no server writes them by itself.
-_OWNED_BY_PEOPLE: Final = frozenset(
+# In schema `mysql` a server, or the service that runs it, writes these by itself. Any other table
+# there may hold what an operator wrote: accounts, routines, time zones, tables of their own.
+_SERVER_MAINTAINED: Final = frozenset(
     {
-        "columns_priv",
-        "component",
-        "db",
-        "default_roles",
-        "event",
-        "func",
-        "global_grants",
-        "password_history",
-        "plugin",
-        "proc",
-        "procs_priv",
-        "proxies_priv",
-        "role_edges",
-        "servers",
-        "tables_priv",
-        "user",
+        "general_log",
+        "gtid_executed",
+        "ha_health_check",
+        "heartbeat",
+        "innodb_index_stats",
+        "innodb_table_stats",
+        "ndb_binlog_index",
+        "slow_log",
     }
 )
+_SERVICE_PREFIX: Final = "rds_"
 # Statements that change no row and no definition.
 _UPKEEP: Final = re.compile(r"\s*(?:FLUSH|ANALYZE|OPTIMIZE|CHECKSUM)\b", re.IGNORECASE)
 
@@ -119,7 +113,7 @@ def class_of(transaction: Transaction) -> ContentClass:
 
 def _is_harmless(table: TableChange) -> bool:
     if table.schema == "mysql":
-        return table.table not in _OWNED_BY_PEOPLE
+        return table.table in _SERVER_MAINTAINED or table.table.startswith(_SERVICE_PREFIX)
     return (table.schema, table.table) in _HEARTBEATS
 
 

@@ -62,7 +62,10 @@ def transaction(
         (transaction(TransactionKind.DDL), ContentClass.DDL),
         (transaction(TransactionKind.DML, tables=("shop.t",)), ContentClass.DATA),
         (transaction(TransactionKind.DML, tables=("mysql.rds_x",)), ContentClass.HARMLESS),
+        (transaction(TransactionKind.DML, tables=("mysql.slow_log",)), ContentClass.HARMLESS),
         (transaction(TransactionKind.DML, tables=("mysql.user",)), ContentClass.DATA),
+        (transaction(TransactionKind.DML, tables=("mysql.time_zone",)), ContentClass.DATA),
+        (transaction(TransactionKind.DML, tables=("mysql.of_an_operator",)), ContentClass.DATA),
         (transaction(TransactionKind.DML, tables=("percona.heartbeat",)), ContentClass.HARMLESS),
         (transaction(TransactionKind.DML, tables=("shop.heartbeat",)), ContentClass.DATA),
         (

@@ -104,6 +104,7 @@ def test_healthy_shapes_under_load_are_silent(healthy: Topology, mysql_clients: 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # 270 audits beside three writers: 4 minutes on two quiet cores
 def test_many_audits_of_healthy_shapes_are_silent(
     healthy: Topology, mysql_clients: Clients
 ) -> None:

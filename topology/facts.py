@@ -190,12 +190,14 @@ def _edge_facts(
     executed, retrieved = _set(replica.gtid_executed), replica.gtid_retrieved
     # A server's own transactions never come back to it from a replica (it drops events with its own
     # server_id), so lacking them is not a backlog: see _lost_facts.
-    missing = (_set(source.gtid_executed) - executed).without_uuid(replica.server_uuid)
+    behind, passed_is_proved = behind_appliers(edge, graph=graph, first=first, appliers=appliers)
+    # What the source is still committing is in its log: an applier may be behind it already.
+    committed = _set(source.gtid_executed) | (_set(source.gtid_owned) & behind)
+    missing = (committed - executed).without_uuid(replica.server_uuid)
     own_id = with_own_server_id(edge, graph=graph, servers=last)
     dropped = missing & (same_server_id(replica, last) | own_id)
     missing -= dropped
     applying = missing & (_set(replica.gtid_owned) | _applying(replica))
-    behind, passed_is_proved = behind_appliers(edge, graph=graph, first=first, appliers=appliers)
     before, ahead = searched(edge, first=first, last=last)
     passed_is_proved = passed_is_proved and not (before & missing & retrieved) - behind
     passed = (missing & (behind | (before & retrieved))) - applying

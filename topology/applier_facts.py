@@ -52,6 +52,7 @@ from dataclasses import dataclass
 from gtid import GtidSet, Tsid
 from topology.snapshot import (
     IDLE_WORKER,
+    ROW_LOCK_RETRY,
     ROW_LOCK_WAIT,
     ChannelSnapshot,
     LogPosition,
@@ -70,7 +71,8 @@ _DELAYED = re.compile("Waiting until (?:MASTER|SOURCE)_DELAY", re.IGNORECASE)
 # flush"; a session that owns the GTID: "Waiting for GTID to be committed", in 5.6 "waiting for GTID
 # to be written to binary log".
 _LOCK_WAIT = re.compile(
-    rf"Waiting for (?:[a-z ]+ )?(?:lock|flush)\b|Waiting for GTID to be|{ROW_LOCK_WAIT}",
+    r"Waiting for (?:[a-z ]+ )?(?:lock|flush)\b|Waiting for GTID to be"
+    rf"|{ROW_LOCK_WAIT}|{ROW_LOCK_RETRY}",
     re.IGNORECASE,
 )
 _WHOLE_TRANSACTIONS = ServerVersion(5, 7, 0)  # Retrieved_Gtid_Set has whole transactions only

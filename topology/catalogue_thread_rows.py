@@ -44,7 +44,8 @@ THREAD_ROWS: tuple[Row, ...] = (
         "A transaction left open on the replica, LOCK TABLES, FLUSH TABLES WITH READ LOCK, LOCK"
         " INSTANCE FOR BACKUP, or a session that owns the GTID which comes next.",
         "The state of the applier or of a worker names the lock, and since when it applies the"
-        " transaction. Before 8.0 the age is an estimate by the lag: likely.",
+        " transaction. Before 8.0 the age is an estimate by the lag: likely. Likely as well while"
+        " the applier retries a transaction that waited for a row lock too long (error 1205).",
     ),
     Row(
         "A6", "gaps forbid a change", "warning", False, ("until_after_gaps",),

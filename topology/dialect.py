@@ -22,6 +22,8 @@ _TAGS = ServerVersion(8, 3, 0)
 _PURGED_APPEND = ServerVersion(8, 0, 0)  # SET @@GLOBAL.gtid_purged = '+…' (WL#6591)
 _WORKER_STATUS = ServerVersion(5, 7, 0)  # performance_schema.replication_applier_status_by_worker
 _APPLYING_TRANSACTION = ServerVersion(8, 0, 0)  # its column APPLYING_TRANSACTION
+# Its columns APPLYING_TRANSACTION_LAST_TRANSIENT_ERROR_… (WL#9131)
+_TRANSIENT_ERRORS = ServerVersion(8, 0, 13)
 _CHANNELS = ServerVersion(5, 7, 0)  # FOR CHANNEL
 _WAIT_FOR_GTIDS = ServerVersion(5, 7, 5)  # WAIT_FOR_EXECUTED_GTID_SET
 _METADATA_LOCKS = ServerVersion(8, 0, 3)  # instrumented without being asked
@@ -52,6 +54,7 @@ class Dialect:
     has_purged_append: bool
     has_worker_status: bool
     has_applying_transaction: bool
+    has_transient_errors: bool
     has_channels: bool
     has_metadata_locks: bool
     has_source_public_key: bool
@@ -100,6 +103,7 @@ def dialect_of(version: ServerVersion) -> Dialect:
         has_purged_append=version >= _PURGED_APPEND,
         has_worker_status=version >= _WORKER_STATUS,
         has_applying_transaction=version >= _APPLYING_TRANSACTION,
+        has_transient_errors=version >= _TRANSIENT_ERRORS,
         has_channels=version >= _CHANNELS,
         has_metadata_locks=version >= _METADATA_LOCKS,
         has_source_public_key=version >= _PUBLIC_KEY,

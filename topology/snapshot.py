@@ -78,6 +78,8 @@ class LogPosition:
 IDLE_WORKER = re.compile("Waiting for an event from Coordinator", re.IGNORECASE)
 # Added to the state of a worker that waits for a row lock: MySQL has no processlist state for it.
 ROW_LOCK_WAIT = "waiting for a row lock"
+# Added where its last attempt ended in error 1205 just now, and it pauses or tries again.
+ROW_LOCK_RETRY = "retried after error 1205, lock wait timeout"
 
 
 @dataclass(frozen=True, slots=True)

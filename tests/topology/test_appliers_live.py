@@ -150,6 +150,32 @@ def assert_blocked(topology: Topology, lock: str, *, grade: Grade) -> ClusterAud
 @pytest.mark.parametrize("lock", ["metadata lock", "FLUSH TABLES WITH READ LOCK", "row lock"])
 def test_an_applier_that_waits_for_a_lock_is_a5(pair97: Pair, lock: str) -> None:
     assert_blocked(pair97, lock, grade=Grade.PROVED)
+    if lock == "row lock":
+        assert_retried(pair97)
+
+
+def assert_retried(topology: Topology) -> None:
+    """Let the wait for a row end in error 1205 again and again: it is A5 in the pauses as well."""
+    b = topology["b"]
+    wait_for(b, commit(topology["a"], "DROP DATABASE applier"))
+    b.execute(
+        "SET GLOBAL innodb_lock_wait_timeout = 1",
+        "SET GLOBAL replica_transaction_retries = 1000",
+        b.dialect.stop_applier,
+        b.dialect.start_applier,
+    )
+    with faults.held_up(topology, "row lock"):
+        deadline, grades = time.monotonic() + 60, set[Grade]()
+        while grades != {Grade.PROVED, Grade.LIKELY}:
+            assert time.monotonic() < deadline, grades
+            found = above_info(audited(topology, SOON))
+            assert found.keys() <= {"A5"}, found
+            if "A5" in found:
+                grades.add(found["A5"].grade)
+                is_pause = "tries again" in found["A5"].explanation
+                assert is_pause is (found["A5"].grade is Grade.LIKELY)
+    for name in ("innodb_lock_wait_timeout", "replica_transaction_retries"):
+        b.execute(f"SET GLOBAL {name} = DEFAULT")
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from topology.adapters.status import (
     workers_of_processlist,
 )
 from topology.dialect import SETTINGS, STATUS_COLUMNS, Dialect, dialect_of
-from topology.snapshot import ROW_LOCK_WAIT, LogPosition, ThreadState
+from topology.snapshot import ROW_LOCK_RETRY, ROW_LOCK_WAIT, LogPosition, ThreadState
 from topology.target import NO_PASSWORD, Secret, ServerTarget
 from topology.version import ServerVersion, UnreadableVersion, Vendor, vendor_of
 
@@ -289,13 +289,16 @@ def test_workers_carry_the_times_of_their_transactions() -> None:
         | {"applied": f"{UUID_B}:6", "applied_at": "1767355199.5"},
         {"channel": "from_b", "worker_id": 3, **idle, **queued, "state": "Waiting for an event"}
         | {"applied": f"{UUID_B}:7", "applied_at": "1767355199.25"},
+        {"channel": "from_b", "worker_id": 4, **waiting, **queued, "retries_for_row": 1}
+        | {"state": "Applying batch of row changes (update)", "waits_for_row": 0},
     ]
     channel = channel_from_row(NEW_ROW, workers_by_channel(rows))
-    assert [worker.applying_seconds for worker in channel.workers] == [61, None, None]
+    assert [worker.applying_seconds for worker in channel.workers] == [61, None, None, 61]
     assert [worker.state for worker in channel.workers] == [
         f"Applying batch of row changes (update) ({ROW_LOCK_WAIT})",
         "",
         "Waiting for an event",
+        f"Applying batch of row changes (update) ({ROW_LOCK_RETRY})",
     ]
     assert channel.last_queued == GtidSet.parse(f"{UUID_B}:9")
     noon = datetime(2026, 1, 2, 12, tzinfo=UTC)

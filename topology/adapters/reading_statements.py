@@ -33,6 +33,14 @@ _TRANSACTION_TIMES = (
     " THEN EXISTS(SELECT 1 FROM performance_schema.data_lock_waits l"
     " WHERE l.REQUESTING_THREAD_ID = w.THREAD_ID) ELSE 0 END AS waits_for_row"
 )
+# An attempt that ended in 1205 (ER_LOCK_WAIT_TIMEOUT) is followed by a pause of up to 5 s
+# (sql/rpl_replica.h, MAX_SLAVE_RETRY_PAUSE) and the next attempt. One that has been running for
+# longer than innodb_lock_wait_timeout since waits for no row.
+_RETRIES = (
+    ", w.APPLYING_TRANSACTION_LAST_TRANSIENT_ERROR_NUMBER = 1205"
+    " AND UNIX_TIMESTAMP(w.APPLYING_TRANSACTION_LAST_TRANSIENT_ERROR_TIMESTAMP) + 6"
+    " + @@GLOBAL.innodb_lock_wait_timeout >= UNIX_TIMESTAMP() AS retries_for_row"
+)
 _FROM_WORKERS = (
     " FROM performance_schema.replication_connection_status c"
     " LEFT JOIN performance_schema.replication_applier_status_by_worker w"
@@ -56,7 +64,8 @@ _FROM_GROUP = (
 def workers_statement(dialect: Dialect) -> str:
     """Return the question about the applier's workers and what the receiver queued last."""
     times = _TRANSACTION_TIMES if dialect.has_applying_transaction else ""
-    return f"{_WORKERS}{times}{_FROM_WORKERS}"
+    retries = _RETRIES if dialect.has_transient_errors else ""
+    return f"{_WORKERS}{times}{retries}{_FROM_WORKERS}"
 
 
 def group_statement(dialect: Dialect) -> str:

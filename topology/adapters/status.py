@@ -15,6 +15,7 @@ from gtid import Gtid, GtidSet, MalformedGtidSet
 from topology.dialect import FILTER_COLUMNS, STATUS_COLUMNS, UNTIL_PLACES
 from topology.snapshot import (
     IDLE_WORKER,
+    ROW_LOCK_RETRY,
     ROW_LOCK_WAIT,
     ChannelSnapshot,
     LogPosition,
@@ -192,13 +193,17 @@ def _until(row: Row) -> str:
 
 def _worker(row: Row) -> WorkerSnapshot:
     state = str(row.get("state") or "")
+    if row.get("waits_for_row"):
+        state = f"{state} ({ROW_LOCK_WAIT})"
+    elif row.get("retries_for_row"):
+        state = f"{state} ({ROW_LOCK_RETRY})"
     seconds = row.get("applying_seconds")
     return WorkerSnapshot(
         worker_id=int(row["worker_id"]),
         applying=_gtid(row.get("applying")),
         errno=int(row["errno"]),
         error=str(row["error"]),
-        state=f"{state} ({ROW_LOCK_WAIT})" if row.get("waits_for_row") else state,
+        state=state,
         applying_seconds=None if seconds is None else int(seconds),
         last_applied=_gtid(row.get("applied")),
     )

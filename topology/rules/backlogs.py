@@ -20,7 +20,7 @@ from topology.progress import blocked_by_lock, stalled
 from topology.reset_signs import has_earlier, logged
 from topology.rules.build import evidence, finding, many, on_edge
 from topology.skipping import why_it_may_skip
-from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
+from topology.snapshot import ROW_LOCK_RETRY, ChannelSnapshot, ServerSnapshot, ThreadState
 
 
 def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
@@ -147,7 +147,7 @@ def applier_blocked(facts: ClusterFacts) -> Iterator[Finding]:
             replica=name,
             channel=applier.channel.name,
             gtid_set=owned or applier.backlog,
-            grade=Grade.PROVED if wait.is_exact else Grade.LIKELY,
+            grade=Grade.PROVED if wait.is_exact and not _retries(wait) else Grade.LIKELY,
             proof=(
                 evidence("state", wait.state, replica),
                 evidence("seconds", wait.seconds, replica),
@@ -167,10 +167,21 @@ def _way_out(wait: ApplierWait, name: str) -> str:
             " with ROLLBACK or KILL. If it commits, the transaction is taken for executed here, and"
             " its rows never arrive."
         )
+    if _retries(wait):
+        return (
+            " Its last attempt ended because another session held a row lock, and it tries again"
+            " (replica_transaction_retries). The session that holds the lock is in SHOW PROCESSLIST"
+            f" of {name}."
+        )
     return (
         f" The session that holds the lock is in SHOW PROCESSLIST of {name}; the applier goes on"
         " when that session ends its transaction."
     )
+
+
+def _retries(wait: ApplierWait) -> bool:
+    """Return whether a row lock ended the last attempt: the next one may not wait for it."""
+    return ROW_LOCK_RETRY in wait.state
 
 
 def applier_stalled(facts: ClusterFacts) -> Iterator[Finding]:
@@ -197,9 +208,7 @@ def applier_stalled(facts: ClusterFacts) -> Iterator[Finding]:
             explanation=f"The applier of {name} has applied nothing for {wait.seconds} s: its state"
             f' is "{wait.state}"{_at(wait.gtids)}. {many(applier.backlog).capitalize()} wait in the'
             " relay log. gtid-audit saw no wait for a lock: a large transaction, a table without a"
-            " primary key or a slow disk look like this. So does a row lock for which the applier"
-            " retries its transaction (replica_transaction_retries): the last transient error of"
-            " the worker is then 1205.",
+            " primary key or a slow disk look like this.",
         )
 
 

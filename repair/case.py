@@ -65,6 +65,8 @@ class Case:
     # was meant to have it, so it is not the extra transactions that are the fault.
     meant_to_arrive: tuple[str, ...]
     snapshot_executed: Mapping[str, GtidSet]
+    # gtid_executed before the first step of the plan, when what runs already has come to rest.
+    at_start: Mapping[str, GtidSet] = field(default_factory=dict)
     rows: RowsRead | None = None  # the rows behind the finding, where they were read
     content: TransactionContent | None = None  # what its transactions did; None: not read
     # What stopped channels would deliver, by server and channel: what to know, and what is known.

@@ -7,14 +7,16 @@
    both servers are shown.
 """
 
+from collections.abc import Iterator
 from itertools import groupby
 
 from repair.actions import Action, MakeRowsAlike, StartChannel
 from repair.case import Case, Outcome, Proposal, Refusal
-from repair.model import below
+from repair.model import ModelServer, below, delivery
 from repair.row_literals import CannotRender
 from repair.row_sql import member_columns, needs_lenience, redo_row
 from repair.row_versions import RowVersions
+from repair.transaction_content import RowState, TransactionContent
 
 
 def resolve_conflict(case: Case) -> Outcome:
@@ -32,6 +34,8 @@ def resolve_conflict(case: Case) -> Outcome:
             content.state_on(replica.name).why
             or "its rows are as the transaction expects them now: start the applier again"
         )
+    if (once := _was_here_before(replica, content)) is not None:
+        return Refusal(once)
     if not case.is_chosen:
         return Refusal(
             f"{len(content.expected)} row(s) of {replica.name} are not as"
@@ -58,17 +62,60 @@ def resolve_conflict(case: Case) -> Outcome:
             " plan. Transactions behind this one may conflict as well: audit again"
         ),
     ]
-    receiving = [
+    warnings.extend(_receiving(case, replica, content))
+    warnings.extend(behind_later_ones(case))
+    return Proposal(tuple(actions), tuple(warnings))
+
+
+def _was_here_before(replica: ModelServer, content: TransactionContent) -> str | None:
+    """Return why the transaction was applied here before, it seems; None if nothing says so.
+
+    Its rows are as it left them, and the replica has executed later ones of the same origin: it
+    lost GTIDs and receives its own history again. What follows is then applied a second time.
+    """
+    later = content.wanted & replica.executed.filled()
+    has_rows = any(row.after is not None for row in content.rows or ())
+    if not later or not has_rows or content.state_on(replica.name).state is not RowState.AS_AFTER:
+        return None
+    return (
+        f"the rows of {later.shortened()} are on {replica.name} already, with transactions that"
+        f" came later: {replica.name} seems to have lost GTIDs (RESET BINARY LOGS AND GTIDS, a"
+        " gtid_purged that is too small) and to receive again what it has. Stop the channel,"
+        " compare the data, and add what is there to gtid_purged, or clone the server"
+    )
+
+
+def behind_later_ones(case: Case) -> Iterator[str]:
+    """Yield what a start of a stopped applier (A2, A3) applies behind later transactions."""
+    replica, channel = case.replica, case.channel
+    if not case.finding.code.startswith("A") or replica is None or channel is None:
+        return
+    waiting = delivery(case.model, replica, channel) - case.wanted
+    older = waiting & replica.executed.filled()
+    if older:
+        yield (
+            f"{older.shortened()} waits as well, and {replica.name} has executed later ones: a"
+            f" parallel applier left it open, or {replica.name} lost GTIDs. Then its rows are there"
+            " already, and it may stop the applier or overwrite rows: compare them first"
+        )
+
+
+def _receiving(case: Case, replica: ModelServer, content: TransactionContent) -> Iterator[str]:
+    names = [
         name
         for name in below(case.model, replica.name)
         if content.wanted - case.model[name].executed
     ]
-    if receiving:
-        warnings.append(
-            f"{', '.join(receiving)} then receive it from {replica.name} with their own"
+    if names:
+        yield (
+            f"{', '.join(names)} then receive it from {replica.name} with their own"
             " rows, which are not changed: it may stop the applier or overwrite rows there"
         )
-    return Proposal(tuple(actions), tuple(warnings))
+    if case.unread:
+        yield (
+            f"{', '.join(case.unread)} could not be read. If it receives from {replica.name}, it"
+            " receives the transaction as well, which may stop the applier or overwrite rows there"
+        )
 
 
 def _writes(row: RowVersions) -> bool:

@@ -21,13 +21,13 @@ from gtid import GtidSet
 from repair.actions import (
     Action,
     AppendPurged,
-    AutoPositionOn,
     InjectEmpty,
     ResetAndPurge,
     StartChannel,
     StopChannel,
 )
 from repair.case import Case, Outcome, Proposal, Refusal, SavedContent
+from repair.conflicts import behind_later_ones
 from repair.missing_on import targets_lacking
 from repair.model import ModelServer, below, simulate, upstream, with_all_channels_repaired
 from repair.needed import needed
@@ -263,23 +263,8 @@ def _declared(
 ) -> Proposal:
     """Return the proposal, with what is lost named and saved."""
     saved, problems = _saved(case)
-    back = way_home(case)
-    fetched = _fetched_again(case, back)
-    warnings = (*_content_warnings(case, targets, actions), *problems, *fetched)
-    return Proposal((*actions, *back), warnings, saved)
-
-
-def _fetched_again(case: Case, back: Sequence[Action]) -> Iterator[str]:
-    """Yield what auto-position fetches beside the finding's transactions, if it is switched on."""
-    if case.channel is None or case.replica is None:
-        return
-    again = case.channel.passed | case.channel.bypassed
-    again -= case.replica.executed | case.wanted
-    if again and any(isinstance(each, AutoPositionOn) for each in back):
-        yield (
-            f"auto-position then brings {again.shortened()} as well, whose rows were not compared"
-            " for this: they may stop the applier or overwrite rows"
-        )
+    warnings = (*_content_warnings(case, targets, actions), *problems, *behind_later_ones(case))
+    return Proposal((*actions, *way_home(case)), warnings, saved)
 
 
 def _saved(case: Case) -> tuple[tuple[SavedContent, ...], tuple[str, ...]]:

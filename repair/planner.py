@@ -289,6 +289,7 @@ class _Work:
             snapshot_executed={
                 each: server.gtid_executed or GtidSet() for each, server in self.known.items()
             },
+            at_start={name: each.executed for name, each in self.started.servers.items()},
             rows=self.evidence.rows.get(finding.id),
             content=self.evidence.contents.get(finding.id),
             waiting=self.waiting,

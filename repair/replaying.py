@@ -44,7 +44,7 @@ def redo_on_source(case: Case) -> Outcome:
     """Do the transactions again on the source, under their GTIDs."""
     content, source = case.content, case.source
     if not case.is_chosen:
-        return Refusal(_NOT_UNASKED)
+        return Refusal("; ".join((_NOT_UNASKED, *_others_left_out(case))))
     if source is None:
         return Refusal("the source could not be read")
     missing = case.finding.gtid_set - source.executed
@@ -76,6 +76,15 @@ def redo_on_source(case: Case) -> Outcome:
             *_not_reached(case, actions),
         ),
     )
+
+
+def _others_left_out(case: Case) -> Iterator[str]:
+    others = ", ".join(other_sources(case))
+    if others and case.source is not None:
+        yield (
+            f"it would be done on {case.source.name} alone, and {others}, from which"
+            f" {case.finding.replica} replicates as well, would not get it"
+        )
 
 
 def _not_reached(case: Case, actions: tuple[Action, ...]) -> Iterator[str]:

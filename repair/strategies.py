@@ -115,6 +115,8 @@ def refetch(case: Case) -> Outcome:
     warnings: tuple[str, ...] = ()
     rows: tuple[NetRow, ...] = ()
     compared_at: GtidSet | None = None
+    if arriving and (certain := _never_fetched(case, arriving)) is not None:
+        return Refusal(certain)
     if arriving:
         conflict = _conflict(case, arriving) or _dropped(case, arriving) or _below(case, channel)
         if conflict is not None and not case.is_chosen:
@@ -187,6 +189,30 @@ def _conflict(case: Case, arriving: GtidSet) -> str | None:
     if state.state is RowState.AS_AFTER:
         return f"the rows of {arriving.shortened()} are on {replica.name} already"
     return f"{arriving.shortened()} may conflict with rows of {replica.name}: {state.why}"
+
+
+def _never_fetched(case: Case, arriving: GtidSet) -> str | None:
+    """Return why transactions are not fetched, not even when that is selected; or None.
+
+    No later audit would notice: the sets agree then, and so do the binary logs.
+    """
+    content, replica = case.content, case.replica
+    assert replica is not None, "the caller has looked"
+    if content is None or not content.needing_decision(arriving):
+        return None
+    first = replica.executed - case.at_start.get(replica.name, replica.executed) - case.declared
+    if first:
+        return (
+            f"earlier steps of this plan apply {first.shortened()} on {replica.name} first, which"
+            f" may change rows of {arriving.shortened()}: run these alone, then audit and plan"
+            " again"
+        )
+    if content.state_on(replica.name).state is RowState.AS_AFTER and arriving <= content.wanted:
+        return (
+            f"the rows of {arriving.shortened()} are on {replica.name} already: fetched again, they"
+            " would stop the applier or double data"
+        )
+    return None
 
 
 def _below(case: Case, channel: ModelChannel) -> str | None:

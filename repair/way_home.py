@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gtid import GtidSet
 from repair.actions import Action, AutoPositionOn, StartChannel
 from repair.case import Case
 from repair.model import refused
@@ -11,20 +12,34 @@ from repair.model import refused
 def way_home(case: Case) -> tuple[Action, ...]:
     """Return what brings the channel concerned back, once the sets agree.
 
-    For a hole the channel itself: to auto-position, or started. For extra transactions the channel
-    that would have brought them to the source, if it is stopped; for lost ones (E3) the channels
-    that the source refused while the replicas had more than it.
+    For a hole the channel itself: to auto-position, or started. A stopped applier (A2) stays by
+    file position, and a channel behind which other transactions are missing: C3 and H8 have their
+    own answers, which compare rows. For extra transactions the channel that would have brought them
+    to the source, if it is stopped; for lost ones (E3) the channels that the source refused while
+    the replicas had more than it.
     """
     channel = case.channel
     if not case.is_hole:
         return tuple(_stopped_between(case))
     if channel is None or case.replica is None or channel.until:
         return ()  # where an operator told it to stop, it is started only if that is selected
-    if not channel.auto_position:
+    is_stopped = case.finding.code.startswith("A")
+    if not channel.auto_position and not is_stopped and not _fetched_as_well(case):
         return (AutoPositionOn(case.replica.name, channel.name, filled=case.wanted),)
     if channel.running and not channel.is_stuck:
         return ()
     return (StartChannel(case.replica.name, channel.name),)
+
+
+def _fetched_as_well(case: Case) -> GtidSet:
+    """Return what else is missing behind a hole's channel, and auto-position would bring as well.
+
+    It is of other findings, and their answer may be to leave it out.
+    """
+    if case.channel is None or case.replica is None:
+        return GtidSet()
+    behind = case.channel.passed | case.channel.bypassed
+    return behind - case.replica.executed - case.wanted
 
 
 def _stopped_between(case: Case) -> Iterator[StartChannel]:

@@ -185,7 +185,6 @@ CONFLICT = RowsOn(RowState.CONFLICT, "row t `id` = 1")
     [
         (None, "has not been read"),
         (a_content("a:3", rows=ROWS, rows_on=FITS), "has not been read"),
-        (rows_on(AFTER, AFTER), "are on b already"),
         (rows_on(AFTER, CONFLICT), "may conflict with rows of b: row t"),
         (rows_on(BEFORE, BEFORE), "changed since on a: they are not as the transactions left"),
         (rows_on(CONFLICT, BEFORE), "changed since on a: row t"),
@@ -202,6 +201,22 @@ def test_what_may_conflict_is_fetched_only_when_selected(content: Any, words: st
     [action] = chosen.actions
     assert isinstance(action, AutoPositionOn)
     assert (action.rows, action.compared_at) == ((), None), "rows that do not fit are no guard"
+
+
+def test_rows_that_are_there_are_not_fetched_even_when_selected() -> None:
+    refusal = reason(refetch(a_case(pair(), HOLE, content=rows_on(AFTER, AFTER))))
+    assert "are on b already: fetched again, they would stop the applier or double" in refusal
+    empty = a_case(pair(), HOLE, content=replace(EMPTY, rows_on={"b": AFTER}))
+    assert fetched(empty).rows == ()
+
+
+def test_what_steps_of_the_plan_apply_first_is_never_overtaken() -> None:
+    case = a_case(pair("a:1 a:3"), HOLE, content=FITTING)
+    before = {"a": gtids("a:1-3"), "b": gtids("a:1")}
+    refusal = reason(refetch(replace(case, at_start=before)))
+    assert f"earlier steps of this plan apply {UUIDS['a']}:3 on b first" in refusal
+    assert fetched(replace(case, at_start=before, declared=gtids("a:3"))).rows == ROWS
+    assert fetched(replace(case, at_start={"b": gtids("a:1 a:3")})).rows == ROWS
 
 
 def test_what_is_applied_first_may_change_the_rows() -> None:

@@ -14,7 +14,16 @@ from repair.model import Model
 from repair.row_versions import RowVersions
 from repair.transaction_content import RowsOn, RowState, nothing_read
 from tests.repair.build import channel, gtids, model, server
-from tests.repair.cases import ENUMS, a_case, a_content, a_finding, a_table, proposed, reason
+from tests.repair.cases import (
+    ENUMS,
+    a_case,
+    a_content,
+    a_finding,
+    a_net_row,
+    a_table,
+    proposed,
+    reason,
+)
 
 STUCK = a_finding("A2", "")
 PAIR = model(server("a", "a:1-3"), server("b", "a:1-2", channel("a", stuck=True)))
@@ -63,6 +72,38 @@ def test_servers_below_are_named_if_they_receive_the_transaction() -> None:
         servers = PAIR.replace(there).replace(server("d", executed, channel("b")))
         done = proposed(resolve_conflict(a_case(servers, STUCK, content=content(*EXPECTED))))
         assert any("d then receive it from b" in each for each in done.warnings) == is_named
+
+
+def test_a_server_that_was_not_read_may_receive_the_transaction_too() -> None:
+    for unread in ((), ("c",)):
+        case = a_case(PAIR, STUCK, content=content(*EXPECTED), unread=unread)
+        warnings = proposed(resolve_conflict(case)).warnings
+        assert any("c could not be read" in each for each in warnings) == bool(unread)
+
+
+def test_a_replica_that_receives_its_own_history_again_is_not_let_on() -> None:
+    there = {"rows_on": {"b": RowsOn(RowState.AS_AFTER)}}
+    changed = (a_net_row(None, (4, 4)),)
+    for executed, rows, is_refused in (
+        ("a:1-2 a:4", changed, True),
+        ("a:1-2", changed, False),  # nothing later is there
+        ("a:1-2 a:4", (a_net_row((4, 4), None),), False),  # it deletes what is not there
+    ):
+        stuck = server("b", executed, channel("a", stuck=True))
+        servers = model(server("a", "a:1-4"), stuck)
+        read = content(*EXPECTED, rows=rows, **there)
+        outcome = resolve_conflict(a_case(servers, STUCK, content=read))
+        if is_refused:
+            assert "b seems to have lost GTIDs" in reason(outcome)
+        else:
+            assert proposed(outcome).actions
+
+
+def test_what_waits_behind_later_transactions_is_named() -> None:
+    stuck = server("b", "a:1-2 a:5", channel("a", stuck=True))
+    servers = model(server("a", "a:1-5"), stuck)
+    warnings = proposed(resolve_conflict(a_case(servers, STUCK, content=content(*EXPECTED))))
+    assert any(":4 waits as well, and b has executed later" in each for each in warnings.warnings)
 
 
 def test_rows_that_differ_in_nothing_written_are_left_alone() -> None:

@@ -123,14 +123,6 @@ def test_no_source_of_the_replica_is_left_out(strategy: Any) -> None:
     assert {each.server for each in proposed(lost).actions} == {"a"}
 
 
-def test_what_auto_position_brings_beside_the_hole_is_named() -> None:
-    again = "auto-position then brings"
-    for passed, is_named in (("a:4", True), ("a:2", False)):
-        made = replace(channel("a", auto=False), passed=gtids(passed))
-        servers = hole().replace(server("b", "a:1 a:3", made))
-        assert (again in warnings(a_case(servers, HOLE))) == is_named
-
-
 def test_only_what_is_missing_is_added_and_only_where_it_is_missing() -> None:
     whole = hole().replace(server("b", "a:1-3", channel("a")))
     for strategy in (inject_empty, gtid_purged_append):
@@ -309,6 +301,35 @@ def test_a_holes_channel_ends_by_auto_position_and_running() -> None:
     assert way_home(hole(stuck=True), HOLE) == [StartChannel("b", "")]
     assert way_home(hole(auto=False), HOLE) == [AutoPositionOn("b", "", filled=gtids("a:2"))]
     assert way_home(hole(), a_finding("H1", "a:2", channel=None)) == []
+
+
+def test_a_channel_stays_by_file_position_where_auto_position_would_bring_more() -> None:
+    for passed, bypassed, is_home in (
+        ("a:4", "", False),
+        ("", "a:2 a:4", False),
+        ("a:2-3", "", True),
+    ):
+        made = replace(channel("a", auto=False, bypassed=bypassed), passed=gtids(passed))
+        servers = hole().replace(server("b", "a:1 a:3", made))
+        assert bool(way_home(servers, HOLE)) == is_home
+
+
+def test_a_stopped_applier_by_file_position_is_only_started() -> None:
+    stuck = replace(channel("a", auto=False, stuck=True), stuck_at=gtids("a:2"))
+    servers = hole().replace(server("b", "a:1 a:3", stuck))
+    case = a_case(servers, a_finding("A2", ""), content=a_content("a:2"))
+    *_, start = proposed(inject_empty(case)).actions
+    assert start == StartChannel("b", "")
+
+
+def test_what_a_stopped_applier_applies_behind_later_ones_is_named() -> None:
+    for executed, is_named in (("a:1 a:4", True), ("a:1", False)):
+        stuck = replace(channel("a", stuck=True), stuck_at=gtids("a:2"))
+        servers = model(server("a", "a:1-4"), server("b", executed, stuck))
+        case = a_case(servers, a_finding("A2", ""), content=a_content("a:2"))
+        named = ":3 waits as well, and b has executed later ones"
+        assert (named in warnings(case)) == is_named
+    assert "waits as well" not in warnings(a_case(hole(), HOLE))
 
 
 def back(**facts: Any) -> Model:

@@ -127,7 +127,8 @@ def test_a_hole_is_fetched_only_if_its_rows_fit(
 ) -> None:
     assert actions(planned(HOLE, ContentClass.DATA, rows_on=rows_on)) == steps
     chosen = planned(HOLE, ContentClass.DATA, {"H1": "refetch"}, rows_on)
-    assert actions(chosen) == ["b AutoPositionOn"]
+    are_there = steps[:1] == ["b InjectEmpty"]
+    assert actions(chosen) == ([] if are_there else ["b AutoPositionOn"])
 
 
 def test_a_position_that_may_have_passed_rows_is_not_given_up_unasked() -> None:

@@ -183,6 +183,10 @@ def test_a_redo_names_the_other_sources_of_the_replica() -> None:
     )
     done = proposed(redo_on_source(a_case(servers, ERRANT, content=READ)))
     assert any("c, from which b replicates as well" in each for each in done.warnings)
+    before = reason(redo_on_source(a_case(servers, ERRANT, content=READ, is_chosen=False)))
+    assert "on a alone, and c, from which b replicates as well, would not get it" in before
+    alone = reason(redo_on_source(a_case(pair(), ERRANT, content=READ, is_chosen=False)))
+    assert "alone" not in alone
 
 
 def test_a_redo_needs_the_tables_on_the_source() -> None:

@@ -63,7 +63,8 @@ EVERYWHERE = set(PLACES) - {"elsewhere"}
 REACHES: list[tuple[str, str, set[str]]] = [
     ("C1", "E1", EVERYWHERE),
     ("C2", "H1", {"edge", "other channel", "way back", "above", "into"}),
-    ("A2", "T2", {"edge"}),
+    ("A2", "A7", {"edge"}),
+    ("A2", "T2", {"edge", "other channel", "into"}),
     ("A8", "T1", {"edge"}),
     ("P1", "A4", {"edge"}),
     ("H1", "E1", {"way back"}),
@@ -146,6 +147,10 @@ LIKELY = {"grade": Grade.LIKELY}
         (finding("E1", "a", "b", **LIKELY, **fact(WAY_BACK)), finding("A7", "a", "b"), False),
         # A receiver that brings nothing has a backlog; a refusal without a set shows none.
         (finding("A4", "a", "b", gtid_set=GtidSet()), finding("T3", "a", "b"), False),
+        # Another channel may bring what is behind the transaction of a stopped applier.
+        (finding("A2", "a", "b"), finding("T2", "c", "b", gtid_set=MORE), False),
+        (finding("A2", "a", "b"), finding("T2", "c", "b", gtid_set=GtidSet()), False),
+        (finding("A2", "a", "b"), finding("T2", "a", "b", gtid_set=MORE), True),
         # A server that did not answer explains who cannot connect to it, and nobody else.
         (
             finding("U1", None, "a", **fact("connection")),

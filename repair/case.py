@@ -67,6 +67,9 @@ class Case:
     snapshot_executed: Mapping[str, GtidSet]
     # gtid_executed before the first step of the plan, when what runs already has come to rest.
     at_start: Mapping[str, GtidSet] = field(default_factory=dict)
+    # What earlier steps of the plan do again, and where they write rows.
+    redone: GtidSet = field(default_factory=GtidSet)
+    written: frozenset[str] = frozenset()
     rows: RowsRead | None = None  # the rows behind the finding, where they were read
     content: TransactionContent | None = None  # what its transactions did; None: not read
     # What stopped channels would deliver, by server and channel: what to know, and what is known.
@@ -74,6 +77,32 @@ class Case:
     arrivals: Mapping[tuple[str, str], TransactionContent] = field(default_factory=dict)
     # What earlier steps of the plan declare executed without content: no row is changed by it.
     declared: GtidSet = field(default_factory=GtidSet)
+
+    def brought(self, name: str) -> GtidSet:
+        """Return what earlier steps of the plan let replication apply on a server.
+
+        Rows that were compared before may be other ones then.
+        """
+        server = self.model[name]
+        return server.executed - self.at_start.get(name, server.executed) - self.declared
+
+    def overtaken(self, *names: str) -> str | None:
+        """Return why rows that were compared may be other ones by now; None if no step says so.
+
+        Without names on any server. A script that writes rows looks at those of its own server once
+        more, so for it only what replication brings matters.
+        """
+        moved = [
+            name
+            for name in names or self.model.servers
+            if self.brought(name) - self.redone or (not names and name in self.written)
+        ]
+        if not moved:
+            return None
+        return (
+            f"earlier steps of this plan change rows on {', '.join(moved)}, which were compared as"
+            " they are now: run these alone, then audit and plan again"
+        )
 
     @property
     def replica(self) -> ModelServer | None:

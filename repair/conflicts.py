@@ -42,6 +42,8 @@ def resolve_conflict(case: Case) -> Outcome:
             f" {content.wanted.shortened()} expects them; the operator must decide whether"
             f" {replica.name}'s version may go: --strategy {case.finding.code}=resolve_conflict"
         )
+    if (moved := case.overtaken(replica.name)) is not None:
+        return Refusal(moved)
     try:
         rows = [row for row in content.expected if _writes(row)]
     except CannotRender as refusal:
@@ -74,8 +76,7 @@ def _was_here_before(replica: ModelServer, content: TransactionContent) -> str |
     lost GTIDs and receives its own history again. What follows is then applied a second time.
     """
     later = content.wanted & replica.executed.filled()
-    has_rows = any(row.after is not None for row in content.rows or ())
-    if not later or not has_rows or content.state_on(replica.name).state is not RowState.AS_AFTER:
+    if not later or not _is_there(replica, content):
         return None
     return (
         f"the rows of {later.shortened()} are on {replica.name} already, with transactions that"
@@ -85,11 +86,25 @@ def _was_here_before(replica: ModelServer, content: TransactionContent) -> str |
     )
 
 
+def _is_there(replica: ModelServer, content: TransactionContent) -> bool:
+    """Return whether rows that a transaction wrote, and not only deleted, are on a replica."""
+    is_as_after = content.state_on(replica.name).state is RowState.AS_AFTER
+    return is_as_after and any(row.after is not None for row in content.rows or ())
+
+
 def behind_later_ones(case: Case) -> Iterator[str]:
     """Yield what a start of a stopped applier (A2, A3) applies behind later transactions."""
     replica, channel = case.replica, case.channel
     if not case.finding.code.startswith("A") or replica is None or channel is None:
         return
+    content = case.content
+    if content is not None and _is_there(replica, content):
+        yield (
+            f"the rows of {case.wanted.shortened()} are on {replica.name} already, as it left them."
+            f" If {replica.name} lost GTIDs (RESET BINARY LOGS AND GTIDS), those of the"
+            " transactions behind it are there as well, and it may stop the applier or overwrite"
+            " rows: compare them first"
+        )
     waiting = delivery(case.model, replica, channel) - case.wanted
     older = waiting & replica.executed.filled()
     if older:

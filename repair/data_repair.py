@@ -35,6 +35,8 @@ def data_repair(case: Case) -> Outcome:
             f" {finding.replica}'s, write it on {finding.source} and its other replicas by hand,"
             " with sql_log_bin=0: logged, it would stop the replica, which has it already"
         )
+    if (why := case.overtaken(case.source.name, case.replica.name)) is not None:
+        return Refusal(why)
     problems = [problem for row in read.rows if (problem := _problem(row)) is not None]
     if problems:
         return Refusal("; ".join(problems))

@@ -12,6 +12,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from gtid import GtidSet
 from repair.actions import (
@@ -19,7 +20,9 @@ from repair.actions import (
     AppendPurged,
     AutoPositionOn,
     InjectEmpty,
+    MakeRowsAlike,
     MovePast,
+    RedoTransactions,
     ResetAndPurge,
     StartChannel,
 )
@@ -294,11 +297,17 @@ class _Work:
             content=self.evidence.contents.get(finding.id),
             waiting=self.waiting,
             arrivals=self.evidence.arrivals,
-            declared=GtidSet.union_of(
-                step.effect.gtids
-                for step in self.steps
-                if isinstance(step.effect, InjectEmpty | AppendPurged | ResetAndPurge)
+            declared=self._gtids_of(InjectEmpty, AppendPurged, ResetAndPurge),
+            redone=self._gtids_of(RedoTransactions),
+            written=frozenset(
+                step.effect.server for step in self.steps if isinstance(step.effect, MakeRowsAlike)
             ),
+        )
+
+    def _gtids_of(self, *kinds: type[Any]) -> GtidSet:
+        """Return the GTIDs of the steps so far that are of these kinds."""
+        return GtidSet.union_of(
+            step.effect.gtids for step in self.steps if isinstance(step.effect, kinds)
         )
 
     def _simulated(self, proposal: Proposal) -> "_Simulated | Refusal":

@@ -62,7 +62,7 @@ def redo_on_source(case: Case) -> Outcome:
         return Refusal(str(problem))
     if not redone:
         return Proposal(())
-    if reason := _unguarded(redone, source.name):
+    if reason := _unguarded(redone, source.name) or case.overtaken():
         return Refusal(reason)
     where = _where_to_redo(case, redone)
     reason = _may_be_there(case, content, where) or _changed_since(case, content, where)
@@ -79,10 +79,11 @@ def redo_on_source(case: Case) -> Outcome:
 
 
 def _others_left_out(case: Case) -> Iterator[str]:
-    others = ", ".join(other_sources(case))
-    if others and case.source is not None:
+    here = case.finding.source
+    others = ", ".join(name for name in other_sources(case) if name != here)
+    if others:
         yield (
-            f"it would be done on {case.source.name} alone, and {others}, from which"
+            f"it would be done on {here} alone, and {others}, from which"
             f" {case.finding.replica} replicates as well, would not get it"
         )
 
@@ -222,6 +223,8 @@ def undo_on_replica(case: Case) -> Outcome:
         )
     if content.rows is None:
         return Refusal(f"{content.rows_unread}; {_undo_by_hand(case)}")
+    if (why := case.overtaken()) is not None:
+        return Refusal(why)
     lacking = targets_lacking(case)
     if isinstance(lacking, Refusal):
         return lacking

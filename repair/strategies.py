@@ -200,7 +200,7 @@ def _never_fetched(case: Case, arriving: GtidSet) -> str | None:
     assert replica is not None, "the caller has looked"
     if content is None or not content.needing_decision(arriving):
         return None
-    first = replica.executed - case.at_start.get(replica.name, replica.executed) - case.declared
+    first = case.brought(replica.name)
     if first:
         return (
             f"earlier steps of this plan apply {first.shortened()} on {replica.name} first, which"

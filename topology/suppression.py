@@ -68,11 +68,12 @@ def _same_transactions_back(cause: Finding, symptom: Finding) -> bool:
     return _way_back(cause, symptom) and symptom.gtid_set <= cause.gtid_set
 
 
-def _backlog_of(cause: Finding, symptom: Finding) -> bool:
-    """Reach the backlog of a stopped applier, and what another channel sees of the same GTIDs."""
+def _of_stopped_applier(cause: Finding, symptom: Finding) -> bool:
+    """Reach its own channel, and what other channels show of the transaction at which it stands."""
+    if not symptom.code.startswith("T"):
+        return _same_edge(cause, symptom)
     is_at_them = bool(symptom.gtid_set) and symptom.gtid_set <= cause.gtid_set
-    is_here = cause.replica == symptom.replica
-    return _same_edge(cause, symptom) or (is_here and is_at_them)
+    return _same_edge(cause, symptom) or (cause.replica == symptom.replica and is_at_them)
 
 
 def _touching(cause: Finding, symptom: Finding) -> bool:
@@ -120,8 +121,7 @@ _THREADS = ("A1", "A2", "A3", "A4", "A5", "A7", "A8", "C3")
 EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("C1",), (*_DIFFERENCES, *_THREADS), _touching),
     (("C2",), ("H1", "H8", "T1", "T2", "T3", "A4", "A8"), _between_equal_ids),
-    (("A1", "A2", "A3"), ("A5", "A7", "A8"), _same_edge),
-    (("A1", "A2", "A3"), ("T1", "T2"), _backlog_of),
+    (("A1", "A2", "A3"), ("T1", "T2", "A5", "A7", "A8"), _of_stopped_applier),
     (("A5", "A8"), ("T1", "T2"), _same_edge),
     (("P1",), ("A4", "A7", "C3", "T3"), _if_proved(_refused_for_purged_logs)),
     # Whatever made the hole: what a replica does not have is not errant on its source.

@@ -144,3 +144,25 @@ def test_it_is_refused(facts: dict[str, Any], words: str) -> None:
 def test_both_servers_must_have_been_read(servers: Model, finding: Any) -> None:
     case = a_case(servers, finding, content=content(*EXPECTED))
     assert "could not be read" in reason(resolve_conflict(case))
+
+
+def test_rows_that_earlier_steps_change_are_not_relied_on() -> None:
+    for server_name, is_refused in (("b", True), ("a", False)):
+        before = {server_name: gtids("a:1")}
+        case = a_case(PAIR, STUCK, content=content(*EXPECTED), at_start=before)
+        if is_refused:
+            assert "earlier steps of this plan change rows on b" in reason(resolve_conflict(case))
+        else:
+            # The script looks at the rows of its own server once more.
+            case = replace(case, written=frozenset("b"))
+            assert proposed(resolve_conflict(case)).actions
+
+
+def test_a_row_that_is_there_already_may_be_its_own_history() -> None:
+    changed = {"rows": (a_net_row(None, (4, 4)),)}
+    for state, is_named in ((RowState.AS_AFTER, True), (RowState.CONFLICT, False)):
+        read = content(*EXPECTED, **changed, rows_on={"b": RowsOn(state)})
+        done = proposed(resolve_conflict(a_case(PAIR, STUCK, content=read)))
+        assert (
+            any("are on b already, as it left them" in each for each in done.warnings) == is_named
+        )

@@ -13,9 +13,11 @@ from binlog.rows.values import Image
 from gtid import GtidSet
 from repair import LogEvidence, Plan, plan_repair
 from repair.actions import MakeRowsAlike
+from repair.data_repair import data_repair
 from repair.render import render_files
 from repair.row_versions import RowsRead, RowVersions
 from tests.repair.build import UUIDS, channel, gtids, model, server, snapshot_of
+from tests.repair.cases import a_case, a_finding, proposed, reason
 from topology.audit import audit_cluster
 from topology.contents import ContentDifference, ContentReading, Difference, TransactionVersion
 from topology.snapshot import ClusterSnapshot
@@ -176,3 +178,14 @@ def test_rows_are_found_by_a_key() -> None:
         row((1, 5), None, replace(table(), key=()))
     with pytest.raises(ValueError, match="nowhere"):
         row(None, None)
+
+
+def test_rows_that_earlier_steps_change_are_not_relied_on() -> None:
+    read = RowsRead(rows=(row((1, 5), (1, 6)),), equal_count=0)
+    finding = a_finding("E4", "a:7")
+    for at_start, is_refused in (({"a": gtids("a:1-8")}, True), ({"b": gtids("a:1-9")}, False)):
+        case = a_case(PAIR, finding, rows=read, at_start=at_start)
+        if is_refused:
+            assert "earlier steps of this plan change rows on a" in reason(data_repair(case))
+        else:
+            assert proposed(data_repair(case)).actions

@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import pymysql
@@ -36,9 +37,12 @@ ROWS_MAX: Final = 1_000
 ROWS_SHOWN_MAX: Final = 20
 _ROWS_NAMED_MAX: Final = 3
 _FOREIGN_KEYS: Final = (
-    "SELECT 1 FROM information_schema.referential_constraints"
+    "SELECT unique_constraint_schema = %(schema)s AND referenced_table_name = %(table)s"
+    " AND (delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')"
+    " OR update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'))"
+    " FROM information_schema.referential_constraints"
     " WHERE (constraint_schema = %(schema)s AND table_name = %(table)s)"
-    " OR (unique_constraint_schema = %(schema)s AND referenced_table_name = %(table)s) LIMIT 1"
+    " OR (unique_constraint_schema = %(schema)s AND referenced_table_name = %(table)s)"
 )
 _PREFIX_KEYS: Final = (
     "SELECT 1 FROM information_schema.statistics WHERE table_schema = %(schema)s"
@@ -63,12 +67,16 @@ class RowReader:
         off: list[NetRow] = []
         reasons: list[str] = []
         all_after = bool(rows)
-        for table in {row.table.name: row.table for row in rows}.values():
+        tables = {row.table.name: row.table for row in rows}.values()
+        for table in tables:
             if (why := self.misfit(table)) is not None:
                 is_missing = not self._exists(table.schema, table.table)
                 return RowsOn(RowState.UNREAD, why, is_missing=is_missing), ()
-            if (unread := self._not_alone(table)) is not None:
-                return unread, ()
+        not_alone = [on for table in tables if (on := self._not_alone(table)) is not None]
+        if not_alone:
+            carries_others = any(each.carries_others for each in not_alone)
+            worst = max(not_alone, key=lambda each: each.is_bound)
+            return replace(worst, carries_others=carries_others), ()
         for row in rows:
             if any(image is not None and ABSENT in image for image in (row.before, row.after)):
                 what = f"{row.table.name}: the log does not hold the whole row"
@@ -105,7 +113,8 @@ class RowReader:
             with self._connection.cursor(Cursor) as cursor:
                 if cursor.execute(_FOREIGN_KEYS, names):
                     why = f"{table.name}: foreign keys bind its rows to those of other tables"
-                    return RowsOn(RowState.UNREAD, why, is_bound=True)
+                    carries = any(carries for (carries,) in cursor.fetchall())
+                    return RowsOn(RowState.UNREAD, why, is_bound=True, carries_others=carries)
                 if cursor.execute(_PREFIX_KEYS, names):
                     why = f"{table.name}: a unique key has only the beginning of a column"
                     return RowsOn(RowState.UNREAD, why)

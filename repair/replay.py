@@ -85,7 +85,8 @@ class TouchedTable:
     table: str
     # Nobody has said which of its columns are generated.
     asks_for_generated: bool = False
-    # Rows went or changed that foreign keys may have carried into tables the log does not show.
+    # Rows went or changed. Foreign keys may have changed rows of other tables that the log does not
+    # show, or would change other rows there now.
     asks_for_delete_rules: bool = False
     asks_for_update_rules: bool = False
     # ENUM and SET columns whose values are written as numbers: name, and type as it must begin.
@@ -213,14 +214,14 @@ def _row_lines(changes: RowChanges, statements: Iterable[tuple[str, bool]]) -> I
             yield counted
 
 
-def _touched(changes: RowChanges, *, is_undo: bool) -> TouchedTable:
-    hides_cascades = is_undo and not changes.logs_cascades and changes.foreign_key_checks
+def _touched(changes: RowChanges, *, asks_for_rules: bool) -> TouchedTable:
+    asks = asks_for_rules and changes.foreign_key_checks
     return TouchedTable(
         changes.table.schema,
         changes.table.table,
         asks_for_generated=any(column.is_generated is None for column in changes.table.columns),
-        asks_for_delete_rules=hides_cascades and changes.kind is RowKind.DELETE,
-        asks_for_update_rules=hides_cascades and changes.kind is RowKind.UPDATE,
+        asks_for_delete_rules=asks and changes.kind is RowKind.DELETE,
+        asks_for_update_rules=asks and changes.kind is RowKind.UPDATE,
         members=member_columns(changes.table),
     )
 
@@ -264,7 +265,8 @@ class _Redo:
 
     def rows(self, changes: RowChanges) -> Iterator[str]:
         check_named(changes.table)
-        self.tables.add(_touched(changes, is_undo=False))
+        # Under its GTID it must change what it changed: its replicas do not get the rest.
+        self.tables.add(_touched(changes, asks_for_rules=self.keeps_gtid))
         yield from self.row_session()
         yield from self.begin()
         checks = (changes.foreign_key_checks, changes.unique_checks)
@@ -353,7 +355,7 @@ class _Undo:
                 _refuse_to_undo(item)
                 continue
             check_named(item.table)
-            self.tables.add(_touched(item, is_undo=True))
+            self.tables.add(_touched(item, asks_for_rules=not item.logs_cascades))
             statements = []
             for row in reversed(item.rows):
                 statement = undo_row(item.table, row)

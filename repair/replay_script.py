@@ -16,7 +16,13 @@ from enum import Enum
 from gtid import Gtid
 from repair.guard import Guard
 from repair.replay import ROW_SESSION, Replayed, TouchedTable, comment, under_gtid
-from repair.table_questions import has_members, has_no_triggers, none_in, sees_triggers
+from repair.table_questions import (
+    carries_nothing,
+    has_members,
+    has_no_triggers,
+    none_in,
+    sees_triggers,
+)
 from topology.quoting import quote_string
 
 _SESSION = (
@@ -163,10 +169,6 @@ def _guards(table: TouchedTable) -> Iterator[Guard]:
     ):
         if asks:
             yield Guard(
-                none_in(
-                    "referential_constraints",
-                    f"unique_constraint_schema = {schema} AND referenced_table_name = {name}"
-                    f" AND {rule} IN ('CASCADE', 'SET NULL', 'SET DEFAULT')",
-                ),
-                f"foreign keys of {shown} change other tables, and the log does not hold that",
+                carries_nothing(table.schema, table.table, rule),
+                f"foreign keys of {shown} change other tables: rows that the log does not hold",
             )

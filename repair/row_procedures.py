@@ -4,7 +4,9 @@
 2. Every row must be as the plan saw it, or already as it should be; otherwise nothing is changed.
    Each is looked at again by the statement that changes it. Members of ENUM and SET columns are
    numbers, in the conditions too: the members must be those of the plan, in their order.
-3. Run again, or stopped anywhere, it does what is left to do.
+3. Foreign keys are checked: a child keeps its parent. Where they would change rows of other tables
+   by themselves, nothing is changed.
+4. Run again, or stopped anywhere, it does what is left to do.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from repair.replay import ROW_SESSION
 from repair.row_sql import member_columns, redo_row, row_condition, table_name
 from repair.row_versions import RowVersions
 from repair.script import literal, unless_done
-from repair.table_questions import has_members, has_no_triggers, sees_triggers
+from repair.table_questions import carries_nothing, has_members, has_no_triggers, sees_triggers
 
 _ROWS_PER_SECOND = 50
-_UNLOGGED = "SET SESSION sql_log_bin = 0, foreign_key_checks = 0, sql_safe_updates = 0;"
+_UNLOGGED = "SET SESSION sql_log_bin = 0, foreign_key_checks = 1, sql_safe_updates = 0;"
 
 
 def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
@@ -52,6 +54,7 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
                 has_no_triggers(table.schema, table.table),
                 f"{server}: {table.name} has triggers, which would fire; nothing was changed",
             ),
+            *_carries_nothing(server, action.rows),
             *_same_members(server, table),
             *(_as_seen(server, row, settled) for row in action.rows),
         ),
@@ -73,9 +76,29 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
                 f"the rows were read before: if somebody has written them on {action.source} since,"
                 " plan again; super_read_only must be off while the script runs"
             ),
+            (
+                "foreign keys are checked: if a script stops with error 1451 or 1452, run those of"
+                " the other tables first, then this one again"
+            ),
         ),
         needs=(StatementKind.SET_SQL_LOG_BIN, StatementKind.WRITE_ROWS),
     )
+
+
+def _carries_nothing(server: str, rows: tuple[RowVersions, ...]) -> Iterator[Guard]:
+    """Ask that no foreign key takes rows of other tables along: the plan did not compare them."""
+    table = rows[0].table
+    rules = {
+        "delete_rule": any(row.source is None for row in rows),
+        "update_rule": any(None not in (row.source, row.replica) for row in rows),
+    }
+    for rule, is_asked in rules.items():
+        if is_asked:
+            yield Guard(
+                carries_nothing(table.schema, table.table, rule),
+                f"{server}: foreign keys of {table.name} would change other tables; nothing was"
+                " changed",
+            )
 
 
 def _same_members(server: str, table: RowTable) -> Iterator[Guard]:

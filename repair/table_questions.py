@@ -29,6 +29,19 @@ def has_no_triggers(schema: str, table: str) -> str:
     )
 
 
+def carries_nothing(schema: str, table: str, rule: str) -> str:
+    """Write that no foreign key changes other tables with a row of this table.
+
+    `rule` is "delete_rule" or "update_rule".
+    """
+    return none_in(
+        "referential_constraints",
+        f"unique_constraint_schema = {quote_string(schema)}"
+        f" AND referenced_table_name = {quote_string(table)}"
+        f" AND {rule} IN ('CASCADE', 'SET NULL', 'SET DEFAULT')",
+    )
+
+
 def sees_triggers(schema: str, table: str) -> str:
     """Write that this account would be shown the triggers of a table.
 

@@ -240,6 +240,7 @@ class RowsOn:
     state: RowState
     why: str = ""  # the reason for UNREAD, the first conflicting rows for CONFLICT
     is_bound: bool = False  # UNREAD, because foreign keys bind rows of other tables to them
+    carries_others: bool = False  # by foreign keys a change of them may change rows of others
     is_missing: bool = False  # a table of theirs is not there
 
 

@@ -100,3 +100,24 @@ def test_a_channel_whose_rows_arrive_in_order_needs_no_comparison(star97: Topolo
     assert refusals(star97, plan) == []
     run_plan(star97, plan)
     assert rows(replica, "d.t") == rows(source, "d.t")
+
+
+def test_a_redo_takes_no_child_along_that_it_did_not_see(star97: Topology) -> None:
+    source, replica = star97["source"], star97["replica1"]
+    source.execute(*TABLES)
+    star97.settle()
+    replica.execute("DELETE FROM d.parent WHERE id = 1")
+    source.execute("INSERT INTO d.child VALUES (50, 1)")
+    plan = examine(star97).plan({"E1": "redo_on_source"})
+    [left] = [each for each in plan.not_planned if each.code == "E1"]
+    assert "rows on source that the transactions did not change" in left.why
+    assert rows(source, "d.child") == [(10, 1), (50, 1)]
+
+
+def test_a_child_is_redone(star97: Topology) -> None:
+    source, replica = star97["source"], star97["replica1"]
+    source.execute(*TABLES)
+    star97.settle()
+    replica.execute("INSERT INTO d.child VALUES (60, 2)")
+    run_plan(star97, examine(star97).plan({"E1": "redo_on_source"}))
+    assert rows(source, "d.child") == [(10, 1), (60, 2)]

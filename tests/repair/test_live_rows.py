@@ -165,3 +165,40 @@ def test_rows_are_made_alike_on_5_6(
 ) -> None:
     crashed(pair56, with_json=False)
     mended(pair56, capsys, tmp_path / "plan")
+
+
+def test_a_parent_is_not_taken_from_its_child(
+    pair97: Pair, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """One GTID, two contents; the row that only the replica has got a child since."""
+    a, b = pair97.a, pair97.b
+    a.execute(
+        "CREATE DATABASE d",
+        "CREATE TABLE d.parent (id INT PRIMARY KEY)",
+        (
+            "CREATE TABLE d.child (id INT PRIMARY KEY, p INT,"
+            " FOREIGN KEY (p) REFERENCES d.parent (id) ON DELETE CASCADE)"
+        ),
+    )
+    pair97.settle()
+    for server in (a, b):
+        server.execute("STOP REPLICA")
+    for server, number in ((a, 3), (b, 7)):
+        server.execute(
+            f"SET SESSION gtid_next = '{a.value('@@GLOBAL.server_uuid')}:100'",
+            f"INSERT INTO d.parent VALUES ({number})",
+            "SET SESSION gtid_next = 'AUTOMATIC'",
+        )
+    for server in (a, b):
+        server.execute("START REPLICA")
+    b.execute("SET SESSION sql_log_bin = 0", "INSERT INTO d.child VALUES (70, 7)")
+    choice = ("--strategy", "E4=data_repair", "--out", str(tmp_path / "plan"))
+    _, plan = planned(pair97, capsys, *choice)
+    [script] = scripts(plan)
+    done = b.client(script)
+    assert done.returncode != 0
+    assert "foreign keys of d.parent would change other tables" in done.stderr
+    assert b.query("SELECT * FROM d.parent") == [(7,)]
+    b.execute("SET SESSION sql_log_bin = 0", "DROP TABLE d.child")
+    assert b.client(script).returncode == 0
+    assert b.query("SELECT * FROM d.parent") == a.query("SELECT * FROM d.parent") == [(3,)]

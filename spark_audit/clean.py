@@ -91,6 +91,7 @@ CLEAN_WHEN_SILENT: Final = (
     threads.applier_error,
     threads.receiver_error,
     threads.replication_not_running,
+    threads.stops_at_until,
     joining.servers_not_linked,
     joining.can_join,
     joining.cannot_join_purged,
@@ -145,7 +146,6 @@ _OF_A_CHANNEL: Final = (
     "applier_state",
     "receiver_state",
     "delay_seconds",
-    "until",
 )
 _OF_A_WORKER: Final = ("worker_id", "applying", "state", "last_applied")
 _VENDOR: Final = word(Vendor)
@@ -355,6 +355,7 @@ def _channels(table: pa.Table, row_ok: Flags) -> Channels:
     ok &= is_there(part["filters"]) & is_there(part["workers"])
     ok &= is_true(pc.equal(pc.list_value_length(part["ignored_server_ids"]), 0))
     ok &= is_true(pc.equal(part["skip_counter"], 0))
+    ok &= is_true(pc.equal(part["until"], ""))
     named = pc.list_parent_indices(part["filters"])
     ok[np.asarray(named)[~is_there(part["filters"].flatten())]] = False
     ok[np.asarray(pc.list_parent_indices(part["workers"]))[~_quiet(part["workers"])]] = False

@@ -7,8 +7,9 @@ part (most servers, then most transactions, then by UUID) is taken for the runni
 other part the servers that have no source of their own would have to join it. For each of them and
 each server of the main part, the handshake's sets decide, in MySQL Shell's words:
 
-* *extra*: executed there, and neither executed nor owned by the candidate. The server would be
-  accepted, and its extra transactions would be hidden: it has diverged (J3).
+* *extra*: executed there, and neither executed nor owned by the candidate or a server that the
+  candidate receives from. The server would be accepted, and its extra transactions would be hidden:
+  it has diverged (J3). What only a replica of the candidate has never arrives on the candidate.
 * *purged*: missing there, and purged by the candidate: refused with 1236 (J2).
 * neither: it can join (J1); it is new, identical or recoverable.
 
@@ -39,9 +40,9 @@ class Joining:
     server: str
     missing: GtidSet  # the candidate has it and the server does not
     purged: GtidSet  # the part of `missing` that the candidate cannot send
-    extra: GtidSet  # the server has it and no server of the candidate's part does
-    lost: GtidSet  # as `extra`, of the own UUIDs of that part: lost there, which has its own rule
-    ahead: GtidSet  # the server has it, the candidate does not, another server of its part does
+    extra: GtidSet  # the server has it, and the candidate neither has nor receives it
+    lost: GtidSet  # no server of that part has what is of their own UUIDs: lost, another rule
+    ahead: GtidSet  # the server has it, the candidate does not yet, one of its sources does
 
     @property
     def state(self) -> str:
@@ -120,6 +121,9 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
         has = has.without_uuid(allowed)
     beyond = has - _executed(facts, main)
     lost = GtidSet.union_of(beyond.from_uuid(_uuid(facts, name)) for name in main)
+    # A replica of the candidate may have followed another cluster for a while.
+    upstream = facts.graph.upstream_of(candidate, stopped_too=True) & facts.judgeable
+    receives = _executed(facts, {candidate, *upstream})
     source, replica = facts.first[candidate], facts.last[server]
     missing = (source.gtid_executed or GtidSet()) - (replica.gtid_executed or GtidSet())
     missing = missing.without_uuid(_uuid(facts, server))
@@ -128,9 +132,9 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
         server=server,
         missing=missing,
         purged=missing & (source.gtid_purged or GtidSet()),
-        extra=beyond - lost,
+        extra=has - receives - lost,
         lost=lost,
-        ahead=has - _executed(facts, (candidate,)) - beyond,
+        ahead=(has & receives) - _executed(facts, (candidate,)),
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from topology.error_texts import FOR_WANT_OF_LOGS, row_of
 from topology.findings import Finding, Grade, Severity
-from topology.rules.differences import WAY_BACK
+from topology.rules.differences import MADE_BY_HAND, WAY_BACK
 from topology.rules.settings import EQUAL_IDS
 from topology.rules.threads import RECEIVER_ERROR
 
@@ -76,6 +76,12 @@ def _of_stopped_applier(cause: Finding, symptom: Finding) -> bool:
     return _same_edge(cause, symptom) or (cause.replica == symptom.replica and is_at_them)
 
 
+def _names_the_hand(cause: Finding, symptom: Finding) -> bool:
+    """Reach a GTID made by hand on the server that is said to have it beyond its source."""
+    names_it = any(fact.fact == MADE_BY_HAND for fact in cause.evidence)
+    return names_it and cause.replica == symptom.replica and symptom.gtid_set <= cause.gtid_set
+
+
 def _touching(cause: Finding, symptom: Finding) -> bool:
     """Reach every finding about either server, and those about the whole cluster."""
     about = {symptom.source, symptom.replica} - {None}
@@ -129,6 +135,7 @@ EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("P1",), ("C6",), _same_edge),
     (("E3", "E6"), ("A4", "A7", "C3", "T3"), _same_servers),
     (("E1", "E2"), ("A7",), _stopped_way_back),
+    (("E1", "E2"), ("H7",), _names_the_hand),
     (("H1",), ("C3", "A7"), _if_proved(_same_edge)),
     (("U1",), ("A4",), _from_silent_server),
     (("A4",), ("T3",), _hangs),

@@ -223,3 +223,14 @@ def test_nothing_but_a_server_that_refuses_receivers_is_only_likely() -> None:
         )
         [one] = joining.can_join(gather_facts(cluster, Policy()))
         assert (one.grade, "refuses" in one.explanation) == (Grade.LIKELY, True)
+
+
+def test_two_clusters_in_one_audit_are_named_where_they_share_nothing() -> None:
+    for theirs, is_shared in ((f"{A}:1-3", False), (f"{A}:1-3,{B}:1", True)):
+        cluster = a_cluster(
+            "two",
+            a_server("a", A, theirs),
+            a_server("c", C, f"{C}:1-9" if not is_shared else f"{C}:1-9,{B}:1"),
+        )
+        [one] = joining.cannot_join_diverged(gather_facts(cluster, Policy()))
+        assert ("may belong to two clusters" in one.explanation) is not is_shared

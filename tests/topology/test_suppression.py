@@ -10,7 +10,7 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import NOON, A
 from topology.findings import Evidence, Finding, Grade, Severity
-from topology.rules.differences import WAY_BACK
+from topology.rules.differences import MADE_BY_HAND, WAY_BACK
 from topology.rules.settings import EQUAL_IDS
 from topology.rules.threads import RECEIVER_ERROR
 from topology.suppression import EXPLAINS, suppress_symptoms
@@ -70,6 +70,7 @@ REACHES: list[tuple[str, str, set[str]]] = [
     ("P1", "C6", {"edge"}),
     ("E3", "A4", {"edge", "other channel"}),
     ("E1", "A7", {"way back"}),
+    ("E1", "H7", set()),
     ("H1", "C3", {"edge"}),
     ("U1", "A4", set()),
     ("A4", "T3", {"edge"}),
@@ -216,3 +217,13 @@ def test_what_is_explained_explains_nothing() -> None:
 def test_the_order_is_kept() -> None:
     found = [finding("T2", "c", "d"), finding("A2", "a", "b"), finding("T3", "a", "b")]
     assert suppress_symptoms(found) == found
+
+
+def test_an_errant_gtid_made_by_hand_is_reported_once_if_the_text_names_the_hand() -> None:
+    by_hand = finding("H7", "c", "b", severity=Severity.WARNING)
+    for code in ("E1", "E2"):
+        assert is_explained(finding(code, "a", "b", **fact(MADE_BY_HAND)), by_hand)
+        assert not is_explained(finding(code, "a", "b"), by_hand)
+        assert not is_explained(finding(code, "a", "d", **fact(MADE_BY_HAND)), by_hand)
+        more = finding("H7", "c", "b", severity=Severity.WARNING, gtid_set=MORE)
+        assert not is_explained(finding(code, "a", "b", **fact(MADE_BY_HAND)), more)

@@ -46,6 +46,7 @@ from topology.rules.threads import (
     auto_position_off,
     receiver_error,
     replication_not_running,
+    stops_at_until,
 )
 from topology.rules.unlogged import executed_without_content
 
@@ -76,6 +77,7 @@ RULES: tuple[Rule, ...] = (
     source_without_log,  # A4
     applier_blocked,  # A5
     replication_not_running,  # A7
+    stops_at_until,  # A7
     applier_stalled,  # A8
     servers_not_linked,  # A7
     duplicate_server_uuid,  # C1

@@ -14,11 +14,14 @@ from topology.notable_settings import notable_values
 from topology.receivers import hanging
 from topology.reset_signs import has_earlier, logged, runs_since_before
 from topology.rules.build import evidence, finding, many, on_edge
+from topology.rules.history import distance_to
 from topology.snapshot import ServerSnapshot
 from topology.unseen import unseen_sources
 
 # The fact that a channel on the way from the replica to its source is stopped by hand.
 WAY_BACK = "channel on the way there"
+# The fact that what is errant has a GTID of a server that did not commit it (H7).
+MADE_BY_HAND = "never committed by the server whose server_uuid it has"
 
 
 def unconfirmed_lead(facts: ClusterFacts) -> Iterator[Finding]:
@@ -297,6 +300,15 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     if others:
         proof += (evidence("absent on its other sources too", ", ".join(others), holder),)
         way_back += f" Its other sources do not have them either: {', '.join(others)}."
+    for loss in losses_of(facts):
+        is_part = loss.holder == holder.name and loss.gtid_set <= gtid_set
+        if loss.cause is Cause.BY_HAND and is_part:
+            proof += (evidence(MADE_BY_HAND, loss.gtid_set, facts.last[loss.origin]),)
+            way_back += (
+                f" {loss.gtid_set.shortened()} has the server_uuid of {loss.origin}, which never"
+                f" committed it: a session set gtid_next by hand. {distance_to(loss)}"
+                f" {holder.name} then skips the new transaction."
+            )
     origin = "its own" if gtid_set == _own(gtid_set, holder) else "committed elsewhere"
     return on_edge(
         facts,

@@ -39,7 +39,7 @@ def crash_lost(facts: ClusterFacts) -> Iterator[Finding]:
             facts,
             loss,
             f"{loss.origin} has lost {many(loss.gtid_set)} of its own that {loss.holder} still"
-            f" holds. {_countdown(loss)} Then the sets look equal and the data differs."
+            f" holds. {distance_to(loss)} Then the sets look equal and the data differs."
             + ("" if has_no_rows else _ROWS_KEPT)
             + ("" if is_proved else _causes(_CRASH, _RESET, _BY_HAND, _COPIED)),
             None
@@ -68,9 +68,9 @@ def history_reset(facts: ClusterFacts) -> Iterator[Finding]:
             loss,
             f"The GTID history of {loss.origin} was reset: it does not list {many(loss.gtid_set)}"
             f" of its own that {loss.holder} holds. Its rows are probably still there. The GTIDs"
-            f" that {loss.origin} had received are gone from its list as well. Do not"
-            " redo these transactions on it, and do not undo them on its replicas, before you have"
-            f" compared the data. {_countdown(loss)} Replicas then skip its new transactions."
+            f" that {loss.origin} had received are gone from its list as well. Do not redo these"
+            " transactions on it, and do not undo them on its replicas, before you have compared"
+            f" the data. {distance_to(loss)} Replicas then skip its new transactions."
             + (_causes(*remaining) if remaining else ""),
             None,
         )
@@ -89,8 +89,8 @@ def _neither_text(facts: ClusterFacts, loss: Loss) -> str:
         f"{loss.origin} does not have {many(loss.gtid_set)} of its own UUID that {loss.holder}"
         f" holds. {loss.origin} has been running since before they were committed, and its binary"
         f" logs show no reset of its history: {loss.history}.{shown} Their rows are probably not on"
-        f" {loss.origin}. Read the content and compare the data before a repair. {_countdown(loss)}"
-        " Replicas then skip its new transactions."
+        f" {loss.origin}. Read the content and compare the data before a repair."
+        f" {distance_to(loss)} Replicas then skip its new transactions."
     ) + _causes(_COPIED, _BY_HAND)
 
 
@@ -106,7 +106,7 @@ def made_by_hand(facts: ClusterFacts) -> Iterator[Finding]:
             facts,
             loss,
             f"{loss.holder} has {many(loss.gtid_set)} of {loss.origin}'s UUID that {loss.origin}"
-            f" never committed: a session set gtid_next by hand. {_countdown(loss)} {loss.holder}"
+            f" never committed: a session set gtid_next by hand. {distance_to(loss)} {loss.holder}"
             " then skips the new transaction without an error. Read the content first, because"
             f" {loss.origin} does not have it. Then use up these GTIDs on {loss.origin}."
             + ("" if loss.grade is Grade.PROVED else _causes(_BY_HAND, _CRASH)),
@@ -155,7 +155,7 @@ def _proof(facts: ClusterFacts, loss: Loss) -> Iterator[Evidence]:
             yield evidence("not read from the binary logs", server.history_evidence.unread, server)
 
 
-def _countdown(loss: Loss) -> str:
+def distance_to(loss: Loss) -> str:
     """Say when the GTIDs are used again: a distance in commits of the origin, not a count."""
     first, every = loss.commits_until_first, loss.commits_until_all
     if first == every:

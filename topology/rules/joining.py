@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gtid import GtidSet
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade
 from topology.joining import Joining, evaluate_parts
@@ -70,15 +71,15 @@ def cannot_join_purged(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def cannot_join_diverged(facts: ClusterFacts) -> Iterator[Finding]:
-    """J3: it has transactions that no candidate has."""
+    """J3: it has transactions that the best candidate does not have."""
     for joining in evaluate_parts(facts).joinings:
         if joining.extra:
             server, candidate = joining.server, joining.candidate
             uuid = facts.last[server].server_uuid
             own = uuid is not None and joining.extra == joining.extra.from_uuid(uuid)
             text = (
-                f"{server} has {many(joining.extra)} that no server of {candidate}'s part has, and"
-                " no channel links them."
+                f"{server} has {many(joining.extra)} that {candidate} does not have and does not"
+                " receive, and no channel links them."
                 + (
                     f" {server} committed them itself: it may have been the source before a"
                     " failover."
@@ -88,9 +89,20 @@ def cannot_join_diverged(facts: ClusterFacts) -> Iterator[Finding]:
                 + f" {candidate} would accept the connection and hide the difference. Read the"
                 " content first, and decide for each transaction whether it is needed."
             )
+            if _have_nothing_in_common(facts, joining):
+                text += (
+                    " The two have no transaction in common: they may belong to two clusters. Then"
+                    " audit these apart."
+                )
             if joining.purged:
                 text += f" {candidate} has also purged {many(joining.purged)} that {server} needs."
             yield _on(facts, "J3", joining, text)
+
+
+def _have_nothing_in_common(facts: ClusterFacts, joining: Joining) -> bool:
+    ours = facts.last[joining.server].gtid_executed
+    theirs = facts.last[joining.candidate].gtid_executed
+    return bool(ours and theirs) and not (ours or GtidSet()) & (theirs or GtidSet())
 
 
 def _refusal_doubt(facts: ClusterFacts, joining: Joining) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gtid import GtidSet
 from topology.facts import ClusterFacts
@@ -24,6 +25,7 @@ _WORKERS_STOPPED = 1756  # ER_MTS_INCONSISTENT_DATA: the coordinator's word for 
 # receiver tries again and may succeed by itself. A refused account (1045) never does.
 _AWAY = frozenset({2002, 2003, 2005, 2006, 2013})
 
+_UNTIL_NAME = "applier runs with UNTIL"
 _UNTIL = (
     " It was started with START REPLICA UNTIL {condition}, so an operator wanted it to stop before"
     " or after certain transactions. Find out why before you start it: it then applies all that"
@@ -135,6 +137,29 @@ def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
                 + (_UNTIL.format(condition=channel.until) if stops else "")
                 + emptied_text(replica, channel),
             )
+
+
+def stops_at_until(facts: ClusterFacts) -> Iterator[Finding]:
+    """A7 as information: an applier runs, and stops at a place that an operator has set."""
+    for source, replica, channel in _channels(facts):
+        if channel.until and channel.applier is ThreadState.RUNNING:
+            found = finding(
+                facts,
+                "A7",
+                source=source,
+                replica=replica.name,
+                channel=channel.name,
+                grade=Grade.PROVED,
+                severity=Severity.INFO,
+                strategies=(),
+                proof=(
+                    evidence("applier", channel.applier.value, replica),
+                    evidence("Until_Condition", channel.until, replica),
+                ),
+                explanation=f"The applier of {replica.name} runs with START REPLICA UNTIL"
+                f" {channel.until}: it stops there, and applies nothing from then on.",
+            )
+            yield replace(found, name=_UNTIL_NAME)  # it has not stopped, as the catalogue says
 
 
 def auto_position_off(facts: ClusterFacts) -> Iterator[Finding]:

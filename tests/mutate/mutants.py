@@ -86,7 +86,7 @@ def mutant_of(path: str, source: str, number: int) -> tuple[Mutant, ast.Module]:
     if place is None:
         raise IndexError(f"{path} has no mutant {number}")
     before = ast.unparse(tree).splitlines()
-    line = getattr(place.node, "lineno", 1)
+    line = getattr(getattr(place.node, "pattern", place.node), "lineno", 1)
     place.make()
     ast.fix_missing_locations(tree)
     old, new = _difference(before, ast.unparse(tree).splitlines())
@@ -204,11 +204,11 @@ def _of_node(
         case ast.BoolOp():
             swapped = copy.copy(node)
             swapped.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
-            yield _Place(owner, scope, "and/or", put(swapped))
+            yield _Place(node, scope, "and/or", put(swapped))
             for at in range(len(node.values)):
                 left = [each for number, each in enumerate(node.values) if number != at]
                 new = left[0] if len(left) == 1 else ast.BoolOp(node.op, left)
-                yield _Place(owner, scope, "operand dropped", put(new))
+                yield _Place(node, scope, "operand dropped", put(new))
         case ast.UnaryOp(op=ast.Not()):
             yield _Place(owner, scope, "not dropped", put(node.operand))
         case ast.BinOp() if not _is_text(node):

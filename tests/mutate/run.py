@@ -4,8 +4,9 @@
 
 1. Each mutant (mutants.py) of the code that decides (targets.py) is given to tests that need no
    server and no Spark, in a fork (session.py). Nothing is written to any source.
-2. The slow tests of a target, the simulator among them, run with the others, unless QUICK=1. Tests
-   that have noticed much come first, so they run to the end only for what no test notices.
+2. The slow tests of a target, the simulator among them, run with the others, unless QUICK=1, which
+   also tries laws on a fifth of the examples. Tests that have noticed much come first, so they run
+   to the end only for what no test notices.
 3. What was looked at and found to be no change of meaning is in equivalent.txt, and not reported.
 4. The seed is printed; the same seed takes the same mutants in the same order. Each target gets a
    share of the time, by its mutants. Exit status 1: less than 95 % were noticed.
@@ -20,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.mutate.mutants import count_of
-from tests.mutate.session import Examined, Place, WithoutMutantFailed, examine
+from tests.mutate.session import Examined, GivenTests, Place, WithoutMutantFailed, examine
 from tests.mutate.targets import ROOT, TARGETS, Target, files_of
 
 NOTICED_SHARE_MIN = 0.95
@@ -61,7 +62,8 @@ class Counts:
         self.examined[name] += 1
         self.noticed[name] += examined.is_noticed
         if not examined.is_noticed:
-            write(f"NOT NOTICED {mutant}\n    {mutant.key}")
+            why = "" if examined.is_executed else " (no test executes it)"
+            write(f"NOT NOTICED{why} {mutant}\n    {mutant.key}")
 
     def share(self, name: str | None = None) -> float:
         """Return the part that was noticed, of one target or of all."""
@@ -83,7 +85,8 @@ def main(arguments: Sequence[str]) -> int:
     for target, places in chosen.items():
         if not places:
             continue
-        tests = [*target.tests, *(() if given.get("QUICK") else target.slow)]
+        is_quick = bool(given.get("QUICK"))
+        tests = GivenTests(target.tests, () if is_quick else target.slow, is_quick=is_quick)
         parts = [part for number in range(processes) if (part := places[number::processes])]
         deadline = time.monotonic() + seconds * len(places) / total
         try:

@@ -1,15 +1,19 @@
 """The mutants of a source: each changes one decision, and nothing that decides nothing."""
 
 import ast
+import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 from types import CodeType
 
 import pytest
 
 from tests.mutate.in_place import changed_functions
+from tests.mutate.lines import Watch, lines_of_statement
 from tests.mutate.mutants import count_of, mutant_of
 from tests.mutate.run import EQUIVALENT
-from tests.mutate.session import WithoutMutantFailed, examine
+from tests.mutate.session import GivenTests, WithoutMutantFailed, examine
 from tests.mutate.targets import ROOT, TARGETS, Target, files_of
 
 SOURCE = '''
@@ -91,14 +95,22 @@ def places_in_reuse(after: str) -> list[tuple[str, int]]:
 def test_a_mutant_takes_the_place_of_a_function_or_of_its_module() -> None:
     changes = ("FIRST_COMPARED: Final = 5", "self._is_cut = False")
     places = [place for change in changes for place in places_in_reuse(change)]
-    found = list(examine(("tests/binlog/test_reuse.py",), [places], time.monotonic() + 60))
+    found = list(
+        examine(GivenTests(("tests/binlog/test_reuse.py",)), [places], time.monotonic() + 60)
+    )
     assert {each.mutant.after for each in found if each.is_noticed} >= {changes[0], changes[1]}
 
 
 @pytest.mark.long
 def test_tests_that_fail_without_a_mutant_notice_nothing() -> None:
     with pytest.raises(WithoutMutantFailed):
-        list(examine(("tests/mutate/targets.py",), [places_in_reuse("self._is_cut = False")], 0.0))
+        list(
+            examine(
+                GivenTests(("tests/mutate/targets.py",)),
+                [places_in_reuse("self._is_cut = False")],
+                0.0,
+            )
+        )
 
 
 def compiled(source: str) -> CodeType:
@@ -129,3 +141,39 @@ def test_what_is_equivalent_has_a_reason() -> None:
         assert (ROOT / path).exists()
         assert reason
         assert all((scope, kind, before, after))
+
+
+def test_a_statement_is_its_lines_without_those_inside_it() -> None:
+    source = "if a and (\n    b\n):\n    c = 1\nelse:\n    d = (\n        2\n    )\nmatch a:\n  case 1:\n    e()\n"
+    tree = ast.parse(source)
+    found = {line: list(lines_of_statement(tree, line)) for line in (1, 2, 4, 6, 7, 10, 11)}
+    assert found == {
+        1: [1, 2, 3],
+        2: [1, 2, 3],
+        4: [4],
+        6: [6, 7, 8],
+        7: [6, 7, 8],
+        10: [9, 10],
+        11: [11],
+    }
+
+
+def test_a_watch_sees_the_lines_of_its_files(tmp_path: Path) -> None:
+    found = []
+    for name in ("watched.py", "other.py"):
+        path = tmp_path / name
+        path.write_text("def f(a):\n    if a:\n        return 1\n    return 2\n")
+        names: dict[str, Callable[[bool], int]] = {}
+        exec(compile(path.read_text(), str(path), "exec"), names)
+        found.append(names["f"])
+    watch = Watch([str(tmp_path / "watched.py")])
+    before = sys.gettrace()
+    try:
+        watch.start()
+        assert [f(True) for f in found] == [1, 1]
+        seen = watch.take()
+    finally:
+        sys.settrace(before)
+    assert {line for _, line in seen} == {2, 3}
+    assert {path for path, _ in seen} == {str(tmp_path / "watched.py")}
+    assert watch.take() == set()

@@ -1,0 +1,139 @@
+"""Histories, and everything that the product says of them: the findings, the plan, a chosen plan.
+
+`python -m tests.simulation.transcripts` prints what tests/simulation/transcripts.txt has, for the
+histories of that file: read the difference before you keep it.
+
+Oracles see wrong conclusions and harmful plans. A transcript shows all the rest that an operator
+reads: the evidence, the causes that remain, why a strategy was not chosen, what to do by hand. The
+histories were selected from 20,000 generated ones: each reaches a decision that no other of them
+reaches.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from repair.guard import Guard
+from repair.plan import Plan
+from repair.planner import plan_repair
+from repair.steps import Step
+from tests.finding_words import audit_in_words, wrapped
+from tests.simulation.chosen_evidence import chosen_evidence
+from tests.simulation.contents import contents_of
+from tests.simulation.evidence import log_evidence
+from tests.simulation.history import History, parse
+from tests.simulation.log_answers import with_answers
+from tests.simulation.oracles import above_info
+from tests.simulation.reading import read
+from topology.audit import audit_cluster
+from topology.policy import Policy
+
+APPROVED = Path(__file__).with_name("transcripts.txt")
+_BETWEEN = "\n====\n"
+_BELOW = "\n----\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A history, and what the operator chooses: strategies by code."""
+
+    history: History
+    choices: dict[str, str]
+
+    @property
+    def text(self) -> str:
+        """Return the story as `read_stories` reads it."""
+        chosen = " ".join(f"{code}={name}" for code, name in self.choices.items())
+        return self.history.text() + (f"\nchoose {chosen}" if chosen else "")
+
+
+def read_stories(text: str) -> list[tuple[Story, str]]:
+    """Read the whole file: stories, and what was approved for each."""
+    found = []
+    for block in text.strip().split(_BETWEEN):
+        above, _, approved = block.partition(_BELOW)
+        history, _, chosen = above.partition("\nchoose ")
+        pairs = (each.partition("=") for each in chosen.split())
+        choices = {code: name for code, _, name in pairs}
+        found.append((Story(parse(history), choices), approved))
+    return found
+
+
+def transcripts(stories: Iterable[Story]) -> str:
+    """Return the text of the file for these stories."""
+    return _BETWEEN.join(f"{each.text}{_BELOW}{transcript(each)}" for each in stories) + "\n"
+
+
+def transcript(story: Story) -> str:
+    """Return what the product says of one story."""
+    history, policy = story.history, Policy()
+    world = history.play()
+    snapshot = with_answers(world, history.reading, read(world, history.reading), policy)
+    audit = audit_cluster(snapshot, policy, contents_of(world, history.reading))
+    lines = list(audit_in_words(audit))
+    default: list[str] = []
+    if above_info(audit):
+        evidence = log_evidence(world, snapshot, audit)
+        plan = plan_repair(snapshot, audit, evidence=evidence, policy=policy)
+        default = list(_plan(plan))
+        lines += ["PLAN", *default]
+    codes = {each.code for each in audit.findings}
+    choices = {code: name for code, name in story.choices.items() if code in codes}
+    if choices:
+        evidence = chosen_evidence(world, snapshot, audit)
+        chosen = plan_repair(snapshot, audit, choices=choices, evidence=evidence, policy=policy)
+        by_choice = list(_plan(chosen))
+        words = " ".join(f"{code}={name}" for code, name in chosen.choices.items())
+        lines += [f"PLAN {words}", *(by_choice if by_choice != default else ["  as above"])]
+    return wrapped(lines)
+
+
+def _plan(plan: Plan) -> Iterator[str]:
+    for answer in plan.answered:
+        steps = ", ".join(map(str, answer.steps)) or "none"
+        yield f"  {answer.about} {answer.code} by {answer.strategy}, steps {steps}"
+    for step in plan.steps:
+        yield from _step(step)
+    for each in plan.not_chosen:
+        yield f"  not {each.strategy}: {each.why}"
+    for left in plan.not_planned:
+        yield f"  no plan for {left.code} {left.about}: {left.why}"
+        yield from (f"    by hand: {text}" for text in left.by_hand)
+    yield from (f"  warning: {text}" for text in plan.warnings)
+    for shown in plan.contents:
+        yield f"  content ({shown.read_from}): {shown.summary}"
+    for row in plan.rows:
+        yield f"  row {row.table} {row.where}: {row.source_row} / {row.replica_row}"
+    for saved in plan.saved:
+        yield f"  saved: {saved.file_name}"
+        yield from (f"    {line}" for line in saved.text.splitlines())
+    for after in plan.afterwards:
+        words = f"{after.code} {after.severity} {after.about}"
+        explained = f"new: {words}: {after.explanation}" if after.is_new else f"still: {words}"
+        yield f"  afterwards, {explained}"
+
+
+def _step(step: Step) -> Iterator[str]:
+    yield f"  step {step.number} on {step.server}: {step.title}"
+    yield f"    why: {step.why}"
+    yield f"    risk: {step.risk}"
+    yield from (f"    guard: {_first(each)}" for each in step.preconditions)
+    yield from (f"    reached: {_first(each)}" for each in step.verifications)
+    for check in step.checks:
+        yield f"    first on {check.server}: {check.why}"
+        yield from (f"      guard: {_first(each)}" for each in check.guards)
+    yield from (f"    warning: {text}" for text in step.warnings)
+    for name in ("before", "after"):
+        for state in getattr(step, name):
+            sets = f"{state.gtid_executed} purged {state.gtid_purged}"
+            yield f"    {name} {state.server}: {sets}; {', '.join(state.channels)}"
+
+
+def _first(guard: Guard) -> str:
+    """Return what a guard found; scripts.txt has what to do then."""
+    return guard.message.partition(";")[0]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(transcripts(story for story, _ in read_stories(APPROVED.read_text())))

@@ -1,0 +1,333 @@
+"""What the places of a channel in its source's log show, and what excludes a reset or a crash.
+
+Each table begins with a case that shows something; every other case changes one fact of it.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import NOON, A, B, C, a_channel, a_server
+from topology.channel_places import bypassed_by, searched
+from topology.former_ids import of_unknown_uuids, with_own_server_id
+from topology.former_logs import sign_of_former_log, sign_of_reset_source, waits_in_former_log
+from topology.graph import Edge, Graph
+from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch
+from topology.reset_signs import has_earlier, keeps_gtids, logged, runs_since_before
+from topology.snapshot import ChannelSnapshot, LogPosition, ServerSnapshot, ThreadState
+from topology.version import ServerVersion
+
+STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
+END = LogPosition.of(file="binlog.000003", position=4711)  # of every server's log
+SHORT = LogPosition.of(file="binlog.000003", position=4710)
+BEYOND = LogPosition.of(file="binlog.000003", position=4712)
+
+
+def gtids(text: str) -> GtidSet:
+    return GtidSet.parse(text.replace("A:", f"{A}:").replace("B:", f"{B}:").replace("C:", f"{C}:"))
+
+
+def edge(**facts: Any) -> Edge:
+    return Edge("a", "b", a_channel("a", A, **facts))
+
+
+# -- what a place shows ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        # A running receiver has read to the end of the log and does not have them.
+        ({}, ("A:4-5:8,C:1-9", True)),
+        ({"received_to": BEYOND}, ("A:4-5:8,C:1-9", True)),
+        # It has not read so far: with auto-position only what the log shows before its place is.
+        ({"received_to": SHORT}, ("C:1-3", False)),
+        ({"received_to": None}, ("C:1-3", False)),
+        # By file position also what the source committed before something that was received.
+        ({"received_to": SHORT, "auto_position": False}, ("A:4-5,C:1-3", False)),
+        ({"received_to": SHORT, "auto_position": False, "gtid_retrieved": gtids("A:1-3")}, ("C:1-3", True)),
+        ({"auto_position": False, "receiver": STOPPED}, ("A:4-5:8,C:1-9", True)),
+        # One that will connect again asks for them, unless its applier has been at the end.
+        ({"receiver": STOPPED}, ("A:4-5:8,C:1-9", False)),
+        ({"receiver": CONNECTING}, ("A:4-5:8,C:1-9", False)),
+        ({"receiver": STOPPED, "applied_to": BEYOND}, ("A:4-5:8,C:1-9", False)),
+        ({"receiver": STOPPED, "applied_to": SHORT}, ("C:1-3", False)),
+        ({"receiver": STOPPED, "applied_to": None}, ("C:1-3", False)),
+        ({"receiver": STOPPED, "applier_errno": 1062}, ("C:1-3", False)),
+        ({"receiver": STOPPED, "applier_error": "failed"}, ("C:1-3", False)),
+    ],
+)  # fmt: skip
+def test_what_a_receiver_has_gone_past(facts: dict[str, Any], expected: tuple[str, bool]) -> None:
+    channel = {"gtid_retrieved": gtids("A:1-3:6-7,C:20"), **facts}
+    found, is_proved = bypassed_by(
+        gtids("A:4-5:8,C:1-9"),
+        edge=edge(**channel),
+        source=a_server("a", A, gtids("A:1-9,C:1-9")),
+        before=gtids("C:1-3"),
+    )
+    assert (found, is_proved) == (gtids(expected[0]), expected[1])
+
+
+def test_without_an_end_of_the_log_nothing_was_passed() -> None:
+    for facts in ({}, {"receiver": STOPPED}):
+        found, _ = bypassed_by(
+            gtids("A:4-5"),
+            edge=edge(**facts),
+            source=a_server("a", A, gtids("A:1-9"), log_end=None),
+            before=gtids("A:4"),
+        )
+        assert found == gtids("A:4")
+
+
+def test_a_search_counts_for_the_channel_that_it_was_made_for() -> None:
+    def search(replica: str, channel: str, before: str) -> LogSearch:
+        return LogSearch(replica, channel, str(END), gtids("A:1-9"), gtids(before))
+
+    found = (search("b", "", "A:1"), search("c", "", "A:2"), search("b", "two", "A:3"))
+    evidence = HistoryEvidence(None, (), searches=found)
+    a = a_server("a", A, gtids("A:1-9"), history_evidence=evidence)
+    b = a_server("b", B, "", channels=(a_channel("a", A),))
+    servers = {"a": a, "b": b}
+    assert searched(edge(), first=servers, last=servers) == (gtids("A:1"), gtids("A:2-9"))
+    unread = {**servers, "a": replace(a, history_evidence=None)}
+    assert searched(edge(), first=unread, last=unread) == (GtidSet(), GtidSet())
+    # The place is one of a former log.
+    reset = {**servers, "a": replace(a, log_end=SHORT)}
+    assert searched(edge(), first=reset, last=reset) == (GtidSet(), GtidSet())
+
+
+# -- a former log ---------------------------------------------------------------------------------
+
+BY_PLACE: dict[str, Any] = {"auto_position": False, "received_to": END}
+
+
+def pair(
+    channel: ChannelSnapshot, source: dict[str, Any], executed: str = "A:1-5"
+) -> tuple[ServerSnapshot, ServerSnapshot]:
+    facts = {"gtid_executed": gtids("A:1-5"), **source}
+    return a_server("a", A, "", **facts), a_server("b", B, gtids(executed), channels=(channel,))
+
+
+ENDS, NOT_OWN = f"the source's log ends at {SHORT}", "the source does not have all of its own"
+
+
+@pytest.mark.parametrize(
+    ("channel", "source", "sign"),
+    [
+        ({}, {}, ""),
+        ({}, {"log_end": SHORT}, ENDS),
+        ({"received_to": SHORT, "applied_to": END}, {"log_end": SHORT}, ENDS),
+        ({"received_to": SHORT, "applied_to": SHORT}, {"log_end": SHORT}, ""),
+        ({"received_to": SHORT, "applied_to": None}, {"log_end": SHORT}, ""),
+        ({}, {"log_end": None}, ""),
+        # One that runs is connected to the present log, whatever its source has lost.
+        ({}, {"gtid_executed": gtids("A:1-4")}, ""),
+        ({"receiver": STOPPED}, {"gtid_executed": gtids("A:1-4")}, NOT_OWN),
+        ({"receiver": CONNECTING}, {"gtid_executed": gtids("A:1-4")}, NOT_OWN),
+        ({"receiver": STOPPED}, {}, ""),
+        ({"receiver": STOPPED}, {"log_end": SHORT}, ENDS),
+        # What it is committing is not lost; what it only received is no sign.
+        ({"receiver": STOPPED}, {"gtid_executed": gtids("A:1-4"), "gtid_owned": gtids("A:5")}, ""),
+        ({"receiver": STOPPED, "gtid_retrieved": gtids("A:6")}, {}, NOT_OWN),
+        ({"receiver": STOPPED, "gtid_retrieved": gtids("C:6")}, {}, ""),
+    ],
+)
+def test_a_source_that_was_reset_is_seen(
+    channel: dict[str, Any], source: dict[str, Any], sign: str
+) -> None:
+    made = edge(**{**BY_PLACE, **channel})
+    a, b = pair(made.channel, source)
+    found = sign_of_reset_source(made, before=b, source=a)
+    assert found.startswith(sign)
+    assert bool(found) is bool(sign)
+    assert sign_of_former_log(made, before=b, source=a) == found
+
+
+@pytest.mark.parametrize(
+    ("channel", "source", "sign"),
+    [
+        ({"receiver": STOPPED, "receiver_errno": 1236}, {}, "the receiver stopped with error 1236"),
+        ({"receiver": STOPPED, "receiver_errno": 1236}, {"log_end": SHORT}, ENDS),
+        ({"receiver": CONNECTING, "receiver_errno": 2003}, {}, ""),
+        ({"auto_position": True}, {"log_end": SHORT}, ""),
+        ({"received_to": None}, {"log_end": SHORT}, ""),
+    ],
+)
+def test_a_place_may_be_one_of_a_former_log(
+    channel: dict[str, Any], source: dict[str, Any], sign: str
+) -> None:
+    made = edge(**{**BY_PLACE, **channel})
+    a, b = pair(made.channel, source)
+    assert sign_of_former_log(made, before=b, source=a) == sign
+
+
+def test_a_place_of_another_channel_or_of_another_source_shows_nothing() -> None:
+    made = edge(**BY_PLACE, receiver=STOPPED)
+    for other in (replace(made.channel, name="two"), replace(made.channel, source_uuid=C)):
+        a, b = pair(other, {"log_end": SHORT})
+        assert sign_of_reset_source(made, before=b, source=a) == ""
+        assert not waits_in_former_log(made, before=b, source=a)
+
+
+@pytest.mark.parametrize(
+    ("channel", "before", "source", "waits"),
+    [
+        ({}, {}, {}, True),
+        ({"receiver": STOPPED}, {}, {}, False),
+        ({"receiver": CONNECTING}, {}, {}, False),
+        ({"auto_position": False}, {}, {}, False),
+        ({}, {}, {"log_end": None}, False),
+        ({}, {}, {"log_end": END}, False),
+        ({}, {}, {"version": None}, False),
+        ({}, {}, {"version": ServerVersion(5, 6, 24)}, False),
+        ({}, {"received_to": SHORT}, {}, False),  # it moved
+        ({"received_to": None}, {"received_to": None}, {}, False),
+    ],
+)
+def test_a_connected_receiver_waits_behind_the_end(
+    channel: dict[str, Any], before: dict[str, Any], source: dict[str, Any], *, waits: bool
+) -> None:
+    made = edge(**channel)
+    a, b = pair(replace(made.channel, **before), {"log_end": SHORT, **source})
+    assert waits_in_former_log(made, before=b, source=a) is waits
+
+
+# -- no reset, no crash ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("executed", "hole", "excludes_reset"),
+    [
+        ("A:1-3", "A:4-5", True),
+        ("A:2", "A:4-5", True),
+        ("A:6-9", "A:4-5", False),  # a reset, and these were committed since
+        ("", "A:4-5", False),
+        ("B:1-3", "A:4-5", False),
+        ("A:1-3", "A:4,B:4", False),
+        ("A:1-3,B:1", "A:4,B:4", True),
+        ("A:1-3,B:5", "A:4,B:4", False),
+        ("A:5", "A:4:6", False),  # below the second part of the hole, and above its first
+        ("A:1,A:5", "A:4:6", True),
+        ("A:1", "A:tag:4", False),  # every tag has numbers of its own
+    ],
+)
+def test_an_earlier_transaction_excludes_a_reset(
+    executed: str, hole: str, *, excludes_reset: bool
+) -> None:
+    assert has_earlier(gtids(executed), gtids(hole)) is excludes_reset
+    if not executed:
+        assert has_earlier(None, gtids(hole)) is excludes_reset
+
+
+def test_what_is_purged_is_not_logged() -> None:
+    server = a_server("b", B, gtids("A:1-9"), gtid_purged=gtids("A:1-3"))
+    assert logged(server) == gtids("A:4-9")
+    assert logged(replace(server, gtid_executed=None, gtid_purged=None)) == GtidSet()
+
+
+@pytest.mark.parametrize(
+    ("version", "keeps"),
+    [
+        (None, False),
+        (ServerVersion(5, 6, 24), False),
+        (ServerVersion(8, 0, 16), False),
+        (ServerVersion(8, 0, 17), True),
+    ],
+)
+def test_gtids_survive_a_crash_with_their_rows(
+    version: ServerVersion | None, *, keeps: bool
+) -> None:
+    assert keeps_gtids(a_server("b", B, "", version=version)) is keeps
+
+
+def at(seconds: float) -> timedelta:
+    return timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("facts", "runs_since"),
+    [
+        ({}, True),  # up for 100 s, committed 98 s ago
+        ({"uptime": 99}, False),  # the start may be a second later
+        ({"uptime": None}, False),
+        ({"clock": None}, False),
+        ({"commits": None}, False),
+        ({"commits": ()}, False),
+        ({"commits": (4,)}, False),  # the other end was not read
+        ({"commits": (4, 5), "seconds": 100}, False),
+        # The source's clock is 10 s ahead, or behind: its times count by ours.
+        ({"clock": at(10), "seconds": 88}, True),
+        ({"clock": at(10), "seconds": 90}, False),
+        ({"clock": at(-10), "seconds": 108}, True),
+    ],
+)
+def test_a_server_that_ran_before_the_commit_did_not_crash_since(
+    facts: dict[str, Any], *, runs_since: bool
+) -> None:
+    uptime: int | None = facts.get("uptime", 100)
+    clock: timedelta | None = facts.get("clock", at(0))
+    commits: tuple[int, ...] | None = facts.get("commits", (4, 5))
+    committed = NOON - at(facts.get("seconds", 98))
+    evidence = None
+    if commits is not None:
+        later = {4: committed + at(0), 5: committed + at(30)}
+        records = (CommitRecord(gtids(f"A:{each}"), 1, later[each], True) for each in commits)
+        evidence = HistoryEvidence(None, tuple(records))
+    source = a_server("a", A, "", history_evidence=evidence)
+    source = replace(source, server_clock=None if clock is None else source.read_ended + clock)
+    replica = a_server("b", B, "", uptime_seconds=uptime)
+    replica = replace(replica, read_ended=NOON, read_started=NOON)
+    assert runs_since_before(replica, gtids("A:4-5"), source) is runs_since
+
+
+# -- a former server_id ---------------------------------------------------------------------------
+
+
+def three(**facts: Any) -> tuple[Graph, dict[str, ServerSnapshot]]:
+    """Return a -> b -> c; a and b have C:1-9 of a UUID that no server has."""
+    a = a_server("a", A, gtids("C:1-9"), server_id=1)
+    b = a_server("b", B, gtids("C:1-9"), server_id=2, channels=(a_channel("a", A),))
+    c = a_server("c", None, gtids("C:1-3"), server_id=3, channels=(a_channel("b", B),))
+    servers = {each.name: replace(each, **facts.get(each.name, {})) for each in (a, b, c)}
+    edges = (Edge("a", "b", a_channel("a", A)), Edge("b", "c", a_channel("b", B)))
+    return Graph(edges, ()), servers
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({}, {"a": "C:4-9"}),
+        ({"c": {"gtid_owned": gtids("C:4")}}, {"a": "C:5-9"}),
+        ({"a": {"gtid_purged": gtids("C:1-5")}}, {"a": "C:6-9", "b": "C:4-5"}),
+        ({"a": {"gtid_executed": None}}, {"b": "C:4-9"}),
+        ({"c": {"server_uuid": C}}, {}),
+        ({"a": {"server_uuid": C}}, {}),
+        ({"c": {"gtid_executed": gtids("C:1-9")}}, {}),
+    ],
+)
+def test_what_no_present_server_committed(facts: dict[str, Any], expected: dict[str, str]) -> None:
+    graph, servers = three(**facts)
+    found = of_unknown_uuids(graph.edges[1], graph=graph, servers=servers)
+    assert found == {name: gtids(text) for name, text in expected.items()}
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        ({4: 3, 9: 3}, "C:4-9"),
+        ({4: 3, 9: 2}, ""),
+        ({4: 2, 9: 3}, ""),
+        ({4: 3}, ""),
+        ({}, ""),
+    ],
+)
+def test_what_carries_the_replicas_own_server_id_is_dropped(
+    ids: dict[int, int], expected: str
+) -> None:
+    records = tuple(CommitRecord(gtids(f"C:{gno}"), each, NOON, True) for gno, each in ids.items())
+    graph, servers = three(a={"history_evidence": HistoryEvidence(None, records)})
+    found = with_own_server_id(graph.edges[1], graph=graph, servers=servers)
+    assert found == (gtids(expected) if expected else GtidSet())

@@ -1,0 +1,263 @@
+"""What is asked of binary logs, and what a receiver that does not move has left: one fact a time."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_server
+from topology.facts import ClusterFacts, gather_facts
+from topology.history_evidence import CommitRecord, HistoryEvidence
+from topology.log_questions import Questions, Search, questions_of
+from topology.policy import Policy
+from topology.receivers import Waiting, hanging, overdue, samples_in
+from topology.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState
+from topology.version import ServerVersion
+
+STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
+FURTHER = LogPosition.of(file="binlog.000003", position=9999)
+BEFORE = LogPosition.of(file="binlog.000003", position=100)
+APPLIED = LogPosition.of(file="binlog.000003", position=50)
+LATER = timedelta(seconds=1)
+
+
+def gtids(text: str) -> GtidSet:
+    return GtidSet.parse(text.replace("A:", f"{A}:").replace("B:", f"{B}:").replace("C:", f"{C}:"))
+
+
+def twice(*servers: ServerSnapshot, later: Mapping[str, Any] | None = None) -> ClusterFacts:
+    """Return the facts of servers that were read twice, `later` with other facts."""
+    last = tuple(
+        replace(
+            each,
+            phase=2,
+            read_started=NOON + LATER,
+            read_ended=NOON + LATER,
+            **(later or {}).get(each.name, {}),
+        )
+        for each in servers
+    )
+    return gather_facts(ClusterSnapshot("pair", servers, last), Policy(stall_seconds_max=60))
+
+
+# -- what the log of a source is searched for -----------------------------------------------------
+
+
+def behind(
+    *,
+    source: dict[str, Any] | None = None,
+    replica: dict[str, Any] | None = None,
+    channel: dict[str, Any] | None = None,
+    later: dict[str, Any] | None = None,
+) -> ClusterFacts:
+    """Return a -> b: b has A:1-3, has received A:1-5, and does not have A:6-9."""
+    facts = {
+        "gtid_retrieved": gtids("A:1-5"),
+        "received_to": BEFORE,
+        "applied_to": APPLIED,
+        **(channel or {}),
+    }
+    a = a_server("a", A, gtids("A:1-9"), **(source or {}))
+    b = a_server("b", B, gtids("A:1-3"), channels=(a_channel("a", A, **facts),), **(replica or {}))
+    changed = {"channels": (a_channel("a", A, **{**facts, **later}),)} if later else {}
+    return twice(a, b, later={"b": changed})
+
+
+RECEIVED, ABSENT = gtids("A:4-5"), gtids("A:6-9")
+NO_EARLIER = {"gtid_purged": gtids("A:1-3")}
+
+
+@pytest.mark.parametrize(
+    ("facts", "searches"),
+    [
+        # Both threads run by auto-position, and an earlier transaction excludes a RESET.
+        ({}, []),
+        ({"channel": {"receiver": STOPPED}}, [(APPLIED, RECEIVED), (APPLIED, ABSENT)]),
+        ({"channel": {"receiver": CONNECTING}}, []),
+        ({"channel": {"applier": STOPPED}}, [(APPLIED, RECEIVED), (BEFORE, ABSENT)]),
+        ({"channel": {"auto_position": False}}, [(BEFORE, ABSENT)]),
+        (
+            {"channel": {"auto_position": False, "receiver": STOPPED}},
+            [(APPLIED, RECEIVED), (BEFORE, ABSENT)],
+        ),
+        ({"channel": {"skip_counter": 1}}, [(APPLIED, RECEIVED)]),
+        ({"replica": {"settings": (("gtid_mode", "ON_PERMISSIVE"),)}}, [(APPLIED, RECEIVED)]),
+        ({"replica": NO_EARLIER}, [(APPLIED, RECEIVED), (BEFORE, ABSENT)]),
+        # Without a place there is nothing to search up to.
+        ({"channel": {"applier": STOPPED, "applied_to": None}}, [(BEFORE, ABSENT)]),
+        ({"channel": {"applier": STOPPED, "received_to": None}}, [(APPLIED, RECEIVED)]),
+        ({"channel": {"applier": STOPPED, "gtid_retrieved": GtidSet()}}, [(BEFORE, "A:4-9")]),
+        ({"channel": {"applier": STOPPED, "gtid_retrieved": gtids("A:1-9")}}, [(APPLIED, "A:4-9")]),
+    ],
+)
+def test_a_log_is_searched_where_the_sets_leave_it_open(
+    facts: dict[str, Any], searches: list[tuple[LogPosition, Any]]
+) -> None:
+    found = questions_of(behind(**facts)).get("a", Questions()).searches
+    wanted = [(place, gtids(each) if isinstance(each, str) else each) for place, each in searches]
+    assert [(each.place, each.wanted) for each in found] == wanted
+    assert {(each.replica, each.channel) for each in found} <= {("b", "")}
+
+
+@pytest.mark.parametrize(
+    ("later", "is_asked"),
+    [
+        ({}, True),
+        ({"received_to": FURTHER}, True),
+        ({"received_to": APPLIED}, False),  # it began again at another place
+        ({"received_to": None}, False),
+        ({"receiver": STOPPED}, False),  # another connection
+    ],
+)
+def test_a_place_counts_while_the_connection_is_the_same(
+    later: dict[str, Any], *, is_asked: bool
+) -> None:
+    made = behind(channel={"auto_position": False}, later=later)
+    found = questions_of(made).get("a", Questions()).searches
+    assert (Search("b", "", BEFORE, ABSENT) in found) is is_asked  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("change", [{"source_host": "z"}, {"source_port": 1}, {"name": "two"}])
+def test_a_channel_that_was_changed_between_the_readings_is_not_searched(
+    change: dict[str, Any],
+) -> None:
+    made = behind(channel={"applier": STOPPED}, later=change)
+    assert questions_of(made).get("a", Questions()).searches == ()
+
+
+# -- commits, first logs, schemas -----------------------------------------------------------------
+
+
+def test_a_healthy_pair_is_asked_nothing() -> None:
+    a = a_server("a", A, gtids("A:1-9"))
+    b = a_server("b", B, gtids("A:1-9"), channels=(a_channel("a", A),))
+    assert questions_of(twice(a, b)) == {}
+
+
+def test_a_loss_asks_both_servers() -> None:
+    a = a_server("a", A, gtids("A:1-9"))
+    received = {"gtid_retrieved": gtids("A:1-20")}
+    b = a_server("b", B, gtids("A:1-20"), channels=(a_channel("a", A, **received),))
+    assert questions_of(twice(a, b)) == {
+        "a": Questions(first_log=True, commits=(gtids("A:1"),)),
+        "b": Questions(commits=(gtids("A:1"), gtids("A:10:20"))),
+    }
+
+
+def test_what_a_file_position_bypassed_is_dated_at_both_ends() -> None:
+    a = a_server("a", A, gtids("A:1-9"))
+    b = a_server("b", B, gtids("A:1-3"), channels=(a_channel("a", A, auto_position=False),))
+    assert questions_of(twice(a, b))["a"].commits == (gtids("A:4:9"),)
+    by_set = replace(b, channels=(a_channel("a", A),))
+    assert questions_of(twice(a, by_set)).get("a", Questions()).commits == ()
+
+
+@pytest.mark.parametrize(
+    ("version", "commits"),
+    [(ServerVersion(8, 0, 16), (gtids("A:4:9"),)), (ServerVersion(8, 0, 17), ())],
+)
+def test_what_an_applier_passed_is_dated_where_a_crash_forgets(
+    version: ServerVersion, commits: tuple[GtidSet, ...]
+) -> None:
+    a = a_server("a", A, gtids("A:1-9"))
+    idle = "Replica has read all relay log; waiting for more updates"
+    facts = {"gtid_retrieved": gtids("A:1-9"), "applier_state": idle}
+    b = a_server("b", B, gtids("A:1-3"), version=version, channels=(a_channel("a", A, **facts),))
+    made = twice(a, b)
+    assert made.edges[0].passed == gtids("A:4-9")
+    assert questions_of(made).get("a", Questions()).commits == commits
+
+
+def test_an_unknown_uuid_is_dated_for_its_server_id() -> None:
+    a = a_server("a", A, gtids("A:1-9,C:1-5"))
+    channel = a_channel("a", A, receiver=STOPPED, received_to=None, applied_to=None)
+    b = a_server("b", B, gtids("A:1-9"), channels=(channel,))
+    assert questions_of(twice(a, b))["a"].commits == (gtids("C:1:5"),)
+
+
+def test_only_an_empty_server_is_asked_for_its_schemas() -> None:
+    a, b = a_server("a", A, gtids("A:1-9")), a_server("b", B, "")
+    assert questions_of(twice(a, b)) == {"b": Questions(schemas=True)}
+    assert questions_of(twice(a, replace(b, gtid_executed=gtids("A:1")))) == {}
+
+
+# -- a receiver that does not move ----------------------------------------------------------------
+
+
+def dated(gtid: str, seconds: float, *, logged: float | None = None) -> dict[str, Any]:
+    logged_at = None if logged is None else NOON - timedelta(seconds=logged)
+    record = CommitRecord(gtids(gtid), 1, NOON - timedelta(seconds=seconds), True, logged_at)
+    return {"history_evidence": HistoryEvidence(None, (record,))}
+
+
+def receiving(
+    *,
+    evidence: dict[str, Any],
+    channel: dict[str, Any] | None = None,
+    later: dict[str, Any] | None = None,
+    executed: str = "A:1-9",
+) -> ClusterFacts:
+    facts = {"gtid_retrieved": gtids("A:1-3"), "received_to": BEFORE, **(channel or {})}
+    a = a_server("a", A, gtids(executed))
+    b = a_server("b", B, gtids("A:1-3"), channels=(a_channel("a", A, **facts),))
+    changed = {"channels": (a_channel("a", A, **{**facts, **later}),)} if later else {}
+    return twice(a, b, later={"a": evidence, "b": changed})
+
+
+FIRST = Waiting(gtids("A:4"), 500)
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"evidence": dated("A:4", 500, logged=500)}, FIRST),
+        ({"evidence": dated("A:4", 900, logged=500)}, FIRST),  # when this server logged it
+        ({"evidence": dated("A:4", 500)}, FIRST),  # before 8.0.1: its own commit
+        ({"evidence": dated("A:4", 61, logged=61)}, Waiting(gtids("A:4"), 61)),
+        ({"evidence": dated("A:4", 60, logged=60)}, None),
+        ({"evidence": dated("A:5", 500, logged=500)}, None),  # not the first one
+        ({"evidence": {}}, None),
+        ({"evidence": {**dated("A:4", 500, logged=500), "server_clock": None}}, None),
+        ({"evidence": dated("A:4", 500, logged=500), "channel": {"receiver": STOPPED}}, None),
+        ({"evidence": dated("A:4", 500, logged=500), "channel": {"receiver": CONNECTING}}, None),
+        ({"evidence": dated("A:4", 500, logged=500), "later": {"received_to": HERE}}, None),
+        (
+            {"evidence": dated("A:4", 500, logged=500), "later": {"last_queued": gtids("A:4")}},
+            None,
+        ),
+        # Of another origin, before 8.0.1: this server may have had it much later.
+        ({"evidence": dated("C:1", 500), "executed": "A:1-3,C:1-2"}, None),
+        (
+            {"evidence": dated("C:1", 900, logged=500), "executed": "A:1-3,C:1-2"},
+            Waiting(gtids("C:1"), 500),
+        ),
+    ],
+)
+def test_what_a_receiver_left_for_too_long(facts: dict[str, Any], expected: Waiting | None) -> None:
+    made = receiving(**facts)
+    [edge] = made.edges
+    assert overdue(made, edge) == expected
+
+
+def test_what_is_purged_is_not_due() -> None:
+    made = receiving(evidence=dated("A:4", 500, logged=500))
+    assert list(samples_in(made)) == [("a", gtids("A:4"))]
+    purged = replace(made.last["a"], gtid_purged=gtids("A:4-5"))
+    made = replace(made, last={**made.last, "a": purged})
+    assert list(samples_in(made)) == [("a", gtids("A:6"))]
+    assert overdue(made, made.edges[0]) is None
+
+
+def test_a_commit_that_hangs_is_dated_by_the_log_of_the_replica() -> None:
+    a = a_server("a", A, gtids("A:1-8"), gtid_owned=gtids("A:9"))
+    received = {"gtid_retrieved": gtids("A:1-9")}
+    b = a_server("b", B, gtids("A:1-9"), channels=(a_channel("a", A, **received),))
+    for seconds, expected in ((500, Waiting(gtids("A:9"), 500)), (60, None)):
+        made = twice(a, b, later={"b": dated("A:9", 900, logged=seconds)})
+        [lost] = made.lost
+        assert list(samples_in(made)) == [("b", gtids("A:9"))]
+        assert hanging(made, lost) == expected
+    assert hanging(made, replace(lost, leading=GtidSet())) is None

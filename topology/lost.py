@@ -245,8 +245,8 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
         seen = seen and not _has_a_copy(facts, lost.origin)
         cause, grade = Cause.BY_HAND, Grade.PROVED if seen else Grade.LIKELY
     else:
-        is_mixed = bool(set(executed_by) & _other_ids(facts, lost.origin))
-        is_own_id = _own_id(facts, lost.origin) in executed_by and not is_mixed
+        # An id that no server has may be that of one that was not read.
+        is_own_id = {*executed_by} == {_own_id(facts, lost.origin)}
         is_received = part <= _received(facts, lost, surely=True)
         cause, grade = _crash_or_reset(
             restart,

@@ -19,6 +19,8 @@ def why_it_may_skip(facts: ClusterFacts, edge: Edge) -> str:
         for channel in server.channels or ():
             if channel.name == edge.channel.name and channel.skip_counter:
                 return f"sql_replica_skip_counter is {channel.skip_counter}"
+        if server.notable_settings is None:
+            return "gtid_mode was not read, and may permit sql_replica_skip_counter"
         mode = notable_values(server.notable_settings).get("gtid_mode")
         if mode is not None:
             return f"gtid_mode is {mode}, which permits sql_replica_skip_counter"

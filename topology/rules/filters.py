@@ -61,7 +61,10 @@ def ignored_by_receiver(facts: ClusterFacts) -> Iterator[Finding]:
         replica = facts.last[edge.edge.replica]
         origins = ignored_servers(channel, replica=replica, last=facts.last)
         names = ", ".join(f"{name} ({facts.last[name].server_id})" for name in origins)
-        unseen = unseen_sources(replica.name, graph=facts.graph, servers=facts.last)
+        unseen = (
+            *unseen_sources(replica.name, graph=facts.graph, servers=facts.last),
+            *_unread_sources(facts, replica.name),
+        )
         yield on_edge(
             facts,
             edge,
@@ -87,6 +90,12 @@ def ignored_by_receiver(facts: ClusterFacts) -> Iterator[Finding]:
             + " Compare the rows, then remove the option; with auto-position on the source sends"
             " them after that.",
         )
+
+
+def _unread_sources(facts: ClusterFacts, replica: str) -> list[str]:
+    """Return the sources of a replica whose transactions were not read: they may bring anything."""
+    sources = {edge.source for edge in facts.graph.edges if edge.replica == replica}
+    return sorted(name for name in sources if facts.last[name].gtid_executed is None)
 
 
 def _listed(server_ids: tuple[int, ...]) -> str:

@@ -11,7 +11,7 @@ STORIES = read_stories(APPROVED.read_text())
     ("story", "approved"), STORIES, ids=[f"story {at}" for at in range(len(STORIES))]
 )
 def test_a_history_is_reported_and_planned_as_approved(story: Story, approved: str) -> None:
-    """Wrong? Read the difference; then `python -m tests.simulation.transcripts > ….txt`."""
+    """Wrong? Read the difference; then `python -m tests.approve`."""
     assert transcript(story) == approved.rstrip("\n"), story.text
 
 

@@ -1,10 +1,8 @@
 """Every finding of scenarios.txt in full: evidence, explanation, strategies.
 
-`python -m tests.topology.approved_findings` prints what approved_findings.txt has: read the
-difference before you keep it.
+`python -m tests.approve` writes approved_findings.txt: read the difference before you keep it.
 """
 
-import sys
 from pathlib import Path
 
 from tests.finding_words import audit_in_words, wrapped
@@ -33,6 +31,6 @@ def read_approved() -> dict[str, str]:
     return {block.partition("\n")[0]: block for block in blocks}
 
 
-if __name__ == "__main__":
-    stories = read_scenarios(STORIES.read_text())
-    sys.stdout.write(_BETWEEN.join(map(in_words, stories)) + "\n")
+def text() -> str:
+    """Return the text of the file, as the product is now."""
+    return _BETWEEN.join(map(in_words, read_scenarios(STORIES.read_text()))) + "\n"

@@ -11,7 +11,7 @@ APPROVED = read_approved()
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: f"line {scenario.line}")
 def test_every_finding_is_the_one_that_was_approved(scenario: Scenario) -> None:
-    """Wrong? Read the difference; then `python -m tests.topology.approved_findings > ….txt`."""
+    """Wrong? Read the difference; then `python -m tests.approve`."""
     assert in_words(scenario) == APPROVED.get(title_of(scenario))
 
 

@@ -74,6 +74,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_scripts.py", "tests/repair/test_guards_table.py"),
             *("tests/repair/test_content_questions.py", "tests/repair/test_unguarded.py"),
             *("tests/repair/test_held_back.py", "tests/repair/test_by_hand.py"),
+            *("tests/repair/test_invariants.py", "tests/repair/test_two_passes.py"),
             "tests/simulation/test_transcripts.py",
         ),
         slow=("tests/repair/test_planner_exhaustive.py", *_HISTORIES),

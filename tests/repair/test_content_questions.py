@@ -9,13 +9,14 @@ import pytest
 from repair.content_questions import ContentQuestion, arrivals, question_of
 from repair.created_tables import all_created, created_by, is_new
 from repair.transaction_content import ContentClass, TransactionContent, doubted
-from tests.repair.build import gtids
+from tests.repair.build import UUIDS, gtids
 from tests.repair.cases import a_finding
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
+from topology.catalogue import CATALOGUE
 from topology.snapshot import ServerSnapshot, ThreadState
 
 STOPPED = {"receiver": ThreadState.STOPPED, "applier": ThreadState.STOPPED}
-OF = {"a": A, "b": B, "c": C}
+OF = {"a": A, "b": B, "c": C, "d": UUIDS["d"]}
 
 
 def one(name: str, executed: str, *sources: str, **facts: Any) -> ServerSnapshot:
@@ -111,6 +112,34 @@ def test_the_content_of_findings() -> None:
     assert conflict.wanted == gtids("a:3")
     assert question_of(a_finding("A2", ""), snapshot) is None
     assert question_of(a_finding("T2", "a:3"), snapshot) is None
+
+
+@pytest.mark.parametrize("code", [entry.code for entry in CATALOGUE.values()])
+def test_a_code_decides_whose_rows_are_compared(code: str) -> None:
+    """Extra transactions concern every server; missing ones the two and all below; a stop the two."""
+    a, b, c = one("a", "a:1-5"), one("b", "a:1-2", "a"), one("c", "a:1-2", "b")
+    snapshot = a_cluster("cluster", a, b, c, one("d", "a:1-5"))
+    found = question_of(a_finding(code, "a:3"), snapshot, failing=gtids("a:4"))
+    if code in ("E1", "E2", "E3", "E6", "J3"):
+        assert found is not None
+        assert (found.wanted, set(found.servers)) == (gtids("a:3"), {"a", "b", "c", "d"})
+        assert found.holders == ("a", "b", "c", "d")
+    elif code in ("H1", "H3", "H4", "H5", "H8", "P1", "C3"):
+        assert found is not None
+        wanted = "a:3-5" if code == "C3" else "a:3"
+        assert (found.wanted, found.servers) == (gtids(wanted), ("b", "a", "c"))
+    elif code in ("A2", "A3"):
+        assert found is not None
+        assert (found.wanted, found.servers) == (gtids("a:4"), ("b", "a"))
+    else:
+        assert found is None
+
+
+def test_a_server_that_is_not_of_the_audit_is_not_asked() -> None:
+    snapshot = a_cluster("cluster", one("a", "a:1-5"), one("b", "a:1-2", "a"))
+    found = question_of(a_finding("H1", "a:3", source="z"), snapshot)
+    assert found is not None
+    assert (found.holders, found.servers) == (("a", "b"), ("b",))
 
 
 def test_what_another_server_does_not_show_as_empty_is_doubted() -> None:

@@ -96,3 +96,11 @@ def test_anything_that_does_not_fit_is_refused(
 def test_a_statement_that_the_server_cut_off_still_fits() -> None:
     text = _TEXT[: _TEXT.index("FROM t")]
     assert isinstance(_find(_transaction(4, 1050), text=text), FailingEvent)
+
+
+def test_a_statement_that_the_log_cut_off_still_fits() -> None:
+    """The text may be longer than what was read of the statement, and it may be shorter."""
+    for sql in (_SQL[:-4], _SQL):
+        assert isinstance(_find(_transaction(4, 1050, sql)), FailingEvent)
+    assert isinstance(_find(_transaction(4, 1050, _SQL + " WHERE 1")), FailingEvent)
+    assert isinstance(_find(_transaction(4, 1050, "x" + _SQL)), NoSuchEvent)

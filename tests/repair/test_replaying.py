@@ -336,6 +336,11 @@ def conflict(name: str) -> TransactionContent:
     return a_content("b:1-2", rows=ROWS, rows_on={name: RowsOn(RowState.CONFLICT, "`id` = 1")})
 
 
+def bound(name: str) -> TransactionContent:
+    on = RowsOn(RowState.UNREAD, "other tables hold rows of them", is_bound=True)
+    return a_content("b:1-2", rows=ROWS, rows_on={name: on})
+
+
 def with_ddl(where: str) -> TransactionContent:
     classes = {ContentClass.DATA: gtids("b:1-2") - gtids(where), ContentClass.DDL: gtids(where)}
     return TransactionContent("b", classes, rows=ROWS)
@@ -351,6 +356,7 @@ def with_ddl(where: str) -> TransactionContent:
         ({"content": a_content("b:1-2", ContentClass.UNREAD, rows=ROWS)}, "only rows can be"),
         ({"content": a_content("b:1-2", rows_unread="d.t: it has no key")}, "it has no key;"),
         ({"content": conflict("b")}, "changed since: b: `id` = 1"),
+        ({"content": bound("b")}, "b: other tables hold rows of them;"),
     ],
 )
 def test_undo_is_refused(facts: dict[str, Any], words: str) -> None:

@@ -132,6 +132,11 @@ def test_a_row_that_came_and_went_is_no_change() -> None:
     assert (row.before, row.after, row.between) == (None, (1, 2), None)
 
 
+def test_a_row_that_was_there_before_is_a_deleted_row() -> None:
+    [row] = net_rows([changes(((1, 1), (1, 2))), changes(((1, 2), None))])
+    assert (row.before, row.after, row.between) == ((1, 1), None, None)
+
+
 def test_a_changed_key_is_a_row_gone_and_a_row_come() -> None:
     found = {
         each.key_image[0]: (each.before, each.after)

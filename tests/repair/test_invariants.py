@@ -1,0 +1,136 @@
+"""When each invariant complains, and when it does not: one fact a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from repair.actions import (
+    Action,
+    AppendPurged,
+    AutoPositionOn,
+    InjectEmpty,
+    RedoTransactions,
+    ResetAndPurge,
+    StartChannel,
+    StopChannel,
+)
+from repair.invariants import INVARIANTS, Invariant, broken_invariants
+from repair.invariants import groups_are_left_alone as group
+from repair.invariants import no_future_numbers as future
+from repair.invariants import nobody_gets_stuck as stuck
+from repair.invariants import nobody_is_refused as refusal
+from repair.invariants import nothing_is_skipped as skipped
+from repair.invariants import only_missing_is_added as present
+from repair.invariants import reset_restores_exactly as restored
+from repair.invariants import what_is_started_connects as connects
+from repair.model import Model, simulate
+from tests.repair.build import UUIDS, channel, gtids, model, server
+from tests.repair.cases import redone
+
+NOTHING = gtids("")
+
+
+def pair(*, source: dict[str, Any] | None = None, replica: dict[str, Any] | None = None) -> Model:
+    """Return a -> b -> c: the channel of b is stopped, and a:4-5 is missing on it."""
+    a = replace(server("a", "a:1-5"), **{"server_id": 1, **(source or {})})
+    b = replace(
+        server("b", "a:1-3 b:1", channel("a", runs=False)), **{"server_id": 2, **(replica or {})}
+    )
+    return model(a, b, replace(server("c", "a:1-3 b:1", channel("b")), server_id=3))
+
+
+START = StartChannel("b", "")
+BY_POSITION = {"channels": (channel("a", runs=False, auto=False),)}
+GROUP = {"group_name": UUIDS["f"]}
+
+
+@pytest.mark.parametrize(
+    ("check", "servers", "action", "complains"),
+    [
+        # -- what is started connects
+        (connects, pair(), START, False),
+        (connects, pair(), AutoPositionOn("b", "", filled=NOTHING), False),
+        (connects, pair(source={"server_id": 2}), START, True),
+        (connects, pair(source={"server_id": 2}), StopChannel("b", ""), False),
+        (connects, pair(source={"server_uuid": UUIDS["b"]}), START, True),
+        (connects, pair(source={"sends_by_sets": False}), START, True),
+        (connects, pair(source={"sends_by_sets": False}, replica=BY_POSITION), START, False),
+        (
+            connects,
+            pair(source={"sends_by_sets": False}, replica=BY_POSITION),
+            AutoPositionOn("b", "", filled=NOTHING),
+            True,
+        ),
+        (connects, pair(source={"purged": gtids("a:1-4")}), START, True),
+        (connects, pair(source={"purged": gtids("a:1-3")}), START, False),
+        (connects, pair(replica={"channels": (channel("z", runs=False),)}), START, False),
+        # -- nothing is skipped: neither where a channel starts, nor below it
+        (skipped, pair(), START, False),
+        (skipped, pair(replica={"skips_next": True}), START, True),
+        (skipped, pair(replica={"skips_next": True}), AutoPositionOn("b", "", filled=NOTHING), True),
+        (skipped, pair(replica={"skips_next": True}), StopChannel("b", ""), False),
+        (skipped, pair(replica={"skips_next": True}), InjectEmpty("b", gtids("e:1")), False),
+        (skipped, pair(source={"skips_next": True}), START, False),
+        # -- a group
+        (group, pair(source=GROUP), InjectEmpty("a", gtids("e:1")), True),
+        (group, pair(source=GROUP), AppendPurged("a", gtids("e:1")), True),
+        (group, pair(source=GROUP), RedoTransactions("a", redone("e:1")), True),
+        (group, pair(source=GROUP), StopChannel("b", ""), False),
+        (group, pair(source=GROUP), InjectEmpty("b", gtids("e:1")), False),
+        (group, pair(source=GROUP), InjectEmpty("b", gtids("f:1")), True),
+        (group, pair(), InjectEmpty("b", gtids("f:1")), False),
+        # -- GTIDs that their owner will use
+        (future, pair(), InjectEmpty("b", gtids("a:5")), False),
+        (future, pair(), InjectEmpty("b", gtids("a:6")), True),
+        (future, pair(), InjectEmpty("a", gtids("a:6")), False),
+        (future, pair(), InjectEmpty("a", gtids("a:7")), True),
+        (future, pair(), InjectEmpty("a", gtids("e:7")), False),
+        (future, pair(source={"executed": gtids("a:1-2:5")}), InjectEmpty("a", gtids("a:3")), False),
+        (future, pair(), AppendPurged("b", gtids("a:6")), True),
+        (future, pair(), RedoTransactions("b", redone("a:6")), True),
+        # -- what is there already
+        (present, pair(), InjectEmpty("b", gtids("a:3-4")), True),
+        (present, pair(), InjectEmpty("b", gtids("a:4")), False),
+        (present, pair(), InjectEmpty("b", gtids("a:3-4"), may_be_executed=True), False),
+        (present, pair(), AppendPurged("b", gtids("a:3")), True),
+        (present, pair(), RedoTransactions("b", redone("a:3")), True),
+        (present, pair(), START, False),
+        # -- a reset puts back what was there
+        (restored, pair(), ResetAndPurge("b", NOTHING, gtids("a:1-3 b:1"), restart=()), False),
+        (restored, pair(), ResetAndPurge("b", NOTHING, gtids("a:1-3"), restart=()), True),
+        (restored, pair(), START, False),
+        # -- channels that could connect and could not any more
+        (refusal, pair(), AppendPurged("b", gtids("e:1")), True),  # c gets it from no log
+        (refusal, pair(), InjectEmpty("b", gtids("e:1")), False),
+        (refusal, pair(), StopChannel("b", ""), False),
+    ],
+)  # fmt: skip
+def test_an_invariant_complains_where_it_must(
+    check: Invariant, servers: Model, action: Action, *, complains: bool
+) -> None:
+    after = simulate(servers, action)
+    assert bool(list(check(servers, after, action))) is complains
+    if complains:
+        assert broken_invariants(servers, after, action)
+
+
+def test_a_server_that_skips_gets_nothing_from_above() -> None:
+    servers = pair()
+    skipping = servers.replace(replace(servers["c"], skips_next=True))
+    assert list(skipped(skipping, simulate(skipping, START), START))
+    assert not list(skipped(skipping, simulate(skipping, StopChannel("b", "")), START))
+
+
+def test_a_channel_that_was_stuck_before_is_no_complaint() -> None:
+    servers = pair()
+    doomed = servers.replace(servers["b"].with_channel("", doomed=gtids("a:4")))
+    after = simulate(doomed, START)
+    assert list(stuck(doomed, after, START))
+    assert not list(stuck(after, after, START))
+
+
+def test_every_invariant_is_asked() -> None:
+    assert {connects, skipped, group, future, present, restored, refusal, stuck} <= {*INVARIANTS}

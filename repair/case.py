@@ -75,6 +75,8 @@ class Case:
     # What stopped channels would deliver, by server and channel: what to know, and what is known.
     waiting: Mapping[tuple[str, str], ContentQuestion] = field(default_factory=dict)
     arrivals: Mapping[tuple[str, str], TransactionContent] = field(default_factory=dict)
+    # What other findings say about holes of the same channel: auto-position fetches that as well.
+    beside: tuple[tuple[GtidSet, TransactionContent | None], ...] = ()
     # What earlier steps of the plan declare executed without content: no row is changed by it.
     declared: GtidSet = field(default_factory=GtidSet)
 

@@ -270,8 +270,10 @@ def _receive(model: Model, server: ModelServer, name: str) -> ModelServer:
     return replace(server, executed=server.executed | coming, purged=server.purged | unlogged)
 
 
-def _inject(server: ModelServer, action: InjectEmpty) -> ModelServer:
-    return replace(server, executed=server.executed | action.gtids)
+def _inject(server: ModelServer, action: InjectEmpty | RedoTransactions) -> ModelServer:
+    # Without a binary log all that is executed is purged at once: no replica can get it from here.
+    unlogged = GtidSet() if server.has_log else action.gtids
+    return replace(server, executed=server.executed | action.gtids, purged=server.purged | unlogged)
 
 
 def _append(server: ModelServer, action: AppendPurged) -> ModelServer:
@@ -336,10 +338,6 @@ def _rows(server: ModelServer, _action: MakeRowsAlike | UndoRows) -> ModelServer
     return server  # it is not logged: no set and no channel shows it
 
 
-def _redo(server: ModelServer, action: RedoTransactions) -> ModelServer:
-    return replace(server, executed=server.executed | action.gtids)
-
-
 _EFFECTS: Mapping[type[Action], Callable[[ModelServer, Any], ModelServer]] = {
     InjectEmpty: _inject,
     AppendPurged: _append,
@@ -350,5 +348,5 @@ _EFFECTS: Mapping[type[Action], Callable[[ModelServer, Any], ModelServer]] = {
     StopChannel: _stop,
     MakeRowsAlike: _rows,
     UndoRows: _rows,
-    RedoTransactions: _redo,
+    RedoTransactions: _inject,
 }

@@ -50,6 +50,7 @@ from repair.procedures import make_step
 from repair.start import known_servers, start_model
 from repair.steps import Step
 from repair.strategies import ANSWERS, DECLARING, PLANNERS
+from repair.transaction_content import TransactionContent
 from topology.findings import ClusterAudit, Finding, Severity
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
@@ -67,6 +68,8 @@ _LACKING = frozenset("HPT")
 # The model shows nothing of these: nothing is missing (E4, H7), or it assumes that every applier
 # that runs applies all (A5, A6, A8). Steps for other findings never answer them.
 _ONLY_BY_ITSELF = frozenset({"E4", "H7", "A5", "A6", "A8", "C1", "C2", "C4", "C15"})
+# Holes that the channel's source can fill: auto-position fetches all of them at once.
+_FETCHED_TOGETHER = frozenset({"H1", "H8"})
 # Only a step that starts their channel answers these, even if the set has arrived otherwise.
 _OF_A_CHANNEL = frozenset({"A1", "A2", "A3", "A4", "A7"})
 
@@ -297,6 +300,7 @@ class _Work:
             content=self.evidence.contents.get(finding.id),
             waiting=self.waiting,
             arrivals=self.evidence.arrivals,
+            beside=tuple(self._beside(finding)),
             declared=self._gtids_of(InjectEmpty, AppendPurged, ResetAndPurge),
             redone=self._gtids_of(RedoTransactions),
             written=frozenset(
@@ -309,6 +313,12 @@ class _Work:
         return GtidSet.union_of(
             step.effect.gtids for step in self.steps if isinstance(step.effect, kinds)
         )
+
+    def _beside(self, finding: Finding) -> Iterator[tuple[GtidSet, TransactionContent | None]]:
+        for other in self.audit.findings:
+            same = (other.replica, other.channel) == (finding.replica, finding.channel)
+            if same and other.id != finding.id and other.code in _FETCHED_TOGETHER:
+                yield other.gtid_set, self.evidence.contents.get(other.id)
 
     def _simulated(self, proposal: Proposal) -> "_Simulated | Refusal":
         """Simulate a proposal; refuse it if it breaks an invariant or makes a server worse."""

@@ -23,6 +23,7 @@ from dataclasses import replace
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
 from repair.case import Case, Outcome, Proposal, Refusal
+from repair.content_questions import ContentQuestion
 from repair.emptied import is_emptied
 from repair.model import (
     Model,
@@ -99,15 +100,7 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     if is_emptied(case.model[action.server], case.model):
         return Proposal((action,))  # an invariant refuses it, and names the script to run again
     content = content or nothing_read(question.wanted, "no log was read")
-    after = simulate(case.model, action)
-    problems: list[str] = []
-    arrived = GtidSet()
-    for name, server in case.model.servers.items():
-        arriving = after[name].executed - server.executed
-        arrived |= arriving & question.wanted
-        problems.extend(_misfits(case, server, arriving))
-    if content.needing_decision(arrived):
-        problems.extend(_behind_later_ones(case, content, action, arrived))
+    problems = _problems(case, action, question, content)
     if problems and not case.is_chosen:
         return Refusal(f"{'; '.join(problems)}. Compare the rows, then choose with {offered(case)}")
     if problems:
@@ -121,7 +114,7 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
         return Proposal((action,))
     if not content.rows_of_old_tables and question.is_in_order:
         return Proposal((_in_order(action, case),))
-    waiting = after[action.server].executed - here.executed
+    waiting = simulate(case.model, action)[action.server].executed - here.executed
     compared = replace(
         action,
         rows=content.rows_of_old_tables,
@@ -129,6 +122,35 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
         in_order=question.is_in_order and not case.is_chosen,
     )
     return Proposal((compared,))
+
+
+def _problems(
+    case: Case,
+    action: StartChannel | AutoPositionOn,
+    question: ContentQuestion,
+    content: TransactionContent,
+) -> list[str]:
+    """Return why rows may not fit what the start of a stopped channel delivers."""
+    after = simulate(case.model, action)
+    problems: list[str] = []
+    arrived = GtidSet()
+    for name, server in case.model.servers.items():
+        arriving = after[name].executed - server.executed
+        arrived |= arriving & question.wanted
+        problems.extend(_misfits(case, server, arriving))
+    if content.needing_decision(arrived):
+        problems.extend(_behind_later_ones(case, content, action, arrived))
+    return problems
+
+
+def misfit_of_waiting(case: Case, action: AutoPositionOn) -> str | None:
+    """Return why what waits on a stopped channel may not fit, if an action starts it; or None."""
+    place = (action.server, action.channel)
+    question, content = case.waiting.get(place), case.arrivals.get(place)
+    if question is None or not question.servers or (content is None and question.is_in_order):
+        return None
+    content = content or nothing_read(question.wanted, "no log was read")
+    return "; ".join(_problems(case, action, question, content)) or None
 
 
 def _in_order(action: StartChannel | AutoPositionOn, case: Case) -> StartChannel | AutoPositionOn:

@@ -8,7 +8,7 @@
 4. What is not planned is in by_hand.py, with what the operator does.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from gtid import GtidSet
@@ -33,7 +33,7 @@ from repair.model import (
 )
 from repair.offered import offered
 from repair.replaying import redo_on_source, undo_on_replica
-from repair.starting import misfit, same_server_id, start_channel
+from repair.starting import misfit, misfit_of_waiting, same_server_id, start_channel
 from repair.transaction_content import (
     NetRow,
     RowState,
@@ -118,14 +118,21 @@ def refetch(case: Case) -> Outcome:
     if arriving and (certain := _never_fetched(case, arriving)) is not None:
         return Refusal(certain)
     if arriving:
-        conflict = _conflict(case, arriving) or _dropped(case, arriving) or _below(case, channel)
+        conflict = (
+            _conflict(case, case.content, arriving)
+            or _dropped(case, arriving)
+            or _below(case, channel)
+            or _beside(case, arriving, channel)
+        )
         if conflict is not None and not case.is_chosen:
             return Refusal(f"{conflict}. Compare the rows, then choose with {offered(case)}")
         if conflict is not None:
             warnings = (f"{conflict}: fetched again, they may stop the applier or overwrite rows",)
-        elif case.content is not None and case.content.needing_decision(arriving):
-            rows = case.content.rows or ()
-            compared_at = case.snapshot_executed[replica.name] | case.declared
+        else:
+            compared = tuple(_compared(case, arriving))
+            rows = tuple(row for content in compared for row in content.rows or ())
+            seen = case.snapshot_executed[replica.name] | case.declared
+            compared_at = seen if compared else None
     if case.event is None:
         action = AutoPositionOn(
             replica.name, channel.name, filled=GtidSet(), rows=rows, compared_at=compared_at
@@ -167,12 +174,18 @@ def _coming(case: Case) -> GtidSet:
     return (coming & case.snapshot_executed[case.source.name]) | missing
 
 
-def _conflict(case: Case, arriving: GtidSet) -> str | None:
+def _conflict(case: Case, content: TransactionContent | None, arriving: GtidSet) -> str | None:
     """Return why transactions must not be fetched unasked; None if their rows fit."""
-    content, replica = case.content, case.replica
+    replica = case.replica
     assert replica is not None, "the caller has looked"
     if content is None or not arriving <= content.wanted:
         return f"what {arriving.shortened()} did has not been read"
+    own = content.server_ids.get(replica.server_id or 0, GtidSet()) & arriving
+    if own:
+        return (
+            f"{own.shortened()} carries server_id {replica.server_id}, which {replica.name} has as"
+            " well: its receiver drops it. Set another server_id there first"
+        )
     if not content.needing_decision(arriving):
         return None
     moving = replica.executed - case.snapshot_executed[replica.name] - case.declared
@@ -213,6 +226,29 @@ def _never_fetched(case: Case, arriving: GtidSet) -> str | None:
             " would stop the applier or double data"
         )
     return None
+
+
+def _beside(case: Case, arriving: GtidSet, channel: ModelChannel) -> str | None:
+    """Return why what auto-position brings besides the finding's own may not fit; or None.
+
+    It fetches the holes that other findings are about, and starts a channel that is stopped.
+    """
+    assert case.replica is not None, "the caller has looked"
+    for gtids, content in case.beside if case.is_hole else ():
+        also = gtids - case.replica.executed - arriving
+        why = _conflict(case, content, also) if also else None
+        if why is not None:
+            return why
+    fetching = AutoPositionOn(case.replica.name, channel.name, filled=GtidSet())
+    return misfit_of_waiting(case, fetching)
+
+
+def _compared(case: Case, arriving: GtidSet) -> Iterator[TransactionContent]:
+    """Yield the contents of all that is fetched and whose rows must stay as they were compared."""
+    beside = case.beside if case.is_hole else ()
+    for gtids, content in ((arriving, case.content), *beside):
+        if content is not None and content.needing_decision(gtids):
+            yield content
 
 
 def _below(case: Case, channel: ModelChannel) -> str | None:

@@ -23,6 +23,8 @@ def way_home(case: Case) -> tuple[Action, ...]:
         return tuple(_stopped_between(case))
     if channel is None or case.replica is None or channel.until:
         return ()  # where an operator told it to stop, it is started only if that is selected
+    if not case.is_chosen and channel.source not in case.model.servers:
+        return ()  # what it would bring is not known
     is_stopped = case.finding.code.startswith("A")
     if not channel.auto_position and not is_stopped and not _fetched_as_well(case):
         return (AutoPositionOn(case.replica.name, channel.name, filled=case.wanted),)

@@ -353,11 +353,39 @@ def silent(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
     for one in above_info(audit):
         if one.code == "U4" and truth.world.group is not None:
             continue  # its rules come later: UNKNOWN until then
-        if one.code in ("A2", "A3") and "write-statement" in truth.world.steps_done:
+        if one.code in ("A2", "A3") and _met_a_statement(truth.world, one):
             continue  # a statement of one primary reads a row that another changes: a true conflict
         if not (islands and one.code in ("J1", "J2", "J3", "A7")):
             text = f"{one.code} {one.source}->{one.replica} of a healthy topology"
             yield Violation("silent", one.code, text)
+
+
+def _met_a_statement(world: World, one: Finding) -> bool:
+    """Return whether a statement that two servers did on different rows can have stopped an applier.
+
+    Only then: it read or changed a row that leads to the failed transaction's rows, and a
+    transaction of another server changed one of its rows as well.
+    """
+    failed = (
+        channel.failed
+        for channel in world[one.replica or ""].channels
+        if channel.name == one.channel and channel.failed is not None
+    )
+    keys = {key for made in failed for key in made.keys}
+    made_of = [each.transaction for each in world.acknowledged]
+    found: set[int] = set()
+    while True:
+        near = {each.work for each in made_of if each.has_statements and each.keys & keys}
+        if near <= found:
+            break
+        found |= near
+        keys |= {key for each in made_of if each.work in found for key in each.keys}
+    return any(
+        other.origin != statement.origin and other.keys & statement.keys
+        for statement in made_of
+        if statement.work in found
+        for other in made_of
+    )
 
 
 def errant(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:

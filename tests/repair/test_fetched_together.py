@@ -1,0 +1,108 @@
+"""Auto-position fetches all that is missing: also what another finding of the channel is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from repair import LogEvidence, Plan, plan_repair
+from repair.model import Model
+from repair.transaction_content import ContentClass, RowsOn, RowState, TransactionContent
+from tests.repair.build import channel, evidence_of, gtids, model, server, snapshot_of
+from tests.repair.test_other_steps import FITS, actions, found
+from topology.audit import audit_cluster
+from topology.findings import Finding, Grade
+
+PASSED_BY = found("H1", "a", "b", "a:4-6", channel="")
+PASSED = found("H8", "a", "b", "a:8", channel="")
+THERE = FITS | {"b": RowsOn(RowState.AS_AFTER)}
+
+
+def two_holes(*, runs: bool = True) -> Model:
+    """The channel of b is behind a:4-6 in the log of a, and its applier behind a:8."""
+    behind = replace(
+        channel("a", auto=False, bypassed="a:4-6", runs=runs),
+        passed=gtids("a:8"),
+        retrieved=gtids("a:8"),
+    )
+    return model(server("a", "a:1-9", channel("b")), server("b", "a:1-3 a:7 a:9", behind))
+
+
+def planned(
+    servers: Model,
+    *findings: Finding,
+    of_bypassed: Mapping[str, RowsOn] = FITS,
+    **of_passed: object,
+) -> Plan:
+    """Plan with what is known of the rows of H1 (they fit), and of H8's content."""
+    snapshot = snapshot_of(servers)
+    audit = replace(audit_cluster(snapshot), findings=findings)
+    evidence = evidence_of(audit, ContentClass.DATA, rows_on=of_bypassed)
+    other = TransactionContent("a", {ContentClass.DATA: PASSED.gtid_set}, **of_passed)  # type: ignore[arg-type]
+    contents = dict(evidence.contents)
+    for each in findings:
+        if each.code == "H8":
+            contents[each.id] = other
+    return plan_repair(snapshot, audit, evidence=LogEvidence(contents=contents))
+
+
+def test_nothing_is_fetched_with_transactions_whose_rows_are_there_already() -> None:
+    likely = replace(PASSED, grade=Grade.LIKELY)
+    plan = planned(two_holes(), PASSED_BY, likely, rows_on=THERE)
+    assert actions(plan) == []
+    assert all("are on b already" in each.why for each in plan.not_planned)
+
+
+def test_transactions_whose_rows_are_there_are_emptied_before_the_others_are_fetched() -> None:
+    """The empty ones alone switch nothing: that would fetch rows that were not compared."""
+    plan = planned(two_holes(), PASSED_BY, PASSED, rows_on=THERE, of_bypassed={})
+    assert actions(plan) == ["b InjectEmpty"]
+    plan = planned(two_holes(), PASSED_BY, PASSED, rows_on=THERE)
+    assert actions(plan) == ["b InjectEmpty", "b AutoPositionOn"]
+
+
+def test_two_holes_whose_rows_fit_are_fetched_in_one_step() -> None:
+    plan = planned(two_holes(), PASSED_BY, PASSED, rows_on=FITS)
+    assert actions(plan) == ["b AutoPositionOn"]
+
+
+def test_what_waits_on_a_stopped_channel_is_compared_before_it_is_switched() -> None:
+    plan = planned(two_holes(runs=False), PASSED_BY)
+    assert actions(plan) == []
+    assert "has not been read" in plan.not_planned[0].why
+
+
+def test_what_carries_the_server_id_of_its_receiver_is_not_fetched_again() -> None:
+    by_sets = replace(channel("a"), passed=gtids("a:8"), retrieved=gtids("a:8"))
+    servers = model(server("a", "a:1-9", channel("b")), server("b", "a:1-7 a:9", by_sets))
+    own = {2: gtids("a:8")}
+    plan = planned(servers, PASSED, rows_on=FITS, server_ids=own)
+    assert actions(plan) == []
+    assert "carries server_id 2" in plan.not_planned[0].why
+    others = {7: gtids("a:8")}
+    plan = planned(servers, PASSED, rows_on=FITS, server_ids=others)
+    assert actions(plan) == ["b AutoPositionOn"]
+
+
+def test_no_empty_transaction_where_no_binary_log_would_hold_it_for_the_replicas() -> None:
+    """a executes and purges it at once: its other replica would get error 1236."""
+    for has_log, steps in ((True, ["a InjectEmpty"]), (False, [])):
+        servers = model(
+            server("a", "a:1-3"),
+            server("b", "a:1-3 b:1", channel("a")),
+            server("c", "a:1-3", channel("a")),
+        )
+        snapshot = snapshot_of(servers)
+        last = tuple(
+            replace(
+                each, settings=(*(each.settings or ()), ("log_bin", "ON" if has_log else "OFF"))
+            )
+            if each.name == "a"
+            else each
+            for each in snapshot.last
+        )
+        snapshot = replace(snapshot, last=last)
+        errant = found("E1", "a", "b", "b:1", channel="")
+        audit = replace(audit_cluster(snapshot), findings=(errant,))
+        plan = plan_repair(snapshot, audit, evidence=evidence_of(audit))
+        assert actions(plan) == steps, has_log

@@ -59,6 +59,8 @@ class ModelChannel:
     stuck_at: GtidSet = field(default_factory=GtidSet)
     # The condition of START REPLICA UNTIL that the applier was started with; "" if none.
     until: str = ""
+    # The receiver is connected: a source refuses only who connects.
+    is_connected: bool = False
     # SOURCE_DELAY, if only the applier is stopped: what was received waits for an operator.
     held_back_seconds: int = 0
 
@@ -213,7 +215,7 @@ def delivery(model: Model, server: ModelServer, channel: ModelChannel) -> GtidSe
     source = model.servers.get(channel.source) if channel.source is not None else None
     if source is None or not can_connect(source, server, channel):
         return GtidSet()
-    if refused(source, server, channel):
+    if not channel.is_connected and refused(source, server, channel):
         return GtidSet()
     # What another channel's applier has passed and this one holds as well, it has passed too.
     passed = GtidSet.union_of(each.passed for each in server.channels) & channel.retrieved
@@ -295,6 +297,7 @@ def _move(server: ModelServer, action: MovePast) -> ModelServer:
         action.channel,
         auto_position=False,
         running=True,
+        is_connected=False,
         is_stuck=False,
         retrieved=GtidSet(),
         bypassed=channel.bypassed | action.event.before | gtid,
@@ -325,13 +328,14 @@ def _started(server: ModelServer, name: str, *, retried: GtidSet | None = None) 
     return server.with_channel(
         name,
         running=True,
+        is_connected=False,
         is_stuck=channel.is_stuck and not is_free,
         stuck_at=GtidSet() if is_free else channel.stuck_at,
     )
 
 
 def _stop(server: ModelServer, action: StopChannel) -> ModelServer:
-    return server.with_channel(action.channel, running=False)
+    return server.with_channel(action.channel, running=False, is_connected=False)
 
 
 def _rows(server: ModelServer, _action: MakeRowsAlike | UndoRows) -> ModelServer:

@@ -117,6 +117,7 @@ def _channel(
             and channel.applier is not ThreadState.STOPPED
             and not channel.until  # it stops by itself, before what an operator wanted to look at
         ),
+        is_connected=channel.receiver is ThreadState.RUNNING,
         retrieved=channel.gtid_retrieved,
         bypassed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H1"),
         doomed=GtidSet.of(events[finding.id].gtid for finding in findings if finding.id in events),

@@ -34,6 +34,18 @@ def test_a_running_channel_delivers_what_is_available_all_the_way_down() -> None
     assert servers["c"].executed == gtids("a:1-9")
 
 
+def test_only_who_connects_is_refused() -> None:
+    """b was read after a and has more of a than that; its receiver is connected and goes on."""
+    connected = replace(channel("a"), is_connected=True)
+    servers = model(server("a", "a:1-3 b:7"), server("b", "a:1-4", connected))
+    assert settle(servers)["b"].executed == gtids("a:1-4")  # its own do not come back
+    servers = model(server("a", "a:1-3 c:1"), server("b", "a:1-4", connected))
+    assert settle(servers)["b"].executed == gtids("a:1-4 c:1")
+    again = simulate(servers, StartChannel("b", ""))
+    assert again["b"].executed == gtids("a:1-4")
+    assert again["b"].channels[0].is_connected is False
+
+
 def test_a_server_never_gets_its_own_back() -> None:
     servers = settle(model(server("a", "a:1", channel("b")), server("b", "a:1-3 b:1")))
     assert servers["a"].executed == gtids("a:1 b:1")

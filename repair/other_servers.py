@@ -80,21 +80,14 @@ def _sends_no_more(action: StartChannel | AutoPositionOn, setting: Setting) -> I
     if name is None or name not in setting.seen or name not in setting.before.servers:
         return
     reading, uuid = setting.seen[name], setting.before[name].server_uuid
-    yield Check(
-        server=name,
-        host=reading.host,
-        port=reading.port,
-        guards=(
-            _is_the_server(name, uuid),
-            commits_nothing(
-                name,
-                uuid,
-                reading.gtid_executed,
-                so=f"their rows were not compared with those of {action.server}",
-            ),
-        ),
-        why=f"what {name} commits behind the plan would be fetched by {action.server} unread",
+    nothing_more = commits_nothing(
+        name,
+        uuid,
+        reading.gtid_executed,
+        so=f"their rows were not compared with those of {action.server}",
     )
+    why = f"what {name} commits behind the plan would be fetched by {action.server} unread"
+    yield _check(setting, name, (nothing_more,), why=why)
 
 
 def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[Check]:
@@ -121,18 +114,13 @@ def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[
             if arriving
         )
         in_order = isinstance(action, StartChannel) and action.in_order
-        yield Check(
-            server=name,
-            host=reading.host,
-            port=reading.port,
-            guards=(
-                _is_the_server(name, server_uuid),
-                *((keeps_history(name, history),) if history else ()),
-                *((commits_nothing(name, server_uuid, history),) if in_order else ()),
-                *rows,
-            ),
-            why=f"what {action.server} receives goes on to {name}, and must fit there as well",
+        guards = (
+            *((keeps_history(name, history),) if history else ()),
+            *((commits_nothing(name, server_uuid, history),) if in_order else ()),
+            *rows,
         )
+        why = f"what {action.server} receives goes on to {name}, and must fit there as well"
+        yield _check(setting, name, guards, why=why)
 
 
 def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
@@ -148,24 +136,16 @@ def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
             f"{name}: it has given the GTIDs to transactions of its own since the plan was made;"
             f" {action.server} skips these; audit with --content and plan again",
         )
-        yield Check(
-            server=name,
-            host=reading.host,
-            port=reading.port,
-            guards=(
-                _is_the_server(name, reading.server_uuid),
-                *((untaken,) if own else ()),
-                *(
-                    Guard(
-                        f"{lacking} OR NOT ({row_is(row.table, row.where, row.replica)})",
-                        f"{name}: it has received the transactions since the plan was made; undone"
-                        f" on {action.server}, the two would differ; audit and plan again",
-                    )
-                    for row in action.rows
-                ),
-            ),
-            why=f"what is undone on {action.server} must not have arrived on {name}",
+        arrived = (
+            Guard(
+                f"{lacking} OR NOT ({row_is(row.table, row.where, row.replica)})",
+                f"{name}: it has received the transactions since the plan was made; undone"
+                f" on {action.server}, the two would differ; audit and plan again",
+            )
+            for row in action.rows
         )
+        why = f"what is undone on {action.server} must not have arrived on {name}"
+        yield _check(setting, name, (*((untaken,) if own else ()), *arrived), why=why)
 
 
 def _has_none_of(gtids: GtidSet) -> str:
@@ -173,16 +153,24 @@ def _has_none_of(gtids: GtidSet) -> str:
     return f"GTID_SUBTRACT({text}, @@GLOBAL.gtid_executed) = GTID_SUBTRACT({text}, '')"
 
 
-def _is_the_server(name: str, server_uuid: UUID | None) -> Guard:
-    return Guard(
-        f"@@GLOBAL.server_uuid = {quote_string(str(server_uuid))}",
-        f"{name}: this is another server (expected server_uuid {server_uuid})",
+def _check(setting: Setting, name: str, guards: Iterable[Guard], *, why: str) -> Check:
+    """Return a check of one server; it begins with the question whether it is that server."""
+    reading = setting.seen[name]
+    is_the_server = Guard(
+        f"@@GLOBAL.server_uuid = {quote_string(str(reading.server_uuid))}",
+        f"{name}: this is another server (expected server_uuid {reading.server_uuid})",
+    )
+    return Check(
+        server=name,
+        host=reading.host,
+        port=reading.port,
+        guards=(is_the_server, *guards),
+        why=why,
     )
 
 
 def _no_more_than_seen(name: str, setting: Setting) -> Check:
     """Require that a server has no transactions but those seen, and those it receives."""
-    reading = setting.seen[name]
     received = set(_received(name, setting))
     seen = GtidSet.union_of(each.gtid_executed or GtidSet() for each in setting.seen.values())
     endless = [f"{tsid}:1-{GNO_MAX}" for tsid in seen.tsids if tsid.uuid in received]
@@ -190,20 +178,13 @@ def _no_more_than_seen(name: str, setting: Setting) -> Check:
     known = GtidSet.parse(",".join(endless))
     for uuid in received:
         seen = seen.without_uuid(uuid)
-    return Check(
-        server=name,
-        host=reading.host,
-        port=reading.port,
-        guards=(
-            _is_the_server(name, reading.server_uuid),
-            Guard(
-                f"GTID_SUBSET(@@GLOBAL.gtid_executed, {quote_string(str(seen | known))})",
-                f"{name}: it has committed more transactions that {setting.server.name} does not"
-                " have; stop what writes to it; audit and plan again",
-            ),
-        ),
-        why=f"{name} must not have committed more of its own since the plan was made",
+    no_more = Guard(
+        f"GTID_SUBSET(@@GLOBAL.gtid_executed, {quote_string(str(seen | known))})",
+        f"{name}: it has committed more transactions that {setting.server.name} does not"
+        " have; stop what writes to it; audit and plan again",
     )
+    why = f"{name} must not have committed more of its own since the plan was made"
+    return _check(setting, name, (no_more,), why=why)
 
 
 def _received(name: str, setting: Setting) -> Iterator[UUID]:

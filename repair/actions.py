@@ -22,6 +22,8 @@ class InjectEmpty:
     gtids: GtidSet
     # After a position bypass nobody knows whether the failed GTID was kept: it may be there.
     may_be_executed: bool = False
+    # Only because their rows are there already: a server below that lost them needs their content.
+    rows_are_there: bool = False
 
 
 @dataclass(frozen=True, slots=True)

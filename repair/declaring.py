@@ -67,8 +67,14 @@ def inject_empty(case: Case) -> Outcome:
             f"{most:,} empty transactions are more than {INJECTED_UNASKED_MAX:,}; select"
             " gtid_purged_append (one statement, 8.0 and later) or inject_empty with --strategy"
         )
+    content = case.content
+    rows_are_there = (
+        is_there_already(case)
+        and content is not None
+        and bool(content.needing_decision(case.wanted))
+    )
     actions = [
-        InjectEmpty(server.name, part)
+        InjectEmpty(server.name, part, rows_are_there=rows_are_there)
         for server, gtids in targets
         for part in _portions(gtids, INJECTED_PER_SCRIPT_MAX)
     ]
@@ -187,6 +193,24 @@ def _not_reached(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refu
     )
 
 
+def _goes_on(case: Case) -> Refusal | None:
+    """Refuse while the holder of errant transactions commits more of them.
+
+    What it committed between the readings is not confirmed yet. Once it is, one finding is about
+    all of them, and its content may need a decision.
+    """
+    replica, source = case.replica, case.source
+    if replica is None or source is None or replica.name in upstream(case.model, source.name):
+        return None
+    own = (replica.executed - source.executed - case.wanted).from_uuid(replica.server_uuid)
+    if not own:
+        return None
+    return Refusal(
+        f"{replica.name} goes on committing transactions that {source.name} does not have"
+        f" ({own.shortened()}): stop what writes to it, audit and plan again"
+    )
+
+
 def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusal | None:
     """Refuse what needs a decision by the operator that has not been made."""
     if case.is_chosen:
@@ -205,9 +229,9 @@ def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusa
     undecided = _needs_decision(case)
     if undecided is not None:
         return undecided
-    not_reached = _not_reached(case, targets) if not case.is_hole else None
-    if not_reached is not None:
-        return not_reached
+    unreached = None if case.is_hole else _goes_on(case) or _not_reached(case, targets)
+    if unreached is not None:
+        return unreached
     deliverable = _deliverable(case, targets)
     if deliverable:
         return Refusal(

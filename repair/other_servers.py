@@ -4,6 +4,7 @@
    holds them alone, that server must not have committed more of them since: the cause would still
    be there, and the plan would not answer it.
 2. What the holder receives from its own sources grows all the time and means nothing.
+   A server below that has their content must not have lost it: it would get them empty.
 3. Where a channel is started, what it delivers goes on to the servers below. Each of them must have
    the history and the rows that the plan saw.
 4. Where rows are undone, no server may have received their transactions since: it would keep what
@@ -45,13 +46,33 @@ def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
     if not isinstance(action, InjectEmpty | AppendPurged | ResetAndPurge):
         return ()
     above = upstream(setting.before, action.server)
-    return tuple(
+    holders = (
         _no_more_than_seen(name, setting)
         for name, reading in setting.seen.items()
         if name != action.server
         and name not in above
         and (reading.gtid_executed or GtidSet()) & action.gtids
     )
+    return _by_server((*holders, *_keeping(action, setting)))
+
+
+def _keeping(action: Action, setting: Setting) -> Iterator[Check]:
+    """Yield a check for each server below that has the content of what becomes empty above it.
+
+    After a crash that lost it, or a reset, the server would receive an empty transaction instead.
+    """
+    if not isinstance(action, InjectEmpty) or not action.rows_are_there:
+        return
+    for name in below(setting.before, action.server):
+        held = (setting.seen[name].gtid_executed or GtidSet()) & action.gtids
+        if held:
+            still_there = Guard(
+                f"GTID_SUBSET({literal(held)}, @@GLOBAL.gtid_executed)",
+                f"{name}: it has lost transactions since the plan was made that would reach it as"
+                " empty ones; audit and plan again",
+            )
+            why = f"{name} would receive the empty transactions of {action.server} otherwise"
+            yield _check(setting, name, (still_there,), why=why)
 
 
 def _by_server(checks: Iterable[Check]) -> tuple[Check, ...]:
@@ -173,6 +194,10 @@ def _no_more_than_seen(name: str, setting: Setting) -> Check:
     """Require that a server has no transactions but those seen, and those it receives."""
     received = set(_received(name, setting))
     seen = GtidSet.union_of(each.gtid_executed or GtidSet() for each in setting.seen.values())
+    reading = setting.seen[name]
+    if reading.server_uuid is not None:  # a replica that was read later may show more of its own
+        later = seen - (reading.gtid_executed or GtidSet())
+        seen -= later.from_uuid(reading.server_uuid)
     endless = [f"{tsid}:1-{GNO_MAX}" for tsid in seen.tsids if tsid.uuid in received]
     endless += [f"{uuid}:1-{GNO_MAX}" for uuid in received]
     known = GtidSet.parse(",".join(endless))

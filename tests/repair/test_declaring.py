@@ -72,6 +72,17 @@ def test_what_is_not_planned_unasked(finding: Any, facts: dict[str, Any], words:
     assert proposed(inject_empty(unasked(servers, finding, **selected))).actions
 
 
+def test_nothing_is_emptied_while_its_holder_commits_more_of_its_own() -> None:
+    """Unless that goes to the source by itself: the finding is about all of it a moment later."""
+    b = server("b", "a:1-3 b:1-2", channel("a"))
+    servers = model(server("a", "a:1-3"), b)
+    assert "goes on committing" in reason(inject_empty(unasked(servers, ERRANT)))
+    assert targets(inject_empty(unasked(servers, a_finding("E1", "b:1-2")))) == ["a"]
+    both = model(server("a", "a:1-3", channel("b", runs=False)), b)
+    assert "can still deliver" in reason(inject_empty(unasked(both, ERRANT)))
+    assert targets(inject_empty(replace(unasked(servers, ERRANT), is_chosen=True))) == ["a"]
+
+
 def test_what_a_repaired_channel_delivers_is_not_left_out_unasked() -> None:
     stuck = hole(runs=False)
     assert "can still deliver" in reason(inject_empty(unasked(stuck, HOLE)))

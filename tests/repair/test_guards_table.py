@@ -25,7 +25,7 @@ from repair.actions import (
 from repair.other_servers import checks_before
 from repair.procedure import Setting
 from repair.steps import Step
-from tests.repair.build import NEW, OLD, UUIDS, gtids, snapshot_of
+from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.script_cases import pair, steps
 
 STEPS = steps()
@@ -184,6 +184,32 @@ def test_whatever_declares_looks_at_the_holder_and_lets_it_receive() -> None:
         assert check.server == "b"
         assert f"{outside}:1-9223372036854775806" in check.guards[1].condition
     assert checks_before(StartChannel("b", ""), setting) == ()
+
+
+def test_what_the_holder_commits_behind_its_reading_is_more_though_others_show_it() -> None:
+    """c receives from b and was read after it: the finding is not about the second transaction."""
+    servers = model(
+        server("a", "a:1-3"),
+        server("b", "a:1-3 b:1", channel("a")),
+        server("c", "a:1-3 b:1-2", channel("b")),
+    )
+    seen = {each.name: each for each in snapshot_of(servers).last}
+    setting = Setting(servers["a"], before=servers, after=servers, seen=seen)
+    checks = {each.server: each for each in checks_before(InjectEmpty("a", gtids("b:1")), setting)}
+    assert f"'{gtids('a:1-9223372036854775806 b:1')}'" in checks["b"].guards[1].condition
+
+
+def test_what_becomes_empty_above_a_server_must_still_be_there() -> None:
+    """Only where the rows are on the server already: their content matters to those below it."""
+    servers = model(server("a", "a:1-3"), server("b", "a:1", channel("a")))
+    servers = servers.replace(server("c", "a:1-2", channel("b")))
+    seen = {each.name: each for each in snapshot_of(servers).last}
+    setting = Setting(servers["b"], before=servers, after=servers, seen=seen)
+    for there in (True, False):
+        action = InjectEmpty("b", gtids("a:2-3"), rows_are_there=there)
+        [check] = [each for each in checks_before(action, setting) if each.server == "c"]
+        kept = f"GTID_SUBSET('{gtids('a:2')}', @@GLOBAL.gtid_executed)"
+        assert (kept in [guard.condition for guard in check.guards]) is there
 
 
 def test_versions_are_both_there() -> None:

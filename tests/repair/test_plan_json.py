@@ -72,6 +72,7 @@ def test_an_action_is_structured() -> None:
         "server": "b",
         "gtids": f"{A}:4-5",
         "may_be_executed": False,
+        "rows_are_there": False,
     }
     past = step_of("past an event, 9.7.4")["change"]
     assert past["channel"] == ""

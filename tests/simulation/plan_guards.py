@@ -111,11 +111,16 @@ def _check_other_servers(
     for check in step.checks:
         name, reading = check.server, readings[check.server]
         has = _asked(check.guards)
+        held = (reading.gtid_executed or GtidSet()) & action.gtids
+        if has("it has lost transactions") and not held <= gtids(world[name].executed):
+            raise Refused(f"{name} has lost transactions")
         if not has("it has committed more"):
             continue
         if uuid_of(world[name].uuid) != reading.server_uuid:
             raise Refused(f"{name}: another server_uuid")
-        more = gtids(world[name].executed) - everything
+        there = gtids(world[name].executed)
+        more = there - everything
+        more |= there.from_uuid(uuid_of(world[name].uuid)) - (reading.gtid_executed or GtidSet())
         for source in _upstream(readings, name):
             more = more.without_uuid(readings[source].server_uuid)  # type: ignore[arg-type]
         for channel in reading.channels or ():

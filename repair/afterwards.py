@@ -50,7 +50,7 @@ def audit_after(
 
     `started` is the model as the plan began: a channel that differs from it was changed by a step.
     """
-    ends = {server.name: server.log_end for server in snapshot.last}
+    ends = {server.name: _end(server, started, model) for server in snapshot.last}
     last = tuple(_written(each, started, model, ends) for each in snapshot.last)
     by_name = {server.name: server for server in last}
     first = tuple(
@@ -97,11 +97,24 @@ def _written(
     now, then = model[server.name], started[server.name]
     return replace(
         server,
+        log_end=ends[server.name],
         gtid_executed=now.executed,
         gtid_purged=now.purged,
         gtid_owned=GtidSet(),
         channels=tuple(_channel(each, now, then, ends) for each in server.channels or ()),
     )
+
+
+def _end(server: ServerSnapshot, started: Model, model: Model) -> LogPosition | None:
+    """Return the end of a server's log: what steps add there is behind the end that was read.
+
+    A receiver by file position that had read all has not passed it.
+    """
+    name, end = server.name, server.log_end
+    if end is None or name not in model.servers:
+        return end
+    grown = model[name].executed != started[name].executed
+    return replace(end, position=end.position + 1) if grown else end
 
 
 def _channel(
@@ -142,6 +155,7 @@ def _steering(channel: ModelChannel) -> tuple[object, ...]:
 def _same_state(first: ServerSnapshot, last: ServerSnapshot) -> ServerSnapshot:
     return replace(
         first,
+        log_end=last.log_end,
         gtid_executed=last.gtid_executed,
         gtid_purged=last.gtid_purged,
         gtid_owned=last.gtid_owned,

@@ -224,6 +224,11 @@ def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusa
         )
     if case.finding.grade is not Grade.PROVED:
         return Refusal(f"{case.finding.code} is not proved: nothing is left out by default")
+    if case.is_hole and case.channel is not None and case.channel.may_be_former:
+        return Refusal(
+            f"{case.finding.source} may have given the GTIDs again after a reset or a crash: what"
+            f" {case.finding.replica} received may be other transactions than those that were read"
+        )
     if is_there_already(case):
         return None
     undecided = _needs_decision(case)

@@ -49,7 +49,7 @@ class ModelChannel:
     # Received, and the applier has passed it: the source sends it again only after the relay log is
     # deleted, which CHANGE … AUTO_POSITION = 1 does.
     passed: GtidSet = field(default_factory=GtidSet)
-    # Its file position may be of a log that the source no longer has (RESET on the source).
+    # What it received may be of a log that the source no longer has (RESET on the source, a crash).
     may_be_former: bool = False
     # The applier stands before an event that it cannot apply.
     is_stuck: bool = False

@@ -5,6 +5,7 @@ from uuid import UUID
 from gtid import GtidSet
 from repair.case import LogEvidence
 from repair.model import Model, ModelChannel, ModelServer, settle
+from topology.error_texts import row_of
 from topology.findings import ClusterAudit, Finding
 from topology.graph import build_graph
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
@@ -122,16 +123,26 @@ def _channel(
         bypassed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H1"),
         doomed=GtidSet.of(events[finding.id].gtid for finding in findings if finding.id in events),
         passed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H8"),
-        may_be_former=any(
-            fact.fact == "place in a former log" and fact.value != "not seen"
-            for finding in findings
-            if finding.code == "H1"
-            for fact in finding.evidence
-        ),
+        may_be_former=_may_be_former(channel, findings),
         is_stuck=any(finding.code in _STUCK_CODES for finding in findings),
         stuck_at=stuck_at,
         until=channel.until,
         held_back_seconds=channel.delay_seconds if _only_applier_is_stopped(channel) else 0,
+    )
+
+
+def _may_be_former(channel: ChannelSnapshot, findings: list[Finding]) -> bool:
+    """Return whether what a channel received may be of a history that its source no longer has.
+
+    By its file position, or because the source refused it: it had more GTIDs than the source. Once
+    the source has used these GTIDs again, no set shows that it lost them, or was reset.
+    """
+    text = row_of(channel.receiver_error)
+    return (text is not None and text.code == "E3") or any(
+        fact.fact == "place in a former log" and fact.value != "not seen"
+        for finding in findings
+        if finding.code == "H1"
+        for fact in finding.evidence
     )
 
 

@@ -102,9 +102,9 @@ def refetch(case: Case) -> Outcome:
         )
     if channel.may_be_former and not case.is_chosen:
         return Refusal(
-            f"the position of {replica.name} may belong to a former log of {source.name}: after a"
-            f" reset, {source.name} gives GTIDs again that {replica.name} may have with another"
-            f" content. Compare the rows, then choose with {offered(case)}"
+            f"what {replica.name} received may belong to a former log of {source.name}: after a"
+            f" reset or a crash, {source.name} gives GTIDs again that {replica.name} may have with"
+            f" another content. Compare the rows, then choose with {offered(case)}"
         )
     if (why := same_server_id(case, replica)) is not None:
         return Refusal(why)

@@ -72,6 +72,14 @@ def test_what_is_not_planned_unasked(finding: Any, facts: dict[str, Any], words:
     assert proposed(inject_empty(unasked(servers, finding, **selected))).actions
 
 
+def test_what_was_received_before_a_reset_may_be_another_transaction() -> None:
+    b = hole()["b"].with_channel("", may_be_former=True)
+    servers = hole().replace(b)
+    outcome = inject_empty(unasked(servers, HOLE))
+    assert "may have given the GTIDs again" in reason(outcome)
+    assert targets(inject_empty(replace(unasked(servers, HOLE), is_chosen=True))) == ["b"]
+
+
 def test_nothing_is_emptied_while_its_holder_commits_more_of_its_own() -> None:
     """Unless that goes to the source by itself: the finding is about all of it a moment later."""
     b = server("b", "a:1-3 b:1-2", channel("a"))

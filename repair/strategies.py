@@ -28,6 +28,7 @@ from repair.declaring import (
 )
 from repair.model import (
     ModelChannel,
+    ModelServer,
     delivery,
     simulate,
 )
@@ -87,26 +88,7 @@ def refetch(case: Case) -> Outcome:
         return Refusal("the replica, or its channel, could not be read")
     if source is None:
         return Refusal("the source is not a server of this snapshot: what it purged is not known")
-    if channel.is_stuck:
-        return Refusal("the applier is stopped by an event; repair that first")
-    if channel.until and not case.is_chosen:
-        return Refusal(
-            f"{replica.name} was started with START REPLICA UNTIL {channel.until}: an operator"
-            f" wanted it to stop there. Find out why, then choose with {offered(case)}"
-        )
-    if channel.held_back_seconds and not case.is_chosen:
-        return Refusal(
-            f"only the applier of {replica.name} is stopped, and SOURCE_DELAY is"
-            f" {channel.held_back_seconds} s: an operator may have stopped it on purpose. Find out"
-            f" why, then choose with {offered(case)}"
-        )
-    if channel.may_be_former and not case.is_chosen:
-        return Refusal(
-            f"what {replica.name} received may belong to a former log of {source.name}: after a"
-            f" reset or a crash, {source.name} gives GTIDs again that {replica.name} may have with"
-            f" another content. Compare the rows, then choose with {offered(case)}"
-        )
-    if (why := same_server_id(case, replica)) is not None:
+    if (why := _not_to_be_switched(case, replica, channel, source)) is not None:
         return Refusal(why)
     gone = case.finding.gtid_set - replica.executed - source.available
     if case.is_hole and gone:
@@ -153,6 +135,34 @@ def refetch(case: Case) -> Outcome:
             ),
         ),
     )
+
+
+def _not_to_be_switched(
+    case: Case, replica: ModelServer, channel: ModelChannel, source: ModelServer
+) -> str | None:
+    """Return why a channel is not switched, or not unasked, whatever it would bring; or None."""
+    if channel.is_stuck:
+        return "the applier is stopped by an event; repair that first"
+    if case.is_chosen:
+        return None
+    if channel.until:
+        return (
+            f"{replica.name} was started with START REPLICA UNTIL {channel.until}: an operator"
+            f" wanted it to stop there. Find out why, then choose with {offered(case)}"
+        )
+    if channel.held_back_seconds:
+        return (
+            f"only the applier of {replica.name} is stopped, and SOURCE_DELAY is"
+            f" {channel.held_back_seconds} s: an operator may have stopped it on purpose. Find out"
+            f" why, then choose with {offered(case)}"
+        )
+    if channel.may_be_former:
+        return (
+            f"what {replica.name} received may belong to a former log of {source.name}: after a"
+            f" reset or a crash, {source.name} gives GTIDs again that {replica.name} may have with"
+            f" another content. Compare the rows, then choose with {offered(case)}"
+        )
+    return same_server_id(case, replica)
 
 
 def _by_sets(channel: ModelChannel) -> ModelChannel:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 import pymysql
@@ -29,9 +29,9 @@ from binlog.scan import EventGroup
 from binlog.transactions import TableChange, Transaction
 from gtid import GtidSet, GtidSetTooLarge, MalformedText
 from gtid_audit.log_operands import server_words
-from gtid_audit.moments import moment
 from gtid_audit.rows_in_place import RowReader
 from gtid_audit.tables_now import Definitions, LogBehind, LoggedDefinitions
+from gtid_audit.transaction_parts import committed_at, short, summed
 from repair.content_questions import (
     EXTRA,
     STOPPED,
@@ -41,7 +41,7 @@ from repair.content_questions import (
     question_of,
 )
 from repair.created_tables import Created, all_created
-from repair.hidden import without_secrets
+from repair.own_work import disturbed
 from repair.replay import Replayed, redo
 from repair.row_versions import RowsRead
 from repair.transaction_content import (
@@ -67,7 +67,6 @@ TRANSACTIONS_READ_MAX: Final = 10_000
 TRANSACTIONS_REPLAYED_MAX: Final = 2_000
 CHARACTERS_REPLAYED_MAX: Final = 16 * 1024**2
 STATEMENTS_SHOWN_MAX: Final = 5
-STATEMENT_CHARACTERS_MAX: Final = 120
 
 # sql/rpl_rli_pdb.cc: "Worker 1 failed executing transaction '…' at source log …".
 _WORKER_GTID: Final = re.compile(r"failed executing transaction '(?P<gtid>[^']+)'")
@@ -154,7 +153,19 @@ class _Reading:
             },
             unread="; ".join(reasons),
         )
-        return self._with_rows(doubted(read, self._elsewhere(read, question)), question)
+        read = self._with_rows(doubted(read, self._elsewhere(read, question)), question)
+        return disturbed(read, self._own_work(question))
+
+    def _own_work(
+        self, question: ContentQuestion
+    ) -> Iterator[tuple[str, GtidSet, TransactionContent]]:
+        """Yield what receiving servers have done themselves, as far as it is read."""
+        for name, gtids in question.own:
+            known = gtids & available(self.servers[name])
+            if name in self.targets and gtids == known.first(TRANSACTIONS_READ_MAX):
+                yield name, gtids, _read(self.targets[name], name, gtids, self.seconds_max)
+            else:
+                yield name, gtids, nothing_read(gtids, "purged, or too many to read")
 
     def _elsewhere(
         self, read: TransactionContent, question: ContentQuestion
@@ -264,14 +275,14 @@ class _Collected:
         kind = class_of(transaction)
         self.classes.setdefault(kind, []).append(transaction.gtid)
         self.server_ids.setdefault(transaction.server_id, []).append(transaction.gtid)
-        self.moments.append(_committed_at(transaction))
+        self.moments.append(committed_at(transaction))
         if kind in (ContentClass.DATA, ContentClass.DDL, ContentClass.UNREAD):
             for table in transaction.tables:
                 old = self.tables.get((table.schema, table.table))
-                self.tables[table.schema, table.table] = _summed(old, table)
+                self.tables[table.schema, table.table] = summed(old, table)
             for statement in transaction.statements:
                 if len(self.statements) < STATEMENTS_SHOWN_MAX:
-                    self.statements[_short(statement.sql)] = None
+                    self.statements[short(statement.sql)] = None
         return kind
 
     def keep(self, group: EventGroup, items: list[Any], logged: LoggedDefinitions) -> None:
@@ -369,31 +380,6 @@ def _channel(server: ServerSnapshot | None, finding: Finding) -> ChannelSnapshot
 def _is_parallel(server: ServerSnapshot) -> bool:
     """Return whether the applier's place may be a low-water mark only."""
     return (server.setting("replica_parallel_workers") or "2") not in ("0", "1")
-
-
-def _committed_at(transaction: Transaction) -> datetime:
-    committed = moment(transaction.original_commit_timestamp or 0)
-    if committed is not None and transaction.original_commit_timestamp:
-        return committed
-    return datetime.fromtimestamp(transaction.timestamp_seconds, UTC)
-
-
-def _summed(old: TableChange | None, new: TableChange) -> TableChange:
-    if old is None:
-        return new
-    return replace(
-        old,
-        rows_written=old.rows_written + new.rows_written,
-        rows_updated=old.rows_updated + new.rows_updated,
-        rows_deleted=old.rows_deleted + new.rows_deleted,
-    )
-
-
-def _short(sql: str) -> str:
-    line = " ".join(without_secrets(sql).split())
-    if len(line) <= STATEMENT_CHARACTERS_MAX:
-        return line
-    return line[: STATEMENT_CHARACTERS_MAX - 1] + "…"
 
 
 def _set(gtids: GtidSet | None) -> GtidSet:

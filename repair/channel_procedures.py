@@ -276,8 +276,12 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
 
 
 def _writes_nothing(action: StartChannel, setting: Setting) -> Iterator[Guard]:
+    """Require that no transaction may have met the rows that were compared, or come before them.
+
+    A row that looks as before may have been changed and changed back.
+    """
     server, reading = setting.server, setting.seen[action.server]
-    if action.in_order:
+    if action.in_order or action.rows:
         yield commits_nothing(server.name, server.server_uuid, reading.gtid_executed)
 
 

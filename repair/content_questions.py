@@ -46,6 +46,8 @@ class ContentQuestion:
     servers: tuple[str, ...]
     # What arrives follows in the order of one source's log: rows need not be comparable.
     is_in_order: bool = False
+    # What receiving servers have and the source's side does not: it may have met the same rows.
+    own: tuple[tuple[str, GtidSet], ...] = ()
 
 
 def question_of(
@@ -107,10 +109,11 @@ def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQue
         wanted = wanted.without_uuid(here.server_uuid)
     receivers = (replica, *(name for name in _below(graph, replica) if name != source))
     # In a ring a server is on both sides: what it has and the source does not is its own work.
+    known = {name: sent if name in side else there for name in receivers}
     is_in_order = not any(
-        _may_conflict(servers[name], wanted, sent if name in side else there, servers)
-        for name in receivers
+        _may_conflict(servers[name], wanted, known[name], servers) for name in receivers
     )
+    own = {name: _executed(servers[name]) - known[name] for name in receivers}
     if not wanted:
         return None
     if is_in_order and edge.channel.filters:
@@ -119,7 +122,13 @@ def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQue
     concerned = dict.fromkeys((replica, source, *receivers))
     # The source's log has them in the order in which they arrive.
     holders = dict.fromkeys((source, *_holders(wanted, (), servers)))
-    return ContentQuestion(wanted, tuple(holders), tuple(concerned), is_in_order)
+    return ContentQuestion(
+        wanted,
+        tuple(holders),
+        tuple(concerned),
+        is_in_order,
+        tuple((name, gtids) for name, gtids in own.items() if gtids),
+    )
 
 
 def _may_conflict(

@@ -134,10 +134,10 @@ def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[
             for row in action.rows
             if arriving
         )
-        in_order = isinstance(action, StartChannel) and action.in_order
+        quiet = isinstance(action, StartChannel) and (action.in_order or action.rows)
         guards = (
             *((keeps_history(name, history),) if history else ()),
-            *((commits_nothing(name, server_uuid, history),) if in_order else ()),
+            *((commits_nothing(name, server_uuid, history),) if quiet else ()),
             *rows,
         )
         why = f"what {action.server} receives goes on to {name}, and must fit there as well"

@@ -84,6 +84,7 @@ def _content(world: World, question: ContentQuestion) -> TransactionContent:
     )
     net = None if is_opaque or classes[ContentClass.UNREAD] else net_changes(found, holder)
     state = RowsOn(RowState.UNREAD, "not read, or not in order")
+    own = {name: members_of(gtids, world) for name, gtids in question.own}
     rows = None if net is None else tuple(net_row(key, *values) for key, values in net.items())
     return TransactionContent(
         holder.name,
@@ -92,7 +93,7 @@ def _content(world: World, question: ContentQuestion) -> TransactionContent:
         rows=None if net is None or classes[ContentClass.DDL] else rows,
         rows_beside_created=rows if classes[ContentClass.DDL] else None,
         rows_on={
-            name: state if net is None else RowsOn(_state(world[name], net))
+            name: state if net is None else RowsOn(_state_beside(world[name], net, own.get(name)))
             for name in question.servers
         },
         server_ids={each: gtids(members) for each, members in server_ids.items()},
@@ -129,6 +130,21 @@ def net_changes(found: list[Transaction], holder: Server) -> Net | None:
             old = net[change.key][0] if change.key in net else before.get(change.key)
             net[change.key] = (old, change.new)
     return net
+
+
+def _state_beside(server: Server, net: Net, own: set[Gtid] | None) -> RowState:
+    """Return how the rows stand; as changed where the server's own work may have met one of them."""
+    state = _state(server, net)
+    if not own or state is not RowState.AS_BEFORE:
+        return state
+    logged = [each for log in server.files for each in log.entries if each.gtid in own]
+    is_read = own == {each.gtid for each in logged} and not server.permissive
+    is_opaque = any(
+        each.has_statements or any(change.kind == "drop" for change in each.changes)
+        for each in logged
+    )
+    met = any(net.keys() & each.keys for each in logged)
+    return RowState.CONFLICT if met or is_opaque or not is_read else state
 
 
 def _state(server: Server, net: Net) -> RowState:

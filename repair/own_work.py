@@ -1,0 +1,68 @@
+"""What the servers that receive have done themselves, and may have done to the rows that arrive.
+
+How it works
+------------
+Rows that are as before the waiting transactions can be so for two reasons. No other transaction
+changed them; or the receiving server changed them and changed them back:
+
+    source    INSERT row 2                                       waits on a stopped channel
+    replica                 INSERT row 2    DELETE row 2         the newest version: no row 2
+
+Applied now, the older INSERT would bring row 2 back. So the transactions that a receiving server
+has and the source's side does not are read as well. Where they touched one of the rows, or where
+that is not known, the rows count as changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from binlog.rows.values import Value
+from gtid import GtidSet
+from repair.transaction_content import (
+    ContentClass,
+    NetRow,
+    RowsOn,
+    RowState,
+    TransactionContent,
+)
+
+Place = tuple[str, str, tuple[Value, ...]]
+
+
+def disturbed(
+    content: TransactionContent, own: Iterable[tuple[str, GtidSet, TransactionContent]]
+) -> TransactionContent:
+    """Return content whose rows count as changed where a server's own work may have met them.
+
+    `own` are servers, what only they have executed, and what their logs show of that.
+    """
+    rows_on = dict(content.rows_on)
+    for name, gtids, other in own:
+        if content.state_on(name).state is not RowState.AS_BEFORE:
+            continue
+        why = _met(content, gtids, other)
+        if why:
+            rows_on[name] = RowsOn(RowState.CONFLICT, f"{gtids.shortened()}, only there, {why}")
+    return replace(content, rows_on=rows_on)
+
+
+def _met(content: TransactionContent, gtids: GtidSet, other: TransactionContent) -> str:
+    """Return why rows of `content` may have been changed by other transactions; "" if not."""
+    working = gtids - other.of_class(ContentClass.EMPTY, ContentClass.HARMLESS)
+    if not working:
+        return ""
+    rows = other.rows if other.rows is not None else other.rows_beside_created
+    if rows is None or working - other.of_class(ContentClass.DATA, ContentClass.DDL):
+        return f"may have changed them: {other.rows_unread or other.unread or 'not read'}"
+    if _places(content.rows_of_old_tables) & _places(rows):
+        return "changed the same rows"
+    return ""
+
+
+def _places(rows: Iterable[NetRow]) -> set[Place]:
+    return {
+        (row.table.schema, row.table.table, tuple(row.key_image[at] for at in row.table.key or ()))
+        for row in rows
+    }

@@ -1,0 +1,74 @@
+"""Rows that are as before because the receiving server changed them and changed them back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
+from repair.content_questions import arrivals
+from repair.own_work import disturbed
+from repair.transaction_content import (
+    ContentClass,
+    NetRow,
+    RowsOn,
+    RowState,
+    TransactionContent,
+)
+from tests.repair.build import channel, gtids, model, server, snapshot_of
+
+COLUMN = RowColumn(LONG, 0, name="id", is_unsigned=False, is_generated=False)
+TABLE = RowTable("d", "t", (COLUMN, replace(COLUMN, name="n")), (0,), Origin.DEFINITION)
+OTHER = replace(TABLE, table="u")
+WAITING = TransactionContent(
+    "b",
+    {ContentClass.DATA: gtids("b:1")},
+    rows=(NetRow(TABLE, None, (2, 7)),),
+    rows_on={"a": RowsOn(RowState.AS_BEFORE), "c": RowsOn(RowState.AS_AFTER)},
+)
+
+
+def own(kind: ContentClass, *rows: NetRow, **more: object) -> TransactionContent:
+    return TransactionContent("a", {kind: gtids("a:4")}, rows=rows, **more)  # type: ignore[arg-type]
+
+
+BACK = NetRow(TABLE, None, None, (2, 9))  # inserted and deleted
+
+
+@pytest.mark.parametrize(
+    ("done", "state"),
+    [
+        (own(ContentClass.DATA, BACK), RowState.CONFLICT),
+        (own(ContentClass.DATA, NetRow(TABLE, None, (3, 9))), RowState.AS_BEFORE),
+        (own(ContentClass.DATA, replace(BACK, table=OTHER)), RowState.AS_BEFORE),
+        (own(ContentClass.EMPTY), RowState.AS_BEFORE),
+        (own(ContentClass.HARMLESS, BACK), RowState.AS_BEFORE),
+        (own(ContentClass.UNREAD), RowState.CONFLICT),
+        (replace(own(ContentClass.DATA), rows=None), RowState.CONFLICT),
+        (
+            replace(own(ContentClass.DDL), rows=None, rows_beside_created=(BACK,)),
+            RowState.CONFLICT,
+        ),
+        (replace(own(ContentClass.DDL), rows=None, rows_beside_created=()), RowState.AS_BEFORE),
+    ],
+)
+def test_rows_that_the_receiver_may_have_changed_itself_count_as_changed(
+    done: TransactionContent, state: RowState
+) -> None:
+    found = disturbed(WAITING, [("a", gtids("a:4"), done), ("c", gtids("c:1"), done)])
+    assert found.state_on("a").state is state
+    assert found.state_on("c").state is RowState.AS_AFTER, "it says more already"
+    assert bool(found.state_on("a").why) is (state is RowState.CONFLICT)
+
+
+def test_what_only_a_receiver_has_is_asked_for() -> None:
+    """In a pair that of the stopped channel; what it got from its source, or sends there, is not."""
+    servers = model(
+        server("a", "a:1-4 b:1", channel("b", runs=False)),
+        server("b", "a:1-3 b:1-2", channel("a")),
+        server("c", "a:1-3 b:1 c:1", channel("a")),
+    )
+    question = arrivals(snapshot_of(servers))["a", ""]
+    assert question.wanted == gtids("b:2")
+    assert dict(question.own) == {"a": gtids("a:4"), "c": gtids("c:1")}

@@ -10,6 +10,14 @@ from topology.findings import Finding
 from topology.snapshot import ServerSnapshot
 from topology.strategies import STRATEGIES
 
+# A stuck applier first; then what is missing and what is extra, for which the operator may have
+# chosen how; then auto-position and the threads, which deliver what is left.
+_ORDER = (
+    *("A1", "A2", "A3"),
+    *("H1", "H2", "H3", "H4", "H5", "H8", "P1"),
+    *("E3", "E1", "E2", "J3", "C3", "E4"),
+)
+
 
 def about(finding: Finding) -> str:
     """Return which servers and which channel a finding is about."""
@@ -71,3 +79,8 @@ def assumed(server: ServerSnapshot) -> AssumedState:
             for channel in server.channels or ()
         ),
     )
+
+
+def phase(finding: Finding) -> int:
+    """Return when a finding is planned for, among the others."""
+    return _ORDER.index(finding.code) if finding.code in _ORDER else len(_ORDER)

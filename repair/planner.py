@@ -44,7 +44,7 @@ from repair.plan import (
     content_shown,
     differing_rows,
 )
-from repair.plan_parts import about, answered, assumed, left_out, not_planned
+from repair.plan_parts import about, answered, assumed, left_out, not_planned, phase
 from repair.procedure import Setting
 from repair.procedures import make_step
 from repair.start import known_servers, start_model
@@ -55,13 +55,6 @@ from topology.findings import ClusterAudit, Finding, Severity
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
-# A stuck applier first; then what is missing and what is extra, for which the operator may have
-# chosen how; then auto-position and the threads, which deliver what is left.
-_ORDER = (
-    *("A1", "A2", "A3"),
-    *("H1", "H2", "H3", "H4", "H5", "H8", "P1"),
-    *("E3", "E1", "E2", "J3", "C3", "E4"),
-)
 # The families of findings about what is missing on a replica.
 _LACKING = frozenset("HPT")
 
@@ -108,7 +101,7 @@ def plan_repair(
     selected = [
         finding for finding in audit.findings if finding_ids is None or finding.id in finding_ids
     ]
-    selected.sort(key=lambda finding: (_phase(finding), finding.order))
+    selected.sort(key=lambda finding: (phase(finding), finding.order))
     work = _Work(snapshot, audit, choices, evidence or LogEvidence(), policy or Policy())
     waiting = selected
     for may_declare in (False, True):
@@ -402,7 +395,3 @@ class _Simulated:
     model: Model
     outlook: ClusterAudit
     proposal: Proposal
-
-
-def _phase(finding: Finding) -> int:
-    return _ORDER.index(finding.code) if finding.code in _ORDER else len(_ORDER)

@@ -12,7 +12,7 @@ from topology.strategies import STRATEGIES
 
 # A stuck applier first; then what is missing and what is extra, for which the operator may have
 # chosen how; then auto-position and the threads, which deliver what is left.
-_ORDER = (
+ORDER = (
     *("A1", "A2", "A3"),
     *("H1", "H2", "H3", "H4", "H5", "H8", "P1"),
     *("E3", "E1", "E2", "J3", "C3", "E4"),
@@ -83,4 +83,4 @@ def assumed(server: ServerSnapshot) -> AssumedState:
 
 def phase(finding: Finding) -> int:
     """Return when a finding is planned for, among the others."""
-    return _ORDER.index(finding.code) if finding.code in _ORDER else len(_ORDER)
+    return ORDER.index(finding.code) if finding.code in ORDER else len(ORDER)

@@ -12,7 +12,8 @@ from gtid import GtidSet
 from repair.actions import AutoPositionOn, InjectEmpty, MovePast, StartChannel
 from repair.case import LogEvidence
 from repair.model import Model
-from repair.planner import _ORDER, _Work
+from repair.plan_parts import ORDER
+from repair.planner import _Work
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_finding
 from topology.audit import audit_cluster
@@ -135,7 +136,7 @@ def test_what_is_missing_on_the_source_is_looked_for_there() -> None:
 
 
 def test_a_stuck_applier_comes_before_sets_and_sets_before_channels() -> None:
-    assert list(_ORDER) == [
+    assert list(ORDER) == [
         *("A1", "A2", "A3"),
         *("H1", "H2", "H3", "H4", "H5", "H8", "P1"),
         *("E3", "E1", "E2", "J3", "C3", "E4"),

@@ -16,18 +16,25 @@ each server of the main part, the handshake's sets decide, in MySQL Shell's word
 The best candidate is reported: one that has purged nothing that is missing, of these one that
 accepts channels by sets, and of these one that the others replicate from. A part with a source
 outside the audit may be linked through that source, and members of a group are linked without a
-channel: neither is evaluated here.
+channel: neither is evaluated here, with one exception.
+
+A server without any source receives nothing. If it has transactions of a server of such an *open*
+part, or of that part's unread source, it received them once; if it misses others of them, they
+will not come. Two primaries s and r of which each was the other's source look the same as a chain
+r → x → s with an unread x, in which s was the primary before; what separates them are transactions
+that s or x committed since. Where the policy declares x external, nothing else makes the verdict
+UNKNOWN, so there the server is reported without them, too. It is never more than `likely`.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
 from gtid import GtidSet
 from topology.facts import ClusterFacts
 from topology.notable_settings import notable_values
-from topology.unseen import group_peers, outside_channels
+from topology.unseen import address_of, group_peers, outside_channels
 
 _REFUSES: Final = frozenset({"gtid_mode", "log_bin"})  # not ON: no receiver by sets is accepted
 
@@ -43,6 +50,7 @@ class Joining:
     extra: GtidSet  # the server has it, and the candidate neither has nor receives it
     lost: GtidSet  # no server of that part has what is of their own UUIDs: lost, another rule
     ahead: GtidSet  # the server has it, the candidate does not yet, one of its sources does
+    unread: tuple[str, ...] = ()  # the candidate's sources outside the audit: a possible link
 
     @property
     def state(self) -> str:
@@ -69,9 +77,9 @@ def evaluate_parts(facts: ClusterFacts) -> Parts:
     excused = {name for name, _ in outside_channels(facts.graph)}
     excused.update(name for group in group_peers(facts.last.values()) for name in group)
     unlinked = [part for part in facts.islands if not excused & set(part)]
-    if len(unlinked) < len(facts.islands) and len(unlinked) < 2:  # noqa: PLR2004 - as above
-        return Parts((), ())
     known = [part for part in unlinked if set(part) <= facts.judgeable]
+    if len(unlinked) < len(facts.islands) and len(unlinked) < 2:  # noqa: PLR2004 - as above
+        return Parts(tuple(_left_behind(facts, known)), ())
     if len(known) < 2:  # noqa: PLR2004 - as above
         return Parts((), tuple(unlinked))
     main = max(
@@ -90,6 +98,29 @@ def evaluate_parts(facts: ClusterFacts) -> Parts:
     )
     unknown = [part for part in unlinked if part not in known]
     return Parts(joinings, (main, *unknown) if unknown else ())
+
+
+def _left_behind(facts: ClusterFacts, known: Sequence[tuple[str, ...]]) -> Iterator[Joining]:
+    """Yield servers without a source that an open part has left behind: see *How it works*."""
+    peers = {name for group in group_peers(facts.last.values()) for name in group}
+    for server in (name for part in known for name in _entrances(facts, part)):
+        has = _executed(facts, (server,))
+        found: list[Joining] = []
+        for part in facts.islands:
+            channels = [each for name, each in outside_channels(facts.graph) if name in part]
+            if not channels or peers & set(part) or not set(part) <= facts.judgeable:
+                continue
+            executed = _executed(facts, part)
+            uuids = {_uuid(facts, name) for name in part} | {
+                each.source_uuid for each in channels if each.source_uuid is not None
+            }
+            fed = GtidSet.union_of(executed.from_uuid(uuid) for uuid in uuids)
+            addresses = tuple(sorted({address_of(each) for each in channels}))
+            is_declared = set(addresses) <= facts.policy.external_sources
+            if fed & has and (is_declared or fed - has):
+                found.append(replace(_best(facts, server, part), unread=addresses))
+        if found:
+            yield min(found, key=lambda each: (bool(each.purged), _uuid(facts, each.candidate)))
 
 
 def _entrances(facts: ClusterFacts, part: tuple[str, ...]) -> tuple[str, ...]:

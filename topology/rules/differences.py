@@ -114,7 +114,9 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
                     ""
                     if no_crash
                     else f" If {edge.edge.replica} crashed since, it may have lost them: a file"
-                    " position does not ask for them again."
+                    " position does not ask for them again. It may also have received them and"
+                    " passed them in its relay log (RELAY_LOG_POS, sql_replica_skip_counter): a"
+                    " restart with relay_log_recovery forgets that."
                 )
                 + (
                     ""
@@ -286,10 +288,7 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     way_back = ""
     if edge.way_back_is_stopped:
         proof += (evidence(WAY_BACK, "stopped, without an error", source),)
-        way_back = (
-            f" A channel on the way to {edge.edge.source} would bring them, but it is stopped:"
-            " starting it applies them there."
-        )
+        way_back = _way_back_text(edge, code)
     others = [
         other.edge.source
         for other in facts.edges
@@ -320,6 +319,20 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         proof=proof,
         explanation=f"{edge.edge.replica} has {many(gtid_set)} ({origin}) that its source"
         f" {edge.edge.source} does not have and does not receive.{way_back}",
+    )
+
+
+def _way_back_text(edge: EdgeFacts, code: str) -> str:
+    """Explain what starting the stopped way back does: the holder of an E2 cannot send it."""
+    source, holder = edge.edge.source, edge.edge.replica
+    if code == "E2":
+        return (
+            f" A channel on the way to {source} is stopped. {holder} has purged them: starting the"
+            " channel brings them only if a server on the way has received them before."
+        )
+    return (
+        f" A channel on the way to {source} would bring them, but it is stopped: starting it"
+        " applies them there."
     )
 
 

@@ -1,10 +1,11 @@
 """Rules on servers that no channel links: which could join the others, and which could not."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from gtid import GtidSet
 from topology.facts import ClusterFacts
-from topology.findings import Evidence, Finding, Grade
+from topology.findings import Evidence, Finding, Grade, Severity
 from topology.joining import Joining, evaluate_parts
 from topology.reset_signs import has_earlier, logged
 from topology.rules.build import evidence, finding, many
@@ -149,17 +150,39 @@ def _reset_doubt(facts: ClusterFacts, joining: Joining) -> str:
     )
 
 
+_BEFORE_ALL_IS_READ: Final = {
+    "J1": ("add_servers", "attach"),
+    "J2": ("add_servers",),
+    "J3": ("add_servers",),
+}
+
+
 def _on(
     facts: ClusterFacts, code: str, joining: Joining, text: str, *, likely: bool = False
 ) -> Finding:
+    unread = ", ".join(joining.unread)
+    if joining.unread:
+        text += (
+            f" {joining.candidate}'s part replicates from {unread}, which gtid-audit did not read:"
+            f" if that replicates from {joining.server}, a channel links them after all. Add it to"
+            " the audit before you change anything."
+        )
     return finding(
         facts,
         code,
         source=joining.candidate,
         replica=joining.server,
         gtid_set={"J1": joining.missing, "J2": joining.purged, "J3": joining.extra}[code],
-        grade=Grade.LIKELY if likely else Grade.PROVED,
-        proof=_proof(facts, joining),
+        grade=Grade.LIKELY if likely or joining.unread else Grade.PROVED,
+        # What may be on its way is neither redone nor undone.
+        severity=Severity.WARNING if joining.unread else None,
+        strategies=_BEFORE_ALL_IS_READ[code] if joining.unread else None,
+        proof=_proof(facts, joining)
+        + (
+            (evidence("sources that were not read", unread, facts.last[joining.candidate]),)
+            if joining.unread
+            else ()
+        ),
         explanation=text,
     )
 

@@ -1,0 +1,58 @@
+"""A server without a source, beside a part whose source was not read: linked, or left behind."""
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
+from topology.audit import audit_cluster
+from topology.findings import Grade, Severity, Verdict
+from topology.policy import Policy
+from topology.snapshot import ClusterSnapshot
+
+ADDRESS = "unread.example:3306"
+DECLARED = Policy(external_sources=frozenset({ADDRESS}))
+
+
+def seen_in_part(*, s: str, r: str, purged: str = "") -> ClusterSnapshot:
+    """Read s (UUID A), whose source (UUID C) is not read, and r (UUID B), which has no channel."""
+    channel = a_channel("unread", C, source_host="unread.example", source_port=3306)
+    return a_cluster(
+        "pair",
+        a_server("r", B, r, server_id=2, channels=()),
+        a_server("s", A, s, server_id=1, gtid_purged=GtidSet.parse(purged), channels=(channel,)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "policy", "expected"),
+    [
+        # A chain r -> unread -> s: s never committed, and r has nothing of the unread server.
+        (seen_in_part(s=f"{B}:1-9", r=f"{B}:1-9"), DECLARED, None),
+        (seen_in_part(s=f"{B}:1-7", r=f"{B}:1-9"), DECLARED, None),
+        (seen_in_part(s=f"{B}:1-9,{A}:1", r=f"{B}:1-9"), DECLARED, None),
+        (seen_in_part(s=f"{C}:1-9,{B}:1-9", r=f"{B}:1-9"), DECLARED, None),
+        # r was fed by s, or by the source of s, and has no channel any more.
+        (seen_in_part(s=f"{A}:1-9", r=f"{A}:1-9"), DECLARED, ("J1", "")),
+        (seen_in_part(s=f"{A}:1-9", r=f"{A}:1-8"), DECLARED, ("J1", f"{A}:9")),
+        (seen_in_part(s=f"{C}:1-9", r=f"{C}:1-8"), DECLARED, ("J1", f"{C}:9")),
+        (seen_in_part(s=f"{A}:1-9", r=f"{A}:1-8", purged=f"{A}:1-9"), DECLARED, ("J2", f"{A}:9")),
+        (seen_in_part(s=f"{A}:1-9", r=f"{A}:1-8,{B}:1"), DECLARED, ("J3", f"{B}:1")),
+        # Undeclared, the verdict is UNKNOWN anyway: only what will not come is reported.
+        (seen_in_part(s=f"{A}:1-9", r=f"{A}:1-9"), Policy(), None),
+        (seen_in_part(s=f"{A}:1-9", r=f"{A}:1-8"), Policy(), ("J1", f"{A}:9")),
+    ],
+)
+def test_what_an_open_part_left_behind(
+    snapshot: ClusterSnapshot, policy: Policy, expected: tuple[str, str] | None
+) -> None:
+    audit = audit_cluster(snapshot, policy)
+    found = [each for each in audit.findings if each.code.startswith("J") and each.code != "J4"]
+    assert [(each.code, str(each.gtid_set)) for each in found] == ([expected] if expected else [])
+    for each in found:
+        assert (each.source, each.replica) == ("s", "r")
+        assert (each.grade, each.severity) == (Grade.LIKELY, Severity.WARNING)
+        assert ADDRESS in each.explanation
+        assert each.strategies[0].name == "add_servers"
+        assert not {"redo_on_source", "undo_on_replica"} & {way.name for way in each.strategies}
+    if policy is DECLARED:
+        assert audit.verdict is (Verdict.WARNING if expected else Verdict.OK)

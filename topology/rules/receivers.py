@@ -73,6 +73,7 @@ def _hanging_text(
             f": {source.name} logged {waiting.gtid} {waiting.seconds:,} s ago, and the receiver did"
             " not move between the readings. Possible causes: a dead network connection that"
             " replica_net_timeout has not ended yet; RESET BINARY LOGS AND GTIDS on"
-            f" {source.name} while it was connected; a dump thread of {source.name} that hangs."
+            f" {source.name} while it was connected; a dump thread of {source.name} that hangs; a"
+            " large event on a slow connection."
         )
     return f"{text} Stop and start the receiver (STOP REPLICA IO_THREAD; START REPLICA IO_THREAD)."

@@ -113,12 +113,13 @@ _PAIR = model(
     server("a", "a:1-5", channel("b", runs=False)),
     server("b", "a:1-5 b:1-3", channel("a")),
     server("c", "a:1-5", channel("a", runs=False)),
+    server("d", "a:1-5:8"),
 )
 
 # One line for each invariant that an action can break by itself: the action and the complaint.
 BREAKING = [
     (InjectEmpty("a", gtids("a:3")), "a already has"),
-    (InjectEmpty("a", gtids("a:9")), "a hole in its own numbers"),
+    (InjectEmpty("a", gtids("a:9")), "a hole in its own numbers"),  # d has one of the hole
     (InjectEmpty("a", gtids("b:9")), "b has not used"),
     (AppendPurged("a", gtids("c:1-2")), "c has not used"),
     (AppendPurged("a", gtids("b:1-2")), "c would get error 1236 from a"),
@@ -136,8 +137,9 @@ def test_an_invariant_complains(action: Action, complaint: str) -> None:
     "action",
     [
         InjectEmpty("a", gtids("b:1-3")),
-        InjectEmpty("a", gtids("d:7")),
+        InjectEmpty("a", gtids("e:7")),
         InjectEmpty("a", gtids("a:6")),
+        InjectEmpty("a", gtids("a:8")),  # nobody has a number of the hole
         InjectEmpty("a", gtids("a:5"), may_be_executed=True),
         StartChannel("a", ""),
         StopChannel("b", ""),

@@ -1,0 +1,265 @@
+"""Every strategy with a script, on real servers: no acknowledged row is lost unannounced.
+
+A row that a client was told is committed exists, after the plan, on every server that should have
+it, or the plan's runbook announced before that it will not. Each script is cut off behind each of
+its statements, and run again, twice.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import pytest
+
+from compose import faults, faults_applier, faults_history, faults_plans
+from compose.native.shapes import Topology, wait_for
+from repair import Plan
+from repair.render import RUNBOOK, render_files
+from tests.repair.live import examine, executed, rows
+
+pytestmark = [pytest.mark.slow, pytest.mark.mysql]
+
+Rows = list[tuple[object, ...]]
+Held = Mapping[str, Rows]  # rows of one table, by server
+_CHANGE = "-- the change"
+_PLAN_AGAIN = "nothing was changed; audit and plan again"
+_LEFT_OUT = "the data will NOT"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fault, the strategy that answers it, and the rows that every server has afterwards."""
+
+    name: str
+    shape: str
+    fault: Callable[[Topology], object]
+    table: str
+    ends: Callable[[Held], Held]
+    choice: Mapping[str, str] | None = None
+    announces: str = ""  # what the runbook shows of rows that are lost
+
+
+def as_on(name: str) -> Callable[[Held], Held]:
+    """Return that every server ends with the rows that one has before the plan."""
+    return lambda held: dict.fromkeys(held, held[name])
+
+
+def unchanged(held: Held) -> Held:
+    return held
+
+
+def with_tail(held: Held) -> Held:
+    """Return what the new primary and its replica have once the old primary's tail is redone."""
+    both = sorted([*held["source"], *held["replica1"]])
+    return {**held, "replica1": both, "replica2": both}
+
+
+def without_tail(held: Held) -> Held:
+    return {**held, "source": []}
+
+
+# -- faults whose rows matter ---------------------------------------------------------------------
+
+
+def one_way(fault: Callable[[Topology], object]) -> Callable[[Topology], object]:
+    """Make a plain source and its replica of a pair first."""
+
+    def made(pair: Topology) -> object:
+        pair["a"].execute(pair["a"].dialect.stop_replica, pair["a"].dialect.reset_replica)
+        return fault(pair)
+
+    return made
+
+
+def errant_rows(star: Topology) -> None:
+    faults_plans.errant_rows(star, source="source", on="replica1")
+
+
+def errant_rows_in_pair(pair: Topology) -> None:
+    faults_plans.errant_rows(pair, source="a", on="b")
+
+
+def rows_behind_a_stopped_channel(pair: Topology) -> None:
+    """Stop a way back, and write behind it."""
+    faults.table_on(pair["a"], pair["b"], "waits")
+    pair["a"].execute(pair["a"].dialect.stop_replica)
+    faults.commit(pair["b"], "INSERT INTO waits.t (note) VALUES ('behind a stopped channel')")
+
+
+def purged_errant_rows(star: Topology) -> None:
+    errant_rows(star)
+    replica = star["replica1"]
+    replica.execute("FLUSH BINARY LOGS")
+    replica.execute(f"PURGE BINARY LOGS TO '{replica.binary_log_position()[0]}'")
+
+
+def conflict(pair: Topology) -> None:
+    faults.await_applier_stopped(faults_plans.row_conflict(pair).replica)
+
+
+def failing_view(pair: Topology) -> None:
+    fault = faults.failing_create_view(pair)
+    faults.commit(fault.source, "INSERT INTO viewed.t (note) VALUES ('behind it')")
+
+
+def old_primary(star: Topology) -> None:
+    """Let the old primary return with a tail whose keys nobody else uses."""
+    replica = star["replica1"]
+    replica.execute(
+        "SET GLOBAL auto_increment_increment = 10", "SET GLOBAL auto_increment_offset = 5"
+    )
+    faults_history.failover_with_tail(star)
+
+
+def by_hand(star: Topology) -> None:
+    faults_history.made_by_hand(star)
+
+
+def relay_position(pair: Topology) -> None:
+    faults_applier.relay_position_moved(pair, later_count=2)
+
+
+CASES = (
+    Case("refetch", "pair97", faults.position_bypass, "bypassed.t", as_on("a")),
+    Case("refetch, 5.6", "pair56", faults.position_bypass, "bypassed.t", as_on("a")),
+    Case(
+        *("inject, H1", "pair97", faults.position_bypass, "bypassed.t", unchanged),
+        *({"H1": "inject_empty"}, _LEFT_OUT),
+    ),
+    Case(
+        *("append, H1", "pair97", faults.position_bypass, "bypassed.t", unchanged),
+        *({"H1": "gtid_purged_append"}, _LEFT_OUT),
+    ),
+    Case(
+        *("reset, H1, 5.6", "pair56", faults.position_bypass, "bypassed.t", unchanged),
+        *({"H1": "reset_and_purge"}, _LEFT_OUT),
+    ),
+    Case("refetch, H8", "pair97", faults_plans.skipped_by_counter, "skip.t", as_on("a")),
+    Case("refetch, H8, 5.6", "pair56", relay_position, "applier.t", as_on("a")),
+    Case(
+        *("inject, H8", "pair97", faults_plans.skipped_by_counter, "skip.t", unchanged),
+        *({"H8": "inject_empty"}, _LEFT_OUT),
+    ),
+    Case(
+        *("redo, E1", "star97", errant_rows, "shop.t", as_on("replica1")),
+        {"E1": "redo_on_source"},
+    ),
+    Case(
+        *("redo, E1, 5.6", "pair56", one_way(errant_rows_in_pair), "shop.t", as_on("b")),
+        {"E1": "redo_on_source"},
+    ),
+    Case(
+        *("undo, E1", "star97", errant_rows, "shop.t", as_on("source")),
+        *({"E1": "undo_on_replica"}, "1 inserted, 2 updated, 1 deleted"),
+    ),
+    Case(
+        *("undo, E1, 5.6", "pair56", one_way(errant_rows_in_pair), "shop.t", as_on("a")),
+        *({"E1": "undo_on_replica"}, "1 inserted, 2 updated, 1 deleted"),
+    ),
+    Case(
+        *("inject, E1", "star97", errant_rows, "shop.t", unchanged),
+        *({"E1": "inject_empty"}, _LEFT_OUT),
+    ),
+    Case(
+        *("append, E1", "star97", errant_rows, "shop.t", unchanged),
+        *({"E1": "gtid_purged_append"}, _LEFT_OUT),
+    ),
+    Case(
+        *("inject, E2", "star97", purged_errant_rows, "shop.t", unchanged),
+        *({"E2": "inject_empty"}, _LEFT_OUT),
+    ),
+    Case(
+        *("redo, E3", "pair97", faults.lost_tail_crash, "lost.t", as_on("b")),
+        {"E3": "redo_on_source"},
+    ),
+    Case(
+        *("undo, E3", "pair97", faults.lost_tail_crash, "lost.t", as_on("a")),
+        *({"E3": "undo_on_replica"}, "lost.t (3 inserted)"),
+    ),
+    Case(
+        *("inject, H7", "star97", by_hand, "by_hand.t", unchanged),
+        *({"H7": "inject_empty"}, _LEFT_OUT),
+    ),
+    Case(
+        *("redo, J3", "star97", old_primary, "tail.t", with_tail),
+        {"J3": "redo_on_source"},
+    ),
+    Case(
+        *("undo, J3", "star97", old_primary, "tail.t", without_tail),
+        *({"J3": "undo_on_replica"}, "tail.t (2 inserted)"),
+    ),
+    Case(
+        *("resolve, A2", "pair97", conflict, "clash.t", as_on("a")),
+        *({"A2": "resolve_conflict"}, "on the replica"),
+    ),
+    Case(
+        *("resolve, A2, 5.6", "pair56", conflict, "clash.t", as_on("a")),
+        *({"A2": "resolve_conflict"}, "on the replica"),
+    ),
+    Case("bypass, A1, 5.6", "pair56", failing_view, "viewed.t", as_on("a")),
+    Case(
+        *("inject, P1", "pair97", one_way(faults.purge_under_stopped_replica), "purged.t"),
+        *(unchanged, {"P1": "inject_empty"}, _LEFT_OUT),
+    ),
+    Case(
+        *("append, P1", "pair97", one_way(faults.purge_under_stopped_replica), "purged.t"),
+        *(unchanged, {"P1": "gtid_purged_append"}, _LEFT_OUT),
+    ),
+    Case("start, E1", "pair97", rows_behind_a_stopped_channel, "waits.t", as_on("b")),
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name.replace(", ", "-") for case in CASES])
+def test_no_acknowledged_row_is_lost_unannounced(
+    case: Case, request: pytest.FixtureRequest
+) -> None:
+    topology: Topology = request.getfixturevalue(case.shape)
+    case.fault(topology)
+    held = {name: rows(server, case.table) for name, server in topology.servers.items()}
+    ends = case.ends(held)
+    plan = examine(topology).plan(case.choice)
+    assert plan.steps, plan.not_planned
+    gone = {
+        row for each in held.values() for row in each if not all(row in e for e in ends.values())
+    }
+    if case.announces:
+        assert gone, "this case is about rows that are lost"
+        assert case.announces in render_files(plan)[RUNBOOK]
+    run_cut_everywhere(topology, case.choice, plan)
+    for link in topology.links:
+        if topology[link.replica].replica_status():
+            wait_for(topology[link.replica], executed(topology[link.source]))
+    found = {name: rows(server, case.table) for name, server in topology.servers.items()}
+    assert found == ends
+
+
+def run_cut_everywhere(topology: Topology, choice: Mapping[str, str] | None, plan: Plan) -> None:
+    """Run each script up to each of its statements, and in full, twice.
+
+    What a redo under its own GTIDs committed before it was cut off looks like other work of the
+    server: its script stops and changes nothing, and the operator plans again.
+    """
+    files = render_files(plan)
+    for step in plan.steps:
+        checks = [(topology[each.server], files[step.check_name(each)]) for each in step.checks]
+        server, script = topology[step.server], files[step.file_name]
+        for piece in (*pieces(script), script, script):
+            for other, check in checks:
+                looked = other.client(check)
+                assert looked.returncode == 0, f"{step.action}: {looked.stderr}"
+            done = server.client(piece)
+            if step.action == "RedoTransactions" and _PLAN_AGAIN in done.stderr:
+                again = examine(topology)
+                left = {code: way for code, way in (choice or {}).items() if code in again.codes}
+                run_cut_everywhere(topology, left, again.plan(left))
+                return
+            assert done.returncode == 0, f"{step.action}: {done.stderr}\n{piece[-300:]}"
+        assert f"step {step.number} is done" in done.stdout
+
+
+def pieces(script: str) -> Iterator[str]:
+    """Yield the beginnings of a script that end behind a statement of its change."""
+    lines = script.splitlines(keepends=True)
+    begun = next(at for at, line in enumerate(lines) if line.startswith(_CHANGE))
+    for count, line in enumerate(lines, start=1):
+        if count > begun and line.rstrip().endswith(";"):
+            yield "".join(lines[:count])

@@ -27,6 +27,7 @@ from binlog.adapters.compare_server import (
     Starts,
     uuid_or_none,
 )
+from binlog.content.compare import Agreement
 from binlog.content.reuse import Compared, Search, Unread, compare_after_starts, counted
 from gtid import GtidSet
 from gtid_audit.content_due import RECENT, Looked
@@ -79,6 +80,7 @@ def read_contents(
     ways = {target.name: _way_to(target, seconds_max) for target in targets}
     readings = []
     look_again: set[str] = set()
+    answered: dict[tuple[str, str], GtidSet] = {}
     suspects = suspects or GtidSet()
     settled = suspects & _held_by_all(snapshot)
     siblings = held_by_siblings(snapshot)
@@ -95,8 +97,11 @@ def read_contents(
         if look.reading is not None:
             readings.append(look.reading)
         look_again |= look.look_again
+        for between, gtids in look.answered.items():
+            answered[between] = answered.get(between, GtidSet()) | gtids
         settled -= also - look.settled
-    return Looked(_merged(readings) if readings else None, frozenset(look_again), settled)
+    reading = _merged(readings) if readings else None
+    return Looked(reading, frozenset(look_again), settled, answered)
 
 
 def _held_by_all(snapshot: ClusterSnapshot, names: Sequence[str] | None = None) -> GtidSet:
@@ -194,7 +199,8 @@ def _compared(
         reading = replace(reading, unread=(*reading.unread, UnreadContent(right.name, text)))
     is_over = all(each.is_lasting for each in compared.unread)
     look_again = frozenset() if is_over else frozenset(names)
-    return Looked(reading, look_again, _settled(compared, also - beyond) if is_over else GtidSet())
+    settled = _settled(compared, also - beyond) if is_over else GtidSet()
+    return Looked(reading, look_again, settled, {_in_order(*names): _answered(compared)})
 
 
 def _due(reading: ContentReading, restarted: Sequence[ServerSnapshot]) -> ContentReading:
@@ -231,6 +237,16 @@ def _compare_newest(
 def _settled(compared: Compared, also: GtidSet) -> GtidSet:
     """Return which suspects these two servers hold alike, or can never be compared."""
     return also - GtidSet.of(each.gtid for each in compared.comparisons)
+
+
+def _answered(compared: Compared) -> GtidSet:
+    """Return what was compared, without what is not comparable."""
+    undecided = [each for each in compared.comparisons if each.agreement is Agreement.UNKNOWN]
+    return compared.gtids - GtidSet.of(each.gtid for each in undecided)
+
+
+def _in_order(one: str, other: str) -> tuple[str, str]:
+    return (one, other) if one <= other else (other, one)
 
 
 def _state(server: ServerSnapshot, logs: Sequence[BinaryLog]) -> ServerState:

@@ -9,9 +9,12 @@
 3. GTIDs that a replica executed and did not receive where its source has them in its log
    (topology/not_received.py) are compared in every audit: another transaction may have them. So
    are those that two replicas have and their source has not (topology/siblings.py).
-4. Without a memory of earlier audits (`pair`, an audit without --out, a server not seen before) the
+4. GTIDs that an earlier audit proved to be different stay different until a comparison shows them
+   alike: that the logs were purged since repairs nothing. They are compared in every audit, and
+   where that is no longer possible the difference is reported as it was found.
+5. Without a memory of earlier audits (`pair`, an audit without --out, a server not seen before) the
    last day is compared.
-5. A server's uptime is measured by its own clock, the time of the last audit by ours: a clock that
+6. A server's uptime is measured by its own clock, the time of the last audit by ours: a clock that
    was changed together with a restart hides no restart.
 """
 
@@ -22,7 +25,7 @@ from typing import Final
 from uuid import UUID
 
 from gtid import GtidSet
-from topology.contents import ContentReading
+from topology.contents import ContentDifference, ContentReading, Difference
 from topology.findings import Finding
 from topology.gtid_waits import waits_for_gtid
 from topology.not_received import not_received
@@ -34,6 +37,10 @@ RECENT: Final = timedelta(hours=24)
 _SLACK: Final = timedelta(seconds=2)
 # Findings whose transactions are on one server, and which may be given other content elsewhere.
 SUSPECTED: Final = frozenset({"E1", "E2", "E3", "E6", "H7", "J3", "T4"})
+# Differences after which rows may be missing, or differ: they do not end by themselves.
+LASTING: Final = frozenset(
+    {Difference.CONTENT, Difference.DRIFT, Difference.SKIPPED, Difference.EMPTY}
+)
 # And of an applier that waits for a session which owns the GTID: the session may commit it.
 _NEVER: Final[Mapping[UUID, datetime]] = {}
 
@@ -46,6 +53,19 @@ class Looked:
     # Servers with a restart around which nothing could be compared, and another time may be.
     look_again: frozenset[str] = frozenset()
     settled: GtidSet = field(default_factory=GtidSet)  # suspects that need no further comparison
+    # What was compared, with an answer, between which two servers (in order of name).
+    answered: Mapping[tuple[str, str], GtidSet] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDifference:
+    """A difference that an audit proved, with the server_uuids of its source and its replica.
+
+    A server that was rebuilt has another one.
+    """
+
+    difference: ContentDifference
+    server_uuids: tuple[UUID, UUID]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +73,12 @@ class Remembered:
     """What one audit keeps for the next.
 
     `looks`: by server_uuid, when an audit last compared a server, by our clock. `suspects`: by
-    cluster, the GTIDs to be compared once two servers have them.
+    cluster, the GTIDs to be compared once two servers have them. `differences`: by cluster.
     """
 
     looks: Mapping[UUID, datetime] = field(default_factory=dict)
     suspects: Mapping[str, GtidSet] = field(default_factory=dict)
+    differences: Mapping[str, tuple[KnownDifference, ...]] = field(default_factory=dict)
 
 
 def looked_back(

@@ -8,7 +8,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -22,6 +22,7 @@ from gtid_audit.content_due import (
     suspects_in,
     suspects_now,
 )
+from gtid_audit.known_differences import known_gtids, still_known, with_known
 from topology.adapters.collect_fleet import Say
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit import EVERY_SERVER, audit_or_unknown
@@ -61,11 +62,19 @@ def compare_contents(
         return _look(snapshot, targets.get(snapshot.cluster, ()), chosen, known, say)
 
     looks: list[tuple[ClusterSnapshot, Looked]] = []
+    differences = dict(known.differences)
     if chosen is not False:
         with ThreadPoolExecutor(CONTENTS_AT_ONCE) as pool:
-            looks = list(zip(snapshots, pool.map(look, snapshots), strict=True))
+            for each, looked in zip(snapshots, pool.map(look, snapshots), strict=True):
+                before = still_known(each, known.differences.get(each.cluster, ()))
+                with_all, differences[each.cluster] = with_known(looked, each, before)
+                looks.append((each, with_all))
     readings = {each.cluster: look.reading for each, look in looks if look.reading is not None}
-    kept = known if remembered is None else _remembered(known, fleet, snapshots, looks)
+    kept = (
+        known
+        if remembered is None
+        else _remembered(replace(known, differences=differences), fleet, snapshots, looks)
+    )
     return FleetContents(None if chosen is False else readings, kept)
 
 
@@ -83,7 +92,9 @@ def _remembered(
     for each in snapshots:
         suspects[each.cluster] = suspects.get(each.cluster, GtidSet()) | _suspects_in(each, fleet)
     return Remembered(
-        {**known.looks, **done}, {cluster: gtids for cluster, gtids in suspects.items() if gtids}
+        {**known.looks, **done},
+        {cluster: gtids for cluster, gtids in suspects.items() if gtids},
+        {cluster: found for cluster, found in known.differences.items() if found},
     )
 
 
@@ -102,6 +113,7 @@ def _look(
     back = looked_back(snapshot, chosen, remembered.looks)
     suspects = held_by_two(snapshot, remembered.suspects.get(snapshot.cluster, GtidSet()))
     suspects |= suspects_now(snapshot, chosen)
+    suspects |= known_gtids(still_known(snapshot, remembered.differences.get(snapshot.cluster, ())))
     if not back and not suspects:
         return Looked(None)
     from gtid_audit.content import read_contents

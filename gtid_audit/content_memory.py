@@ -6,7 +6,8 @@
    since then is due, however long ago that was (content_due.py). A comparison that failed, and may
    succeed another time, is not remembered.
 2. By cluster, GTIDs that are suspect: to be compared as soon as two servers have them.
-3. Without the file, the last 24 hours are compared.
+3. By cluster, differences that an audit proved, and between which servers (known_differences.py).
+4. Without the file, the last 24 hours are compared.
 """
 
 import json
@@ -14,12 +15,13 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 from uuid import UUID, uuid4
 
 from gtid import GtidError, GtidSet
-from gtid_audit.content_due import Remembered
+from gtid_audit.content_due import KnownDifference, Remembered
 from gtid_audit.exits import UsageProblem
+from topology.content_records import DIFFERENCE
 from topology.record_codec import MalformedRecord
 from topology.records import time_from_text, time_to_text
 
@@ -37,6 +39,16 @@ class Memory(Protocol):
 
     def write(self, remembered: Remembered) -> None:
         """Keep it for the next audit."""
+
+
+def _plain(known: KnownDifference) -> dict[str, Any]:
+    uuids = [str(uuid) for uuid in known.server_uuids]
+    return {"server_uuids": uuids, "difference": DIFFERENCE.write(known.difference)}
+
+
+def _known(plain: dict[str, Any]) -> KnownDifference:
+    source, replica = map(UUID, plain["server_uuids"])
+    return KnownDifference(DIFFERENCE.read(plain["difference"]), (source, replica))
 
 
 @dataclass(slots=True)
@@ -68,9 +80,11 @@ class DirectoryMemory:
             if found["layout"] != LAYOUT:
                 raise UsageProblem(f"{file}: expected layout {LAYOUT}, found {found['layout']!r}")
             looked_at, suspects = found["looked_at"], found.get("suspects", {})
+            differences = found.get("differences", {})
             return Remembered(
                 {UUID(uuid): time_from_text(text) for uuid, text in looked_at.items()},
                 {cluster: GtidSet.parse(text) for cluster, text in suspects.items()},
+                {cluster: tuple(map(_known, each)) for cluster, each in differences.items()},
             )
         except FileNotFoundError:
             return Remembered()
@@ -87,6 +101,10 @@ class DirectoryMemory:
             "layout": LAYOUT,
             "looked_at": {uuid: looked_at[uuid] for uuid in sorted(looked_at)},
             "suspects": {cluster: suspects[cluster] for cluster in sorted(suspects)},
+            "differences": {
+                cluster: [_plain(each) for each in remembered.differences[cluster]]
+                for cluster in sorted(remembered.differences)
+            },
         }
         # A name of its own: two audits may write at once, and the last one wins whole.
         hidden = self.directory / f"{_WRITING}{uuid4().hex}"

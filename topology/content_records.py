@@ -51,7 +51,7 @@ _VERSION = Shape(
     },
 )
 
-_DIFFERENCE = Shape(
+DIFFERENCE = Shape(
     ContentDifference,
     {
         "gtid": _GTID,
@@ -74,7 +74,7 @@ _READING = Shape(
         "read_at": TIME,
         "compared_count": NUMBER,
         "starts": many(_START.codec),
-        "differences": many(_DIFFERENCE.codec),
+        "differences": many(DIFFERENCE.codec),
         "unread": many(_UNREAD.codec),
         "is_cut": FLAG,
         "pairs": many(text_pair("one", "other")),
@@ -95,7 +95,7 @@ _ADDED_TO_READING: Final[Record] = {
 _ADDED_TO_DIFFERENCE: Final[Record] = {"lesser": ""}
 
 # Held against the dataclasses by a test.
-SHAPES: Final[tuple[Shape[Any], ...]] = (_VERSION, _DIFFERENCE, _UNREAD, _START, _READING)
+SHAPES: Final[tuple[Shape[Any], ...]] = (_VERSION, DIFFERENCE, _UNREAD, _START, _READING)
 
 
 def contents_to_text(contents: Mapping[str, ContentReading]) -> str:

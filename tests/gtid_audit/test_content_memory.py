@@ -12,10 +12,16 @@ import pytest
 from compose import faults, faults_content
 from compose.native.server import Server
 from compose.native.shapes import Pair
-from gtid import GtidSet
+from gtid import Gtid, GtidSet
 from gtid_audit import content_due, content_fleet
 from gtid_audit.cli import run
-from gtid_audit.content_due import Looked, Remembered, held_by_two, suspects_in
+from gtid_audit.content_due import (
+    KnownDifference,
+    Looked,
+    Remembered,
+    held_by_two,
+    suspects_in,
+)
 from gtid_audit.content_memory import LOOKS, DirectoryMemory
 from gtid_audit.exits import UsageProblem
 from tests.gtid_audit.build import half_read, healthy, holed
@@ -24,7 +30,12 @@ from tests.snapshots import A, B
 from topology.adapters.collect import CollectLimits
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit import audit_cluster
-from topology.contents import ContentReading
+from topology.contents import (
+    ContentDifference,
+    ContentReading,
+    Difference,
+    TransactionVersion,
+)
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot
 
@@ -36,10 +47,13 @@ def test_what_is_remembered_is_kept(tmp_path: Path) -> None:
     assert DirectoryMemory(tmp_path / "nowhere").read() == Remembered()
     looks = {B: NOON, A: NOON + timedelta(microseconds=7)}
     suspects = {"shop": GtidSet.parse(f"{A}:7:9-11"), "crm": GtidSet.parse(f"{B}:1")}
-    memory.write(Remembered(looks, suspects))
-    assert memory.read() == Remembered(looks, suspects)
+    known = (KnownDifference(a_difference(), (A, B)), KnownDifference(a_difference(), (B, A)))
+    differences = {"shop": known, "crm": known[:1]}
+    memory.write(Remembered(looks, suspects, differences))
+    assert memory.read() == Remembered(looks, suspects, differences)
     written = (tmp_path / LOOKS).read_text()
-    memory.write(Remembered(dict(reversed(looks.items())), dict(reversed(suspects.items()))))
+    turned = [dict(reversed(each.items())) for each in (looks, suspects, differences)]
+    memory.write(Remembered(*turned))  # type: ignore[arg-type]  # three kinds of mapping in a list
     assert (tmp_path / LOOKS).read_text() == written
     assert [file.name for file in tmp_path.iterdir()] == [LOOKS]
 
@@ -58,6 +72,7 @@ def test_what_was_kept_before_there_were_suspects_is_read(tmp_path: Path) -> Non
         f'{{"layout": 1, "looked_at": {{"{A}": 5}}}}',
         '{"layout": 1, "looked_at": {}, "suspects": {"shop": "?"}}',
         '{"layout": 1, "looked_at": {}, "suspects": ["shop"]}',
+        '{"layout": 1, "looked_at": {}, "differences": {"shop": [{}]}}',
     ],
 )
 def test_what_is_no_record_of_looks_is_refused(text: str, tmp_path: Path) -> None:
@@ -161,6 +176,81 @@ def test_what_is_suspect_is_remembered_until_all_servers_hold_it_alike(
     }
 
 
+def a_difference(kind: Difference = Difference.CONTENT) -> ContentDifference:
+    """Return what an audit found under one GTID of a, which both servers have."""
+    versions = [TransactionVersion(name, "binlog.000001:4", NOON, NOON, name) for name in "ab"]
+    return ContentDifference(
+        Gtid.parse(f"{A}:7"),
+        kind,
+        is_proved=True,
+        reason="two commits",
+        source=versions[0],
+        replica=versions[1],
+    )
+
+
+def of_pair(*differences: ContentDifference, compared: str = "") -> Looked:
+    gtids = GtidSet.parse(compared)
+    reading = ContentReading(NOON, gtids.gtid_count, (), differences, ())
+    return Looked(reading, answered={("a", "b"): gtids})
+
+
+def test_a_proved_difference_stays_until_it_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = started(healthy(), 10**6, 10**6)
+    found = looked(
+        started(healthy(), 10, 10), of_pair(a_difference(), compared=f"{A}:7"), monkeypatch
+    )
+    [known] = found.remembered.differences["pair"]
+    assert known == KnownDifference(a_difference(), (A, B))
+    for answer in (of_pair(compared=f"{A}:8"), Looked(None), Looked(None)):  # the log was purged
+        found = looked(snapshot, answer, monkeypatch, remembered=found.remembered)
+        assert found.remembered.differences == {"pair": (known,)}
+        assert found.readings is not None
+        [carried] = found.readings["pair"].differences
+        assert (carried.difference, carried.is_proved) == (Difference.CONTENT, False)
+        assert carried.reason.startswith("two commits; proved by an earlier audit")
+    again = looked(
+        snapshot,
+        of_pair(a_difference(), compared=f"{A}:7"),
+        monkeypatch,
+        remembered=found.remembered,
+    )
+    assert again.readings == {"pair": of_pair(a_difference(), compared=f"{A}:7").reading}
+    assert again.remembered.differences == {"pair": (known,)}
+    alike = looked(snapshot, of_pair(compared=f"{A}:7"), monkeypatch, remembered=found.remembered)
+    assert alike.readings == {"pair": of_pair(compared=f"{A}:7").reading}
+    assert alike.remembered.differences == {}
+    unasked = looked(snapshot, Looked(None), monkeypatch, chosen=False, remembered=found.remembered)
+    assert unasked.remembered.differences == {"pair": (known,)}
+
+
+def test_a_rebuilt_server_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = started(healthy(), 10**6, 10**6)
+    a, b = snapshot.last
+    known = Remembered(differences={"pair": (KnownDifference(a_difference(), (A, B)),)})
+    rebuilt = replace(b, server_uuid=UUID(int=7))
+    without = replace(b, gtid_executed=GtidSet())
+    for last in ((a, rebuilt), (a, without), (a,)):
+        now = replace(snapshot, first=snapshot.first[: len(last)], last=last)
+        found = looked(now, Looked(None), monkeypatch, remembered=known)
+        assert (found.readings, found.remembered.differences) == ({}, {})
+    silent = replace(b, server_uuid=None, gtid_executed=None)
+    found = looked(replace(snapshot, last=(a, silent)), Looked(None), monkeypatch, remembered=known)
+    assert found.remembered.differences == known.differences
+
+
+@pytest.mark.parametrize("kind", Difference)
+def test_what_ends_by_itself_or_is_likely_is_not_kept(
+    kind: Difference, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recent = started(healthy(), 10, 10)
+    lasts = kind not in (Difference.UPKEEP, Difference.FILTERED, Difference.COMMIT)
+    found = looked(recent, of_pair(a_difference(kind)), monkeypatch)
+    assert bool(found.remembered.differences) is lasts
+    likely = replace(a_difference(kind), is_proved=False)
+    assert looked(recent, of_pair(likely), monkeypatch).remembered.differences == {}
+
+
 def test_only_what_may_be_given_other_content_is_suspect() -> None:
     findings = audit_cluster(holed()).findings
     assert {each.code for each in findings} == {"H1"}
@@ -210,6 +300,18 @@ def test_a_gtid_made_by_hand_is_compared_once_its_origin_has_reached_it(
         )
         assert finding["gtid_set"] == made.gtid
         assert found["contents"][0]["suspect_count"] == 1
+    # A purge repairs nothing.
+    pair97.a.execute("FLUSH BINARY LOGS")
+    pair97.a.execute(f"PURGE BINARY LOGS TO '{pair97.a.binary_log_position()[0]}'")
+    for _ in range(2):
+        found = audited()
+        [finding] = [each for each in found["findings"] if each["severity"] != "info"]
+        assert (finding["code"], finding["severity"], finding["grade"]) == (
+            *("E4", "critical"),
+            "likely",
+        )
+        assert finding["gtid_set"] == made.gtid
+        assert "proved by an earlier audit" in json.dumps(finding["evidence"])
 
 
 def test_a_restart_since_the_last_audit_is_looked_behind_and_then_no_more(
@@ -246,4 +348,4 @@ def test_a_restart_since_the_last_audit_is_looked_behind_and_then_no_more(
     settled(pair97.a)
     assert audited() == ([], set())  # without a memory nobody knows of it
     assert audited(*kept) == (["E4"], {"a"})
-    assert audited(*kept) == ([], set())
+    assert audited(*kept) == (["E4"], set())  # compared again: it is still so

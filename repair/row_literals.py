@@ -74,19 +74,33 @@ def literal(column: RowColumn, value: Value) -> str:
 def condition(column: RowColumn, identifier: str, value: Value, *, is_key: bool) -> str:
     """Write the condition that a column holds a value. Raises CannotRender.
 
-    A key is compared as it is, so that the server uses its index: no two rows have it equal, and
-    the rest of the row decides whether the one that is found is the one that is meant.
+    A key is compared as it is, so that the server uses its index: no two rows have it equal. That
+    it is equal by its collation does not make it the same value: see `same_bytes`.
     """
     if value is None:
         return f"{identifier} IS NULL"
     text = literal(column, value)
-    is_bytes = column.is_string or column.type_code in {GEOMETRY, VECTOR}
-    if is_bytes and not is_key:
-        return f"CAST({identifier} AS BINARY) = {text}"
+    if _is_bytes(column) and not is_key:
+        return same_bytes(column, identifier, value)
     if column.type_code == SET and isinstance(value, int) and value >= _SIGNED_END:
         # A SET is a signed number where it is compared (seen on 5.6.24 and 9.7.4).
         return f"({identifier} | 0) = {text}"
     return f"{identifier} = {text}"
+
+
+def same_bytes(column: RowColumn, identifier: str, value: Value) -> str:
+    """Write the condition that a column holds a value byte by byte; empty if it has no bytes.
+
+    Collations call 'm' and 'M' equal, 'e' and an accented one, and text with spaces behind it.
+    Raises CannotRender.
+    """
+    if value is None or not _is_bytes(column):
+        return ""
+    return f"CAST({identifier} AS BINARY) = {literal(column, value)}"
+
+
+def _is_bytes(column: RowColumn) -> bool:
+    return column.is_string or column.type_code in {GEOMETRY, VECTOR}
 
 
 def type_with_members(column: RowColumn) -> str:

@@ -20,6 +20,7 @@ from repair.row_literals import (
     condition,
     json_expression,
     literal,
+    same_bytes,
     type_with_members,
 )
 from topology.quoting import quote_identifier, quote_string
@@ -147,6 +148,8 @@ def _where(table: RowTable, image: Image, *, base: Image | None = None) -> str:
         else:
             is_key = has_key and at in (table.key or ())
             conditions.append(condition(table.columns[at], name, value, is_key=is_key))
+            if is_key and (exact := same_bytes(table.columns[at], name, value)):
+                conditions.append(exact)
     return " AND ".join(conditions) + ("" if has_key else " LIMIT 1")
 
 

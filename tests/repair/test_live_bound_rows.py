@@ -2,8 +2,8 @@
 
 import pytest
 
-from compose.native.shapes import Pair, Topology
-from tests.repair.live import examine, rows, run_plan
+from compose.native.shapes import Pair, Topology, wait_for
+from tests.repair.live import examine, executed, rows, run_plan, run_step
 from tests.repair.test_live_late import refusals
 
 TABLES = (
@@ -121,3 +121,28 @@ def test_a_child_is_redone(star97: Topology) -> None:
     replica.execute("INSERT INTO d.child VALUES (60, 2)")
     run_plan(star97, examine(star97).plan({"E1": "redo_on_source"}))
     assert rows(source, "d.child") == [(10, 1), (60, 2)]
+
+
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+def test_a_key_in_other_letters_is_another_row(shape: str, request: pytest.FixtureRequest) -> None:
+    """Its collation calls them equal. 'M' was acknowledged, and must not become 'm' again."""
+    pair: Pair = request.getfixturevalue(shape)
+    a, b = pair.a, pair.b
+    a.execute(
+        "CREATE DATABASE d CHARACTER SET utf8 COLLATE utf8_general_ci",
+        "CREATE TABLE d.p (k VARCHAR(10) PRIMARY KEY, v VARCHAR(10))",
+        "INSERT INTO d.p VALUES ('m', '1')",
+    )
+    pair.settle()
+    a.execute(a.dialect.stop_replica)
+    b.execute("UPDATE d.p SET v = 'b-old' WHERE k = 'm'")
+    plan = examine(pair).plan()
+    assert [step.action for step in plan.steps] == ["StartChannel"]
+    a.execute("UPDATE d.p SET k = 'M' WHERE k = 'm'")  # b applies it
+    wait_for(b, executed(a))
+    done = run_step(pair, plan, plan.steps[0])
+    assert done.returncode != 0
+    assert "not as they were when the plan was made" in done.stderr
+    late = examine(pair).plan()
+    assert late.steps == ()
+    assert rows(a, "d.p") == [("M", "1")]

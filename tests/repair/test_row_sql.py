@@ -127,9 +127,9 @@ def test_rows_with_a_key() -> None:
     assert redo_row(table, RowChange(BEFORE, BEFORE)) is None
 
 
-def test_a_key_of_text_is_compared_as_it_is() -> None:
-    """So that the server finds the row by its index."""
-    where = "`a``b` = 'x' AND `id` = 1 AND `changed_at` = '2024-01-01 00:00:00'"
+def test_a_key_of_text_is_compared_as_it_is_and_by_its_bytes() -> None:
+    """So that the server finds the row by its index, and only that row."""
+    where = "`a``b` = 'x' AND CAST(`a``b` AS BINARY) = 'x' AND `id` = 1 AND `changed_at` = '2024-01-01 00:00:00'"
     deleted = redo_row(_table(key=(1,)), RowChange(BEFORE, None))
     assert deleted == f"DELETE FROM `d`.`t` WHERE {where};"
 

@@ -9,7 +9,7 @@ from binlog.event_types import RowKind
 from binlog.rows.values import ABSENT, Image, RowChange, RowChanges, Value, rows_of_group
 from binlog.scan import EventGroup
 from binlog.transactions import Statement, TableChange
-from repair.hidden import without_secrets
+from topology.hidden import without_secrets
 
 _CHARACTERS_MAX: Final = 200
 _VALUE_CHARACTERS_MAX: Final = 40

@@ -8,7 +8,7 @@ from typing import Final
 
 from binlog.transactions import TableChange, Transaction
 from gtid_audit.moments import moment
-from repair.hidden import without_secrets
+from topology.hidden import without_secrets
 
 STATEMENT_CHARACTERS_MAX: Final = 120
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from binlog.transactions import Transaction
 from gtid import Gtid, GtidSet
-from repair.hidden import without_secrets
+from topology.hidden import without_secrets
 from topology.snapshot import LogPosition
 
 # sql/log_event.cc, Query_log_event::do_apply_event: "Error on …: message (format)='…' error
@@ -120,8 +120,10 @@ def _mentions(error_text: str, transaction: Transaction) -> bool:
     quoted = _QUERY.search(error_text)
     if quoted is None:  # cut off by the server: the error code and the place must do
         return True
+    shown = quoted["sql"]  # what authenticates an account is hidden in it
+    statements = (without_secrets(each.sql) for each in transaction.statements)
     return any(
-        quoted["sql"].startswith(statement.sql[:_COMPARED_CHARACTERS])
-        or statement.sql.startswith(quoted["sql"].rstrip("'")[:_COMPARED_CHARACTERS])
-        for statement in transaction.statements
+        shown.startswith(statement[:_COMPARED_CHARACTERS])
+        or statement.startswith(shown.rstrip("'")[:_COMPARED_CHARACTERS])
+        for statement in statements
     )

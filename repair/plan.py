@@ -16,12 +16,12 @@ from typing import Any
 from repair.action_content import action_content
 from repair.actions import RedoTransactions
 from repair.case import SavedContent
-from repair.hidden import without_secrets
 from repair.row_versions import RowsRead
 from repair.statement_sql import DELIMITER
 from repair.steps import Step
 from repair.transaction_content import TransactionContent, described
 from topology.findings import Finding
+from topology.hidden import without_secrets
 
 FORMAT_VERSION = 2
 _LISTS = (

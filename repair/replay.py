@@ -33,11 +33,11 @@ from binlog.scan import EventGroup
 from binlog.transactions import TransactionKind
 from gtid import Gtid
 from repair.guard import Guard
-from repair.hidden import without_secrets
 from repair.row_literals import CannotRender
 from repair.row_sql import check_named, member_columns, needs_lenience, redo_row, undo_row
 from repair.statement_sql import preparation, statement_lines
 from repair.unguarded import checks_nothing
+from topology.hidden import without_secrets
 
 # What rows are written under: zero and odd dates as they are, 0 as 0 and not as the next number,
 # everything else strictly, so that nothing is cut to fit.

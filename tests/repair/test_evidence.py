@@ -93,6 +93,14 @@ def test_anything_that_does_not_fit_is_refused(
     assert why in found.reason
 
 
+def test_a_statement_whose_authentication_is_hidden_still_fits() -> None:
+    sql = "CREATE USER u@'%' IDENTIFIED WITH 'sha256_password' AS 'hash'"
+    text = _TEXT.replace(_SQL, "CREATE USER u@'%' IDENTIFIED (hidden)")
+    assert isinstance(_find(_transaction(4, 1050, sql), text=text), FailingEvent)
+    other = _find(_transaction(4, 1050, sql.replace("u@", "v@")), text=text)
+    assert isinstance(other, NoSuchEvent)
+
+
 def test_a_statement_that_the_server_cut_off_still_fits() -> None:
     text = _TEXT[: _TEXT.index("FROM t")]
     assert isinstance(_find(_transaction(4, 1050), text=text), FailingEvent)

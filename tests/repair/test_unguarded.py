@@ -2,8 +2,8 @@
 
 import pytest
 
-from repair.hidden import without_secrets
 from repair.unguarded import checks_nothing
+from topology.hidden import without_secrets
 
 ADDING = (
     "CREATE TABLE t (id INT PRIMARY KEY, n INT)",

@@ -278,6 +278,16 @@ def test_the_condition_of_until_has_a_place_only_where_it_is_one(kind: str, unti
     assert channel_from_row({**NEW_ROW, "Until_Condition": kind}, {}).until == until
 
 
+def test_what_authenticates_an_account_is_in_no_error_text() -> None:
+    statement = "CREATE USER 'u'@'%' IDENTIFIED WITH 'caching_sha2_password' AS '$A$005$SaltHash'"
+    error = f"Error 'Operation CREATE USER failed for 'u'@'%'' on query. Query: '{statement}'"
+    worker = {"channel": "from_b", "worker_id": 1, "applying": "", "errno": 1396, "error": error}
+    row = {**NEW_ROW, "Last_SQL_Error": error}
+    channel = channel_from_row(row, workers_by_channel([worker]))
+    for text in (channel.applier_error, channel.workers[0].error):
+        assert text.endswith("Query: 'CREATE USER 'u'@'%' IDENTIFIED (hidden)")
+
+
 def test_workers_carry_the_times_of_their_transactions() -> None:
     queued = {"queued": f"{UUID_B}:9", "queued_committed_at": "1767355200.000007"}
     idle = {"errno": 0, "error": "", "applying": "", "applying_seconds": None}

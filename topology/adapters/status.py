@@ -13,6 +13,7 @@ from uuid import UUID
 
 from gtid import Gtid, GtidSet, MalformedGtidSet
 from topology.dialect import FILTER_COLUMNS, STATUS_COLUMNS, UNTIL_PLACES
+from topology.hidden import without_secrets
 from topology.snapshot import (
     IDLE_WORKER,
     ROW_LOCK_RETRY,
@@ -62,7 +63,8 @@ def channel_from_row(row: Row, workers: Mapping[str, Sequence[Row]]) -> ChannelS
         receiver_error_at=str(_get(row, "receiver_error_at", default="")),
         applier=ThreadState(_get(row, "applier_running")),
         applier_errno=int(_get(row, "applier_errno")),
-        applier_error=str(_get(row, "applier_error")),
+        # It quotes the statement, and a snapshot is stored and shown.
+        applier_error=without_secrets(str(_get(row, "applier_error"))),
         applier_error_at=str(_get(row, "applier_error_at", default="")),
         received_to=_position(row, "received"),
         applied_to=_position(row, "applied"),
@@ -202,7 +204,7 @@ def _worker(row: Row) -> WorkerSnapshot:
         worker_id=int(row["worker_id"]),
         applying=_gtid(row.get("applying")),
         errno=int(row["errno"]),
-        error=str(row["error"]),
+        error=without_secrets(str(row["error"])),
         state=state,
         applying_seconds=None if seconds is None else int(seconds),
         last_applied=_gtid(row.get("applied")),

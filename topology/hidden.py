@@ -1,7 +1,8 @@
-"""Statements as a plan lists them: without passwords and what authenticates an account.
+"""Statements as findings and plans quote them: without passwords and what authenticates an account.
 
-A server logs CREATE USER and its like with salt and hash, which is enough to guess a password. A
-runbook is passed round; only a script that does the statement again needs them.
+A server logs CREATE USER and its like with salt and hash, which is enough to guess a password, and
+the error of an applier quotes the statement. Reports, stored snapshots and runbooks are passed
+round; only a script that does the statement again needs them.
 """
 
 import re

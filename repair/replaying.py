@@ -233,6 +233,8 @@ def undo_on_replica(case: Case) -> Outcome:
     content, wanted = case.content, case.finding.gtid_set
     if not case.is_chosen:
         return Refusal(_NOT_UNASKED)
+    if case.source is not None and wanted <= case.source.executed:
+        return Proposal(())  # the steps for another replica of the source have used up the GTIDs
     if content is None or content.read_from is None:
         return Refusal(f"the content could not be read: {content.unread if content else 'no log'}")
     barred = content.of_class(ContentClass.DDL, ContentClass.UNREAD) & wanted

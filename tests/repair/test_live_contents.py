@@ -239,6 +239,23 @@ def test_a_lost_tail_is_redone_or_undone_before_its_gtids_are_reused(
     assert len(rows(pair97.a, "lost.t")) == (4 if strategy == "redo_on_source" else 1)
 
 
+def test_a_lost_tail_that_two_replicas_have_is_undone_once(star97: Topology) -> None:
+    fault = faults.lost_tail_crash(star97, source="source", replica="replica1")
+    wait_for(star97["replica2"], fault.lost)
+    found = examine(star97)
+    assert [each.code for each in found.audit.findings].count("E3") == 2
+    plan = found.plan({"E3": "undo_on_replica"})
+    assert sorted(_actions(plan)) == sorted(
+        [
+            *("replica1 UndoRows", "replica2 UndoRows", "source InjectEmpty"),
+            *("replica1 StartChannel", "replica2 StartChannel"),
+        ]
+    )
+    run_plan(star97, plan)
+    await_clean(star97)
+    assert all(rows(server, "lost.t") == [] for server in star97.servers.values())
+
+
 def test_in_a_ring_the_stopped_channel_delivers(chain97: Topology) -> None:
     fault = faults_plans.stopped_channel_in_ring(chain97)
     found = examine(chain97)

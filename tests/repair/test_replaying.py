@@ -309,6 +309,13 @@ def test_undo_reaches_every_server_that_has_the_transactions() -> None:
     ]
 
 
+def test_undo_for_a_second_replica_does_nothing_again() -> None:
+    used_up = pair().replace(server("a", "a:1-3 b:1-2"))
+    assert undo_on_replica(a_case(used_up, ERRANT, content=UNDONE)) == Proposal(())
+    partly = pair().replace(server("a", "a:1-3 b:1"))
+    assert undo_on_replica(a_case(partly, ERRANT, content=UNDONE)) != Proposal(())
+
+
 def test_undo_of_a_lost_tail_starts_the_channel_that_was_refused() -> None:
     lost = model(server("a", "a:1-3"), server("b", "a:1-5", channel("a", runs=False)))
     content = a_content("a:4-5", rows=ROWS[:1])

@@ -21,6 +21,10 @@ NONE_DUE: Final = (
     " restarted within 24 hours (with --out: or since the last audit that compared). --content"
     " compares around every restart."
 )
+OTHERS: Final = (
+    "Other GTIDs were not compared, and equal sets may hide different transactions. --content"
+    " compares the newest of each UUID."
+)
 
 _SUSPECT: Final = "that an earlier audit reported, or that a replica executed and did not receive"
 
@@ -39,6 +43,7 @@ def content_lines(
         for reading in readings.values():
             yield content_line(reading)
             yield from remark_lines(reading)
+            yield from _others(readings)
         return
     for cluster in sorted(readings)[:CLUSTERS_SHOWN_MAX]:
         yield f"{cluster}: {content_line(readings[cluster])}"
@@ -46,6 +51,13 @@ def content_lines(
         count = sum(each.compared_count for each in readings.values())
         in_all = number_of(count, "GTID")
         yield f"Contents compared in {len(readings):,} clusters, {in_all} in all."
+    yield from _others(readings)
+
+
+def _others(readings: Mapping[str, ContentReading]) -> Iterator[str]:
+    """Report that the rest was not compared: equal sets prove nothing about it."""
+    if not all(each.newest_count for each in readings.values()):
+        yield OTHERS
 
 
 def content_line(reading: ContentReading) -> str:

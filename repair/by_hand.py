@@ -143,6 +143,12 @@ def _donor_refetch(situation: Situation) -> str:
             f"{name} would also send {more}, which {finding.source} does not have: decide about"
             f" that first. Then {text}"
         )
+    text += (
+        f". {finding.replica} then gets what {name} applied: what {name} left out by a filter, an"
+        " ignored error or an empty transaction is missing there too, and no later audit shows it."
+        f" `gtid-audit binlog show '{wanted}' SERVER` (SERVER is the DSN of {name}) shows what its"
+        " log has"
+    )
     if refused:
         text += f". The donor refuses: {refused} is of its own UUID and missing there"
     return text

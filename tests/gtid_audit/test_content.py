@@ -8,7 +8,7 @@ import pytest
 
 from gtid_audit.content import read_contents
 from gtid_audit.content_due import RECENT, looked_back
-from gtid_audit.content_text import CLUSTERS_SHOWN_MAX, content_line, content_lines
+from gtid_audit.content_text import CLUSTERS_SHOWN_MAX, OTHERS, content_line, content_lines
 from tests.gtid_audit.build import half_read, healthy
 from tests.snapshots import a_cluster, a_server
 from topology.audit import audit_cluster
@@ -91,7 +91,7 @@ def test_a_server_without_logs_is_a_remark_and_no_way_to_it_is_unknown() -> None
     assert (audit.findings, audit.unknown) == ((), ())
     lines = list(content_lines({"pair": no_logs.reading}, is_stored=False))
     assert "all the same" not in " ".join(lines)
-    assert lines[1:] == [f"Not compared: {name}: {reason}." for name in "ab"]
+    assert lines[1:] == [*(f"Not compared: {name}: {reason}." for name in "ab"), OTHERS]
     logged = tuple(
         replace(server, binary_logs=(BinaryLog("binlog.000001", 200),)) for server in snapshot.last
     )
@@ -134,8 +134,10 @@ def test_what_was_compared_is_said_in_a_line() -> None:
     assert content_line(left_out[0]).endswith(", 1 GTID not comparable.")
     many = {f"cluster{number:02}": some for number in range(CLUSTERS_SHOWN_MAX + 2)}
     lines = list(content_lines(many, is_stored=False))
-    assert len(lines) == CLUSTERS_SHOWN_MAX + 1
-    assert lines[-1] == "Contents compared in 12 clusters, 14,400 GTIDs in all."
+    assert len(lines) == CLUSTERS_SHOWN_MAX + 2
+    assert lines[-2:] == ["Contents compared in 12 clusters, 14,400 GTIDs in all.", OTHERS]
+    newest = {name: replace(each, newest_count=7) for name, each in many.items()}
+    assert OTHERS not in list(content_lines(newest, is_stored=False))
     pairs = replace(some, starts=(start,), pairs=(("a", "b"), ("a", "c"), ("b", "c")))
     assert "UTC), between a and b; a and c; 1 more pair; 1,200 GTIDs" in content_line(pairs)
 

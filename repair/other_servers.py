@@ -31,7 +31,7 @@ from repair.guard import Guard
 from repair.model import below, upstream
 from repair.procedure import Setting
 from repair.row_procedures import row_is
-from repair.script import GNO_MAX, commits_nothing, keeps_history, literal
+from repair.script import GNO_MAX, commits_nothing, gained_nothing, keeps_history, literal
 from repair.steps import Check
 from repair.transaction_content import key_condition
 from topology.quoting import quote_string
@@ -91,8 +91,9 @@ def _by_server(checks: Iterable[Check]) -> tuple[Check, ...]:
 def _sends_no_more(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[Check]:
     """Yield a check for the source of a channel whose waiting rows were compared.
 
-    What it commits behind the plan is fetched as well, and its rows were not compared. In the order
-    of one source's log that does not matter.
+    What it executes behind the plan is fetched as well, and its rows were not compared: its own
+    transactions, those made by hand or with a tag, and those that it received. In the order of one
+    source's log that does not matter. What the started server committed itself is no matter either.
     """
     if not isinstance(action, StartChannel) or not action.waiting or action.in_order:
         return
@@ -100,14 +101,14 @@ def _sends_no_more(action: StartChannel | AutoPositionOn, setting: Setting) -> I
     name = channel.source if channel is not None else None
     if name is None or name not in setting.seen or name not in setting.before.servers:
         return
-    reading, uuid = setting.seen[name], setting.before[name].server_uuid
-    nothing_more = commits_nothing(
+    known = setting.seen[name].gtid_executed or GtidSet()
+    nothing_more = gained_nothing(
         name,
-        uuid,
-        reading.gtid_executed,
+        known | setting.before[name].executed | setting.server.executed,
+        but=setting.server.server_uuid,
         so=f"their rows were not compared with those of {action.server}",
     )
-    why = f"what {name} commits behind the plan would be fetched by {action.server} unread"
+    why = f"what {name} executes behind the plan would be fetched by {action.server} unread"
     yield _check(setting, name, (nothing_more,), why=why)
 
 

@@ -219,6 +219,19 @@ def commits_nothing(
     )
 
 
+def gained_nothing(name: str, known: GtidSet, *, but: UUID, so: str) -> Guard:
+    """Require that a server has executed nothing but `known`, and what the server `but` committed.
+
+    Whatever else it executed since, by any client, tag or UUID, or received, is sent on.
+    """
+    allowed = known | GtidSet.parse(f"{but}:1-{GNO_MAX}")
+    return Guard(
+        f"GTID_SUBSET(@@GLOBAL.gtid_executed, {literal(allowed)})",
+        f"{name}: it has executed more transactions since the plan was made, and {so}; nothing was"
+        " changed; audit and plan again",
+    )
+
+
 def literal(gtids: GtidSet) -> str:
     """Return a set as an SQL string."""
     return quote_string(str(gtids))

@@ -67,12 +67,18 @@ def test_rows_that_the_log_does_not_hold_whole_start_nothing_unasked(pair97: Pai
 
 def test_what_the_source_commits_behind_the_plan_is_not_fetched_unread(pair97: Pair) -> None:
     split(pair97, "INSERT INTO d.t VALUES (3, 'a')", "INSERT INTO d.t VALUES (4, 'b')")
-    plan = examine(pair97).plan()
-    assert [step.action for step in plan.steps] == ["StartChannel", "StartChannel"]
-    assert refusals(pair97, plan) == []
-    pair97[plan.steps[0].checks[0].server].execute("UPDATE d.t SET note = 'behind' WHERE id = 2")
-    [refused] = refusals(pair97, plan)
-    assert "their rows were not compared" in refused
+    by_hand = "11111111-2222-3333-4444-555555555555:1"
+    for gtid_next in (by_hand, "AUTOMATIC:late", "AUTOMATIC"):
+        plan = examine(pair97).plan()
+        assert [step.action for step in plan.steps] == ["StartChannel", "StartChannel"]
+        assert refusals(pair97, plan) == []
+        pair97[plan.steps[0].checks[0].server].execute(
+            f"SET SESSION gtid_next = '{gtid_next}'",
+            f"UPDATE d.t SET note = '{gtid_next[-4:]}' WHERE id = 2",
+            "SET SESSION gtid_next = 'AUTOMATIC'",
+        )
+        [refused] = refusals(pair97, plan)
+        assert "their rows were not compared" in refused
 
 
 def test_a_parent_is_not_brought_back_without_its_children(pair56: Pair) -> None:

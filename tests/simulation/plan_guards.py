@@ -149,6 +149,10 @@ def _check_below(
             raise Refused(f"{server.name}: gtid_executed lost transactions")
         if has("committed transactions of its own"):
             _check_writes_nothing(server, reading)
+        if has("it has executed more transactions since"):
+            modelled = (before.get(each, GtidSet()) for each in (action.server, server.name))
+            known = GtidSet.union_of((history, *modelled))
+            _check_gained_nothing(server, known, but=readings[action.server])
         arriving = after.get(server.name, GtidSet()) - before.get(server.name, GtidSet())
         untouched = arriving and not arriving & gtids(server.executed)
         if has("a row of") and untouched and not all(is_before(server, row) for row in action.rows):
@@ -175,6 +179,12 @@ def _check_writes_nothing(server: Server, reading: ServerSnapshot) -> None:
     own = gtids(each for each in server.executed if each[0] == server.uuid)
     if not own <= (reading.gtid_executed or GtidSet()):
         raise Refused(f"{server.name}: it has committed transactions of its own")
+
+
+def _check_gained_nothing(server: Server, known: GtidSet, *, but: ServerSnapshot) -> None:
+    assert but.server_uuid is not None, "a step is on a server that was read"
+    if not gtids(server.executed).without_uuid(but.server_uuid) <= known:
+        raise Refused(f"{server.name}: it has executed more transactions")
 
 
 def is_before(server: Server, row: NetRow) -> bool:

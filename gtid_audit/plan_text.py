@@ -1,6 +1,6 @@
 """Shows a plan to a person: the steps in order, and what is left to do by hand."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from rich.console import RenderableType
@@ -13,6 +13,7 @@ from gtid_audit.text import QUIET, counted, rest_of, show
 from repair import Plan, Step
 from repair.plan import shown_version
 from repair.render import address_of
+from repair.steps import Check
 from topology.findings import ClusterAudit
 
 ROWS_SHOWN_MAX = 20
@@ -38,6 +39,7 @@ def _parts(plan: Plan, audit: ClusterAudit, files: Sequence[Path]) -> Iterator[R
     yield head.append(f"  {about}", style=QUIET)
     for step in plan.steps:
         yield Text()
+        yield from (_check(step, each) for each in step.checks)
         yield _step(step)
     if plan.rows:
         yield Text()
@@ -84,22 +86,34 @@ def _rows(plan: Plan) -> Iterator[RenderableType]:
     yield from rest_of(len(plan.rows), ROWS_SHOWN_MAX, "rows")
 
 
+def _check(step: Step, check: Check) -> RenderableType:
+    title = f"{step.check_number(check)}. check {check.server} before step {step.number}"
+    rows = (
+        ("on", f"{check.server} ({address_of(check)}); it changes nothing"),
+        ("why", check.why),
+        ("script", step.check_name(check)),
+    )
+    return _numbered(title, rows)
+
+
 def _step(step: Step) -> RenderableType:
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(style=QUIET, no_wrap=True)
-    title = Text(f"{step.number}. {printable(step.title)}", style="bold")
     rows = (
         ("on", f"{step.server} ({address_of(step)}), about {step.estimated_seconds} s"),
         ("why", step.why),
         ("risk", step.risk),
         ("undo", step.undo),
-        *(("first", f"{step.check_name(each)}: {each.why}") for each in step.checks),
         ("script", step.file_name),
     )
+    return _numbered(f"{step.number}. {step.title}", rows)
+
+
+def _numbered(title: str, rows: Iterable[tuple[str, str]]) -> RenderableType:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(style=QUIET, no_wrap=True)
     for label, text in rows:
         grid.add_row(label, Text(printable(text)))
     outer = Table.grid()
-    outer.add_row(title)
+    outer.add_row(Text(printable(title), style="bold"))
     outer.add_row(Padding(grid, (0, 0, 0, 3)))
     return outer
 

@@ -16,6 +16,7 @@ from repair.procedure import Procedure, Setting
 from repair.row_procedures import row_is
 from repair.row_sql import table_name
 from repair.script import (
+    GNO_MAX,
     RUN_TODO,
     arrived,
     awaited,
@@ -278,11 +279,31 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
 def _writes_nothing(action: StartChannel, setting: Setting) -> Iterator[Guard]:
     """Require that no transaction may have met the rows that were compared, or come before them.
 
-    A row that looks as before may have been changed and changed back.
+    A row that looks as before may have been changed and changed back. Until the first of the
+    waiting transactions is applied nothing else may have been executed either: not with a tag, and
+    not under the UUID of another server, unless another channel brings it.
     """
     server, reading = setting.server, setting.seen[action.server]
-    if action.in_order or action.rows:
-        yield commits_nothing(server.name, server.server_uuid, reading.gtid_executed)
+    if not (action.in_order or action.rows):
+        return
+    yield commits_nothing(server.name, server.server_uuid, reading.gtid_executed)
+    if not action.waiting:
+        return
+    brought = (
+        GtidSet.parse(f"{each.source_uuid}:1-{GNO_MAX}")
+        for each in reading.channels or ()
+        if each.name != action.channel and each.source_uuid is not None
+    )
+    known = GtidSet.union_of(
+        (reading.gtid_executed or GtidSet(), server.executed, action.waiting, *brought)
+    )
+    waiting = literal(action.waiting)
+    yield Guard(
+        f"GTID_SUBSET(@@GLOBAL.gtid_executed, {literal(known)})"
+        f" OR GTID_SUBTRACT({waiting}, @@GLOBAL.gtid_executed) <> GTID_SUBTRACT({waiting}, '')",
+        f"{server.name}: it has executed transactions that the plan did not see, and what waits may"
+        " be older than their rows; nothing was changed; audit and plan again",
+    )
 
 
 def _rows_as_before(action: StartChannel) -> Iterator[str]:

@@ -79,6 +79,16 @@ def test_what_the_source_commits_behind_the_plan_is_not_fetched_unread(pair97: P
         )
         [refused] = refusals(pair97, plan)
         assert "their rows were not compared" in refused
+    # So does what the started server itself executes.
+    plan = examine(pair97).plan()
+    pair97[plan.steps[0].server].execute(
+        f"SET SESSION gtid_next = '{by_hand[:-1]}9'",
+        "UPDATE d.t SET note = 'here' WHERE id = 2",
+        "SET SESSION gtid_next = 'AUTOMATIC'",
+    )
+    done = run_step(pair97, plan, plan.steps[0])
+    assert done.returncode != 0
+    assert "that the plan did not see" in done.stderr
 
 
 def test_a_parent_is_not_brought_back_without_its_children(pair56: Pair) -> None:

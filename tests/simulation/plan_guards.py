@@ -58,6 +58,8 @@ def check_guards(world: World, snapshot: ClusterSnapshot, step: Step) -> None:
         _check_still_lacking(world, readings, step, action)
     if has("committed transactions of its own"):
         _check_writes_nothing(server, reading)
+    if isinstance(action, StartChannel) and has("that the plan did not see"):
+        _check_knows_all(server, reading, step, action)
     if isinstance(action, AutoPositionOn | StartChannel | StopChannel | MovePast):
         _check_channel(server, readings, action, has)
 
@@ -179,6 +181,22 @@ def _check_writes_nothing(server: Server, reading: ServerSnapshot) -> None:
     own = gtids(each for each in server.executed if each[0] == server.uuid)
     if not own <= (reading.gtid_executed or GtidSet()):
         raise Refused(f"{server.name}: it has committed transactions of its own")
+
+
+def _check_knows_all(
+    server: Server, reading: ServerSnapshot, step: Step, action: StartChannel
+) -> None:
+    there = gtids(server.executed)
+    if action.waiting & there:
+        return  # it has begun
+    modelled = (GtidSet.parse(each.gtid_executed) for each in step.before)
+    own = next(modelled)  # this step's server is the first
+    known = GtidSet.union_of((reading.gtid_executed or GtidSet(), own, action.waiting))
+    for channel in reading.channels or ():
+        if channel.name != action.channel and channel.source_uuid is not None:
+            there = there.without_uuid(channel.source_uuid)
+    if not there <= known:
+        raise Refused(f"{server.name}: it has executed what the plan did not see")
 
 
 def _check_gained_nothing(server: Server, known: GtidSet, *, but: ServerSnapshot) -> None:

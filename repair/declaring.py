@@ -28,7 +28,7 @@ from repair.actions import (
 )
 from repair.case import Case, Outcome, Proposal, Refusal, SavedContent
 from repair.conflicts import behind_later_ones
-from repair.missing_on import targets_lacking
+from repair.missing_on import other_sources, targets_lacking
 from repair.model import ModelServer, below, simulate, upstream, with_all_channels_repaired
 from repair.needed import needed
 from repair.offered import offered
@@ -292,8 +292,26 @@ def _declared(
 ) -> Proposal:
     """Return the proposal, with what is lost named and saved."""
     saved, problems = _saved(case)
-    warnings = (*_content_warnings(case, targets, actions), *problems, *behind_later_ones(case))
+    warnings = (
+        *_content_warnings(case, targets, actions),
+        *problems,
+        *behind_later_ones(case),
+        *unfinished(case, [server.name for server, _ in targets]),
+    )
     return Proposal((*actions, *way_home(case)), warnings, saved)
+
+
+def unfinished(case: Case, targets: Sequence[str]) -> Iterator[str]:
+    """Yield what an interrupted plan leaves, where several sources of one replica are targets.
+
+    With the first of them the finding is gone: the replica has what its source has.
+    """
+    sources = [name for name in other_sources(case) if name in targets]
+    if len(set(sources)) > 1:
+        yield (
+            f"run all scripts: stopped in between, no later audit reports that"
+            f" {' or '.join(dict.fromkeys(sources))} is still without {case.wanted.shortened()}"
+        )
 
 
 def _saved(case: Case) -> tuple[tuple[SavedContent, ...], tuple[str, ...]]:

@@ -143,12 +143,18 @@ def upstream(model: Model, name: str) -> set[str]:
     return found
 
 
-def below(model: Model, name: str) -> tuple[str, ...]:
-    """Return every server that receives from a server, by channels running or stopped."""
+def below(model: Model, name: str, *, running: bool = False) -> tuple[str, ...]:
+    """Return every server that receives from a server, by channels running or stopped.
+
+    `running`: by channels that run, whatever sets say: a busy replica is read as ahead of its
+    source, which would be refused (`refused`) if it connected now.
+    """
     found: dict[str, None] = {}
     frontier = [name]
     while frontier:
-        for replica, _ in model.replicas_of(frontier.pop()):
+        for replica, channel in model.replicas_of(frontier.pop()):
+            if running and (channel.is_stuck or not channel.running):
+                continue
             if replica.name not in found and replica.name != name:
                 found[replica.name] = None
                 frontier.append(replica.name)

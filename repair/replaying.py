@@ -17,9 +17,9 @@ from binlog.rows.values import ABSENT
 from gtid import GtidSet
 from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows
 from repair.case import Case, Outcome, Proposal, Refusal
-from repair.declaring import roots
+from repair.declaring import roots, unfinished
 from repair.missing_on import other_sources, targets_lacking
-from repair.model import ModelServer, simulate
+from repair.model import ModelServer, below, simulate
 from repair.replay import Replayed
 from repair.replay_texts import CannotSave, check_plain
 from repair.row_literals import CannotRender
@@ -198,11 +198,11 @@ def _stops_below(
 ) -> str:
     """Return on which servers replication would bring the transactions to rows that do not fit."""
     gtids = GtidSet.of(each.gtid for each in redone if each.gtid is not None)
-    after = simulate(case.model, RedoTransactions(where.name, redone))
+    receiving = below(case.model, where.name, running=True)
     unfit = [
         f"{name}: {state.why or state.state.value}"
-        for name, server in case.model.servers.items()
-        if name != where.name and gtids & (after[name].executed - server.executed)
+        for name in receiving
+        if gtids - case.model[name].executed
         if (state := content.state_on(name)).state in (RowState.CONFLICT, RowState.AS_AFTER)
     ]
     if not unfit:
@@ -268,7 +268,8 @@ def undo_on_replica(case: Case) -> Outcome:
         action for server in holders for action in _undo_actions(server.name, wanted, rows)
     ]
     actions.extend(InjectEmpty(server.name, gtids) for server, gtids in roots(case, lacking[::-1]))
-    return Proposal((*actions, *way_home(case)), tuple(_undo_warnings(case, content)))
+    left = unfinished(case, [server.name for server, _ in lacking])
+    return Proposal((*actions, *way_home(case)), (*_undo_warnings(case, content), *left))
 
 
 def _undo_by_hand(case: Case) -> str:

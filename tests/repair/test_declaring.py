@@ -140,6 +140,10 @@ def test_no_source_of_the_replica_is_left_out(strategy: Any) -> None:
     assert {each.server for each in proposed(done).actions} == {"a", "c"}
     lost = strategy(a_case(servers, a_finding("E3", "b:1")))
     assert {each.server for each in proposed(lost).actions} == {"a"}
+    # Stopped between the two, no audit finds the second one.
+    told = "no later audit reports that a or c is still without"
+    assert any(told in each for each in proposed(done).warnings)
+    assert not any("no later audit" in each for each in proposed(lost).warnings)
 
 
 def test_only_what_is_missing_is_added_and_only_where_it_is_missing() -> None:

@@ -176,6 +176,18 @@ def test_a_redo_must_fit_the_rows_of_the_servers_that_receive_it(state: RowState
     assert isinstance(redo_on_source(a_case(stopped, ERRANT, content=content)), Proposal)
 
 
+def test_a_busy_replica_that_was_read_ahead_of_its_source_receives_a_redo() -> None:
+    ahead = server("c", "a:1-4", channel("a"))  # the source would refuse it if it connected now
+    content = replace(READ, rows_on={"c": RowsOn(RowState.CONFLICT)})
+    for receiver, last in (("c", ahead), ("d", server("d", "a:1-3", channel("c")))):
+        servers = pair().replace(ahead).replace(last)
+        read = replace(content, rows_on={receiver: RowsOn(RowState.CONFLICT)})
+        why = reason(redo_on_source(a_case(servers, ERRANT, content=read)))
+        assert f"stop the applier there: {receiver}" in why
+    stuck = pair().replace(server("c", "a:1-3", channel("a", stuck=True)))
+    assert proposed(redo_on_source(a_case(stuck, ERRANT, content=content))).actions
+
+
 def test_a_redo_names_the_other_sources_of_the_replica() -> None:
     channels = channel("a", name="x"), channel("c", name="y")
     servers = model(

@@ -5,54 +5,33 @@
    Nothing else is lost, nothing is applied twice, no thread is stopped that ran; and what the audit
    says of the world afterwards holds (the oracles of oracles.py).
    Where the plan warns that fetching again may stop the applier or overwrite rows, it may.
+   Late and interrupted runs of these plans (8) are in chosen_moments.py.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from gtid import GtidSet
-from repair.actions import (
-    AppendPurged,
-    InjectEmpty,
-    MakeRowsAlike,
-    RedoTransactions,
-    ResetAndPurge,
-    UndoRows,
-)
 from repair.plan import Plan
-from repair.planner import plan_repair
-from repair.strategies import DECLARING, PLANNERS
-from tests.simulation.chosen_evidence import chosen_evidence
+from repair.strategies import PLANNERS
+from tests.simulation.announced import WARNED, announced, harm
+from tests.simulation.chosen_moments import interrupted, late, plan_with
 from tests.simulation.contents import contents_of
 from tests.simulation.oracles import Truth, Violation, above_info, conclusions
 from tests.simulation.plan_actions import NotSimulated
 from tests.simulation.plan_oracles import run
 from tests.simulation.reading import gtids, read
-from tests.simulation.state import Channel, Gtid, Key, Server, World, gtid_text
-from tests.simulation.toy_table import key_of
+from tests.simulation.state import Key, World
 from topology.audit import audit_cluster
 from topology.catalogue import answers
 from topology.findings import ClusterAudit
 from topology.snapshot import ClusterSnapshot
 
 SHARE = 0.4  # of the histories with findings: each costs a second plan
-_WARNED = "may stop the applier or overwrite rows"
 # Says of the world after the plan what the next audit gets wrong.
 _AFTERWARDS = frozenset({"OK", "clears by itself", "lost", "errant"})
-
-
-@dataclass(frozen=True, slots=True)
-class Announced:
-    """What a plan says that it loses."""
-
-    declared: GtidSet  # executed without their content
-    undone: GtidSet
-    rows: frozenset[Key]  # written by steps
-    is_warned: bool  # fetching may stop an applier or overwrite rows
-    is_refused: bool  # a script refused half-way and said so: a channel may be stopped on purpose
 
 
 def choices_of(truth: Truth, audit: ClusterAudit) -> dict[str, str]:
@@ -75,119 +54,22 @@ def chosen_plans(
     choices = choices_of(truth, audit)
     if not choices:
         return
-    evidence = chosen_evidence(truth.world, snapshot, audit)
-    plan = plan_repair(snapshot, audit, choices=choices, evidence=evidence, policy=truth.policy)
+    plan = plan_with(truth, truth.world, snapshot, audit, choices)
     if not plan.steps:
-        return
-    try:
-        outcome = run(truth.world, plan, snapshot)
-    except NotSimulated:
         return
     codes = "+".join(
         sorted({f"{each.code}={each.strategy}" for each in plan.answered if each.steps})
     )
-    announced = _announced(plan, choices, is_refused=bool(outcome.refused))
-    yield from _harm(truth, outcome.world, announced, codes)
-    if not outcome.refused:
-        yield from _concluded(truth, outcome.world, plan, codes)
-
-
-def _announced(plan: Plan, choices: dict[str, str], *, is_refused: bool) -> Announced:
-    """Read off a plan what it gives up: by its choices, and in its warnings."""
-    declaring = {
-        each.finding_id
-        for each in plan.answered
-        if choices.get(each.finding_id) in {*DECLARING, "undo_on_replica"}
-    }
-    about = [step.effect for step in plan.steps if declaring & {*step.finding_ids}]
-    declared = GtidSet.union_of(
-        each.gtids for each in about if isinstance(each, InjectEmpty | AppendPurged | ResetAndPurge)
-    )
-    effects = [step.effect for step in plan.steps]
-    undone = GtidSet.union_of(each.gtids for each in effects if isinstance(each, UndoRows))
-    rows = frozenset(
-        key_of(row)
-        for each in effects
-        if isinstance(each, UndoRows | MakeRowsAlike)
-        for row in each.rows
-    )
-    is_warned = any(_WARNED in text for text in plan.warnings)
-    return Announced(declared, undone, rows, is_warned, is_refused)
-
-
-def _harm(truth: Truth, after: World, announced: Announced, codes: str) -> Iterator[Violation]:
-    before = truth.rested
-    for name, server in after.servers.items():
-        was = before[name]
-        gone = [
-            made.gtid
-            for made, undo in was.applied
-            if undo and was.works[made.work] and not server.works[made.work]
-        ]
-        unsaid = [each for each in gone if not gtids([each]) <= announced.undone]
-        if unsaid:
-            yield Violation("choice", codes, f"{name} loses the work of {gtid_text(unsaid[0])}")
-        if not announced.is_warned:
-            yield from _doubled(was, server, announced, codes)
-        yield from _unneeded(before, was, server, announced, codes)
-
-
-def _doubled(was: Server, server: Server, announced: Announced, codes: str) -> Iterator[Violation]:
-    """Report work that was applied twice, older rows, and threads that stopped."""
-    for made, undo in server.applied:
-        if undo and server.works[made.work] > max(1, was.works[made.work]):
-            text = f"{server.name} applies {gtid_text(made.gtid)} twice"
-            yield Violation("choice", codes, text)
-            break
-    for key, value in server.rows.items():
-        if key not in announced.rows and value and value < was.rows.get(key, value):
-            text = f"{server.name}: {key} has an older version than before"
-            yield Violation("choice", codes, text)
-            break
-    for channel in server.channels:
-        old = was.channel(channel.name)
-        if old is not None and old.runs and not channel.runs:
-            if _is_announced(channel, announced):
-                continue
-            error = channel.applier_error[1] or channel.receiver_error[1] or "stopped"
-            text = f"{server.name}: {channel.name!r} stops: {error}"
-            yield Violation("choice", codes, text)
-
-
-def _is_announced(channel: Channel, announced: Announced) -> bool:
-    """Return whether a channel stops for a reason that the plan's text has.
-
-    What a plan leaves out or takes back by choice is missing for later changes of the same rows.
-    """
-    if not channel.applier_error[1] and not channel.receiver_error[0]:
-        return announced.is_refused
-    left_out = announced.declared | announced.undone
-    return channel.failed is not None and bool(left_out)
-
-
-def _unneeded(
-    before: World, was: Server, server: Server, announced: Announced, codes: str
-) -> Iterator[Violation]:
-    """Report GTIDs that are executed now, without their data, and were not announced as such."""
-    for gtid in sorted(server.executed - was.executed):
-        said = announced.declared | announced.undone
-        if gtids([gtid]) <= said or gtid in was.executed:
-            continue
-        works = _works_under(before, gtid)
-        if works and not works & {made.work for made, _ in server.applied}:
-            text = f"{gtid_text(gtid)} is executed on {server.name}, its data is not there"
-            yield Violation("choice", codes, text)
-            return
-
-
-def _works_under(world: World, gtid: Gtid) -> set[int]:
-    """Return the works that changed rows under a GTID, on any server."""
-    return {
-        made.work
-        for server in world.servers.values()
-        for made, undo in server.applied
-        if made.gtid == gtid and undo and server.works[made.work]
-    }
+    try:
+        outcome = run(truth.world, plan, snapshot)
+        said = announced(plan, choices, is_refused=bool(outcome.refused))
+        yield from harm(truth.rested, outcome.world, said, ("choice", codes))
+        if not outcome.refused:
+            yield from _concluded(truth, outcome.world, plan, codes)
+        yield from interrupted(truth, plan, snapshot, outcome, choices, codes)
+        yield from late(truth, plan, snapshot, choices, codes)
+    except NotSimulated:
+        return
 
 
 def _told(truth: Truth, after: World, plan: Plan) -> Iterator[Key]:
@@ -195,19 +77,14 @@ def _told(truth: Truth, after: World, plan: Plan) -> Iterator[Key]:
 
     The sets agree then, and so do the binary logs: no audit of a real server could report it.
     """
-    is_warned = any(_WARNED in text for text in plan.warnings)
+    is_warned = any(WARNED in text for text in plan.warnings)
     leaves_a_source = any("no later audit reports that" in text for text in plan.warnings)
+    redone = announced(plan, {}, is_refused=False).redone
     for name, server in after.servers.items():
         for made, undo in server.applied:
             is_new = not truth.rested[name].works[made.work]
-            if is_new and (is_warned or (leaves_a_source and gtids([made.gtid]) <= _redone(plan))):
+            if is_new and (is_warned or (leaves_a_source and gtids([made.gtid]) <= redone)):
                 yield from (key for key, _ in undo)
-
-
-def _redone(plan: Plan) -> GtidSet:
-    return GtidSet.union_of(
-        step.effect.gtids for step in plan.steps if isinstance(step.effect, RedoTransactions)
-    )
 
 
 def _concluded(truth: Truth, after: World, plan: Plan, codes: str) -> Iterator[Violation]:

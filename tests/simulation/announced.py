@@ -1,0 +1,150 @@
+"""What a plan with choices says that it loses, and the harm that it does beyond that.
+
+Loss, double work, older rows and stopped threads are found in the true world: it is compared with
+the same world at rest without the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gtid import GtidSet
+from repair.actions import (
+    AppendPurged,
+    InjectEmpty,
+    MakeRowsAlike,
+    RedoTransactions,
+    ResetAndPurge,
+    UndoRows,
+)
+from repair.plan import Plan
+from repair.strategies import DECLARING
+from tests.simulation.oracles import Violation
+from tests.simulation.reading import gtids
+from tests.simulation.state import Channel, Gtid, Key, Server, World, gtid_text
+from tests.simulation.toy_table import key_of
+
+WARNED = "may stop the applier or overwrite rows"
+Kind = tuple[str, str]  # of the violations: oracle, and the strategies of the plan
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """What a plan says that it loses."""
+
+    declared: GtidSet  # executed without their content
+    undone: GtidSet
+    rows: frozenset[Key]  # written by steps
+    is_warned: bool  # fetching may stop an applier or overwrite rows
+    is_refused: bool  # a script refused half-way and said so: a channel may be stopped on purpose
+    redone: GtidSet
+
+    def and_also(self, other: Announced) -> Announced:
+        """Return what this plan or another one says."""
+        return Announced(
+            self.declared | other.declared,
+            self.undone | other.undone,
+            self.rows | other.rows,
+            self.is_warned or other.is_warned,
+            self.is_refused or other.is_refused,
+            self.redone | other.redone,
+        )
+
+
+def announced(plan: Plan, choices: dict[str, str], *, is_refused: bool) -> Announced:
+    """Read off a plan what it gives up: by its choices, and in its warnings."""
+    declaring = {
+        each.finding_id
+        for each in plan.answered
+        if choices.get(each.finding_id) in {*DECLARING, "undo_on_replica"}
+    }
+    about = [step.effect for step in plan.steps if declaring & {*step.finding_ids}]
+    declared = GtidSet.union_of(
+        each.gtids for each in about if isinstance(each, InjectEmpty | AppendPurged | ResetAndPurge)
+    )
+    effects = [step.effect for step in plan.steps]
+    undone = GtidSet.union_of(each.gtids for each in effects if isinstance(each, UndoRows))
+    rows = frozenset(
+        key_of(row)
+        for each in effects
+        if isinstance(each, UndoRows | MakeRowsAlike)
+        for row in each.rows
+    )
+    is_warned = any(WARNED in text for text in plan.warnings)
+    redone = GtidSet.union_of(each.gtids for each in effects if isinstance(each, RedoTransactions))
+    return Announced(declared, undone, rows, is_warned, is_refused, redone)
+
+
+def harm(before: World, after: World, said: Announced, kind: Kind) -> Iterator[Violation]:
+    """Compare the world with what it would be without the plan; what the plan says is allowed."""
+    for name, server in after.servers.items():
+        was = before[name]
+        gone = [
+            made.gtid
+            for made, undo in was.applied
+            if undo and was.works[made.work] and not server.works[made.work]
+        ]
+        unsaid = [each for each in gone if not gtids([each]) <= said.undone]
+        if unsaid:
+            yield Violation(*kind, f"{name} loses the work of {gtid_text(unsaid[0])}")
+        if not said.is_warned:
+            yield from _doubled(was, server, said, kind)
+        yield from _unneeded(before, was, server, said, kind)
+
+
+def _doubled(was: Server, server: Server, said: Announced, kind: Kind) -> Iterator[Violation]:
+    """Report work that was applied twice, older rows, and threads that stopped."""
+    for made, undo in server.applied:
+        if undo and server.works[made.work] > max(1, was.works[made.work]):
+            text = f"{server.name} applies {gtid_text(made.gtid)} twice"
+            yield Violation(*kind, text)
+            break
+    for key, value in server.rows.items():
+        if key not in said.rows and value and value < was.rows.get(key, value):
+            text = f"{server.name}: {key} has an older version than before"
+            yield Violation(*kind, text)
+            break
+    for channel in server.channels:
+        old = was.channel(channel.name)
+        if old is not None and old.runs and not channel.runs:
+            if _is_announced(channel, said):
+                continue
+            error = channel.applier_error[1] or channel.receiver_error[1] or "stopped"
+            text = f"{server.name}: {channel.name!r} stops: {error}"
+            yield Violation(*kind, text)
+
+
+def _is_announced(channel: Channel, said: Announced) -> bool:
+    """Return whether a channel stops for a reason that the plan's text has.
+
+    What a plan leaves out or takes back by choice is missing for later changes of the same rows.
+    """
+    if not channel.applier_error[1] and not channel.receiver_error[0]:
+        return said.is_refused
+    left_out = said.declared | said.undone
+    return channel.failed is not None and bool(left_out)
+
+
+def _unneeded(
+    before: World, was: Server, server: Server, said: Announced, kind: Kind
+) -> Iterator[Violation]:
+    """Report GTIDs that are executed now, without their data, and were not announced as such."""
+    for gtid in sorted(server.executed - was.executed):
+        if gtids([gtid]) <= said.declared | said.undone or gtid in was.executed:
+            continue
+        works = _works_under(before, gtid)
+        if works and not works & {made.work for made, _ in server.applied}:
+            text = f"{gtid_text(gtid)} is executed on {server.name}, its data is not there"
+            yield Violation(*kind, text)
+            return
+
+
+def _works_under(world: World, gtid: Gtid) -> set[int]:
+    """Return the works that changed rows under a GTID, on any server."""
+    return {
+        made.work
+        for server in world.servers.values()
+        for made, undo in server.applied
+        if made.gtid == gtid and undo and server.works[made.work]
+    }

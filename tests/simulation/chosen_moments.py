@@ -1,0 +1,105 @@
+"""Plans with choices at another moment: run in parts, or after the world has moved on.
+
+8. The run stops after any step; planned again with the same choices, it loses and doubles nothing
+   that neither plan announced, and reaches the same sets. Where the second plan refuses a choice it
+   says why, and nothing is worse than before. And the world moves on between planning and running:
+   guards may refuse.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+from repair.plan import Plan
+from repair.planner import plan_repair
+from tests.simulation import replication as act
+from tests.simulation.announced import Announced, announced, harm
+from tests.simulation.chosen_evidence import chosen_evidence
+from tests.simulation.oracles import Truth, Violation
+from tests.simulation.plan_oracles import LATE, Outcome, look_again, run
+from tests.simulation.reading import gtids
+from tests.simulation.state import World
+from tests.simulation.steps import STEPS, Line, perform
+from topology.catalogue import answers
+from topology.findings import ClusterAudit
+from topology.snapshot import ClusterSnapshot
+
+Choices = dict[str, str]
+
+
+def plan_with(
+    truth: Truth, world: World, snapshot: ClusterSnapshot, audit: ClusterAudit, choices: Choices
+) -> Plan:
+    """Make the plan of an audit with choices by finding id; those of other audits are left out."""
+    codes = {finding.id: finding.code for finding in audit.findings}
+    fitting = {
+        key: name for key, name in choices.items() if key in codes and name in answers(codes[key])
+    }
+    evidence = chosen_evidence(world, snapshot, audit)
+    return plan_repair(snapshot, audit, choices=fitting, evidence=evidence, policy=truth.policy)
+
+
+def interrupted(  # noqa: PLR0917 - one run, and all that it is compared with
+    truth: Truth, plan: Plan, snapshot: ClusterSnapshot, full: Outcome, choices: Choices, codes: str
+) -> Iterator[Violation]:
+    """8. Stop after any step, audit and plan again with the same choices, run that."""
+    if full.refused or len(plan.steps) < 2:
+        return
+    for steps in range(1, len(plan.steps)):
+        part = run(truth.world, plan, snapshot, steps=steps)
+        again, audit = look_again(truth, part.world)
+        second = plan_with(truth, part.world, again, audit, choices)
+        rest = run(part.world, second, again)
+        said = announced(plan, choices, is_refused=True)
+        said = said.and_also(announced(second, choices, is_refused=bool(rest.refused)))
+        where = f"stopped after step {steps}"
+        for each in harm(truth.rested, rest.world, said, ("choice interrupted", codes)):
+            yield replace(each, text=f"{where}: {each.text}")
+        is_told = any("no later audit reports that" in text for text in plan.warnings)
+        if not (rest.refused or second.not_planned or is_told):
+            yield from _another_end(full.world, rest.world, where, codes)
+
+
+def _another_end(full: World, rest: World, where: str, codes: str) -> Iterator[Violation]:
+    for name, server in full.servers.items():
+        missing = server.executed - rest[name].executed
+        if missing:
+            text = f"{where}: {name} ends without {gtids(missing)}"
+            yield Violation("choice interrupted", codes, text)
+            return
+
+
+def late(
+    truth: Truth, plan: Plan, snapshot: ClusterSnapshot, choices: Choices, codes: str
+) -> Iterator[Violation]:
+    """8. The world moves on between planning and running."""
+    dice = random.Random(truth.reading.seed + 2)
+    moved = truth.world.copy()
+    name = dice.choice(LATE)
+    args = STEPS[name].choose(moved, dice)
+    if args is None or not _is_seen(truth, moved, args):
+        return
+    line: Line = (name, *args)
+    said: Announced = announced(plan, choices, is_refused=True)
+    if name == "write-by-hand" and _is_named(said, line):
+        return  # two transactions under one GTID: with the plan and without it (E4)
+    if not perform(moved, line):
+        return
+    act.rest(moved)
+    after = run(moved, plan, snapshot)
+    for each in harm(moved, after.world, said, ("choice late", codes)):
+        if "stops: " in each.text and "row event" not in each.text:
+            continue  # the source refuses the connection because of the late step, and says so
+        yield replace(each, text=f"after {' '.join(map(str, line))}: {each.text}")
+
+
+def _is_seen(truth: Truth, world: World, args: Line) -> bool:
+    """Return whether a step is on a server that was read: plans consider no other."""
+    return not args or args[0] not in world.servers or args[0] in truth.reading.visible
+
+
+def _is_named(said: Announced, line: Line) -> bool:
+    names = [gtids([(str(line[2]), tag, int(line[3]))]) for tag in ("", "dba")]
+    return any(each <= said.declared | said.undone | said.redone for each in names)

@@ -130,6 +130,9 @@ class RedoTransactions:
 
     server: str
     transactions: tuple[Replayed, ...]
+    # Their rows: as before on the servers that receive the transactions, as after on those that
+    # have them. None: they were not compared.
+    rows: tuple[NetRow, ...] | None = ()
 
     def __post_init__(self) -> None:
         assert self.transactions, "an action does something"

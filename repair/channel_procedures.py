@@ -28,6 +28,7 @@ from repair.script import (
     same_error,
     same_source,
     short,
+    still_by_position,
     still_by_sets,
     transactions,
     unless_done,
@@ -255,6 +256,7 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
         + (f" and fetch {transactions(arriving.gtid_count)}" if arriving else ""),
         preconditions=(
             *_unchanged(action.channel, setting, asks),
+            *(() if _is_by_sets(action, setting) else (still_by_position(name, asks),)),
             *_writes_nothing(action, setting),
             *_readable(action),
         ),
@@ -274,6 +276,11 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
         risk="the waiting transactions are applied as they are",
         needs=(*_NEEDS, StatementKind.READ_ROWS) if action.rows else _NEEDS,
     )
+
+
+def _is_by_sets(action: StartChannel, setting: Setting) -> bool:
+    channel = setting.server.channel(action.channel)
+    return channel is None or channel.auto_position
 
 
 def _writes_nothing(action: StartChannel, setting: Setting) -> Iterator[Guard]:

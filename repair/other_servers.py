@@ -10,7 +10,9 @@
 4. Where rows are undone, no server may have received their transactions since: it would keep what
    the others take back. Its GTIDs alone do not show it, for the plan itself uses them up there: the
    rows do.
-5. Pure: conditions are made from the plan's last readings.
+5. Where transactions are done again, the servers that receive them must have the rows as before,
+   and those that have them as after.
+6. Pure: conditions are made from the plan's last readings.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,6 +25,7 @@ from repair.actions import (
     AppendPurged,
     AutoPositionOn,
     InjectEmpty,
+    RedoTransactions,
     ResetAndPurge,
     StartChannel,
     UndoRows,
@@ -43,6 +46,8 @@ def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
         return _by_server((*_sends_no_more(action, setting), *_below(action, setting)))
     if isinstance(action, UndoRows):
         return tuple(_still_lacking(action, setting))
+    if isinstance(action, RedoTransactions):
+        return tuple(_fits_elsewhere(action, setting))
     if not isinstance(action, InjectEmpty | AppendPurged | ResetAndPurge):
         return ()
     above = upstream(setting.before, action.server)
@@ -168,6 +173,44 @@ def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
         )
         why = f"what is undone on {action.server} must not have arrived on {name}"
         yield _check(setting, name, (*((untaken,) if own else ()), *arrived), why=why)
+
+
+def _fits_elsewhere(action: RedoTransactions, setting: Setting) -> Iterator[Check]:
+    """Yield a check for each server that receives what is done again, or has it.
+
+    The script itself looks at the rows of its own server alone. Where rows were not compared, what
+    a receiving server has committed itself since may have changed them.
+    """
+    receiving = below(setting.before, action.server, running=True)
+    for name, server in setting.before.servers.items():
+        has_them = bool(action.gtids & server.executed)
+        if name == action.server or (name not in receiving and not has_them):
+            continue
+        reading, guards = setting.seen[name], tuple(_rows_fit(action, name, has_them=has_them))
+        if action.rows is None and not has_them:
+            history, why = reading.gtid_executed, "they may have changed the rows"
+            guards = (commits_nothing(name, server.server_uuid, history, so=why),)
+        if guards:
+            yield Check(
+                server=name,
+                host=reading.host,
+                port=reading.port,
+                guards=(_is_the_server(name, server.server_uuid), *guards),
+                why=f"what is done again on {action.server} must fit the rows of {name}",
+            )
+
+
+def _rows_fit(action: RedoTransactions, name: str, *, has_them: bool) -> Iterator[Guard]:
+    begun = f"NOT ({_has_none_of(action.gtids)})"
+    for row in action.rows or ():
+        where = key_condition(row.table, row.key_image)
+        is_before = f"{row_is(row.table, where, row.before)} OR {begun}"
+        yield Guard(
+            row_is(row.table, where, row.after) if has_them else is_before,
+            f"{name}: a row of {row.table.name} is not as it was when the plan was made: it would"
+            f" differ from what is done again on {action.server}, or stop the applier; audit and"
+            " plan again",
+        )
 
 
 def _has_none_of(gtids: GtidSet) -> str:

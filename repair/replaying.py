@@ -69,7 +69,8 @@ def redo_on_source(case: Case) -> Outcome:
     reason = reason or _carried_along(content, where, redone)
     if reason := reason or _stops_below(case, content, where, redone):
         return Refusal(reason)
-    actions = RedoTransactions(where.name, redone), *way_home(case)
+    rows = _compared(case, content, where)
+    actions = RedoTransactions(where.name, redone, rows), *way_home(case)
     return Proposal(
         actions,
         (
@@ -211,6 +212,23 @@ def _stops_below(
         "replication would bring them to servers whose rows are not as the transactions found them,"
         f" and stop the applier there: {'; '.join(unfit)}. Compare these rows first"
     )
+
+
+def _compared(
+    case: Case, content: TransactionContent, where: ModelServer
+) -> tuple[NetRow, ...] | None:
+    """Return the rows of the transactions; None if they were not compared where it matters."""
+    if not content.of_class(ContentClass.DATA):
+        return ()
+    receiving = below(case.model, where.name, running=True)
+    for name, server in case.model.servers.items():
+        has_them = bool(content.wanted & server.executed)
+        if name == where.name or (name not in receiving and not has_them):
+            continue
+        expected = RowState.AS_AFTER if has_them else RowState.AS_BEFORE
+        if content.state_on(name).state is not expected:
+            return None
+    return content.rows_of_old_tables
 
 
 def _where_to_redo(case: Case, redone: tuple[Replayed, ...]) -> ModelServer:

@@ -178,6 +178,18 @@ def still_by_sets(name: str, asks: ChannelQuestions) -> Guard:
     )
 
 
+def still_by_position(name: str, asks: ChannelQuestions) -> Guard:
+    """Require that a channel by file position was not switched to auto-position.
+
+    It would fetch what the position has passed, and no row of that was compared.
+    """
+    return Guard(
+        f"IFNULL({asks.auto_position}, 0) = 0",
+        f"{name}: auto-position was switched on since the plan was made; nothing was changed;"
+        " audit and plan again",
+    )
+
+
 def has_history(name: str) -> Guard:
     """Require that gtid_executed is not empty where the plan saw transactions.
 

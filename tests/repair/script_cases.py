@@ -43,6 +43,7 @@ from repair.procedures import make_step
 from repair.render import render_files
 from repair.replay import Replayed, TouchedTable
 from repair.steps import Step
+from repair.transaction_content import NetRow
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.test_data_repair import row
 from topology.findings import Evidence, Finding, Grade, Severity
@@ -140,6 +141,10 @@ def cases() -> Iterator[tuple[str, Model, Action]]:
     yield "start, much to fetch", _stopped("a:1-3"), StartChannel("b", "")
     yield "start an empty server", _stopped(""), StartChannel("b", "")
     yield "start an odd channel", pair(NEW, runs=False, name="n\\'é"), StartChannel("b", "n\\'é")
+    by_position = model(
+        server("a", "a:1-9"), server("b", "a:1-3", channel("a", auto=False, runs=False))
+    )
+    yield "start by file position", by_position, StartChannel("b", "")
     outside = model(server("b", "a:1", channel("a", runs=False, name="out")))
     yield "start a channel from outside", _outside(outside), StartChannel("b", "out")
     for version in (OLD, NEW):
@@ -148,6 +153,13 @@ def cases() -> Iterator[tuple[str, Model, Action]]:
     yield "rows made alike", pair(NEW), MakeRowsAlike("b", "a", rows)
     yield "rows undone", pair(NEW), UndoRows("b", gtids("b:1"), rows[:1])
     yield "redone", pair(NEW), RedoTransactions("a", (_replayed(),))
+    one = NetRow(row((1, 5), None).table, (1, 5), (1, 6))
+    yield "redone, rows compared", _redone_above(), RedoTransactions("a", (_replayed(),), (one,))
+    yield "redone, rows unread", _redone_above(), RedoTransactions("a", (_replayed(),), None)
+
+
+def _redone_above() -> Model:
+    return pair(NEW).replace(server("c", "a:1-9", channel("a")))
 
 
 def _stopped(executed: str) -> Model:

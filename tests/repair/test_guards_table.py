@@ -37,6 +37,7 @@ NOT_OWNED = r"REPLACE\(@@GLOBAL\.gtid_owned"
 SOURCE = r"SOURCE_UUID.*= '|Uuid, ''\).*= '"
 ERROR = r"LAST_ERROR_NUMBER.* IN \(0|IFNULL\(NULL, 0\) IN"
 BY_SETS = r"AUTO_POSITION = '1'\).*, 1\) = 1|Enabled_auto_position.*, 1\) = 1"
+BY_POSITION = r"AUTO_POSITION = '1'\).*, 0\) = 0|Enabled_auto_position.*, 0\) = 0"
 HISTORY = r"^@@GLOBAL\.gtid_executed <> ''"
 FILLED = r"^GTID_SUBSET\('[^']*', @@GLOBAL\.gtid_executed\)$"
 KEEPS = FILLED  # all that the plan saw executed is still executed
@@ -86,6 +87,7 @@ SPECIAL: Mapping[str, tuple[str, ...]] = {
     "start, nothing to fetch": (BY_SETS, HISTORY, KEEPS),
     "start, much to fetch": (BY_SETS, HISTORY, KEEPS),
     "start an odd channel": (BY_SETS, HISTORY, KEEPS),
+    "start by file position": (BY_POSITION, HISTORY, KEEPS),
 }
 WITHOUT: Mapping[str, tuple[str, ...]] = {
     "start an empty server": (HISTORY, KEEPS),  # it was empty when it was planned
@@ -136,7 +138,7 @@ def test_the_server_and_the_account_are_asked_first(name: str, step: Step) -> No
 def test_every_message_names_the_server_and_what_to_do(name: str, step: Step) -> None:
     for guard in (*step.preconditions, *step.verifications):
         # `binlog show --redo` asks the same of a table, on a server that it does not know.
-        assert guard.message.startswith(f"{step.server}: ") or name == "redone"
+        assert guard.message.startswith(f"{step.server}: ") or name.startswith("redone")
         assert not guard.message.endswith("..."), "cut"
 
 
@@ -146,6 +148,8 @@ def test_what_another_server_holds_alone_is_looked_at_there() -> None:
     assert {name for name, servers in checked.items() if servers} == {
         "an errant transaction, 9.7.4",
         "rows undone",
+        "redone, rows compared",
+        "redone, rows unread",
     }
     [check] = STEPS["an errant transaction, 9.7.4"].checks
     server, more = (guard.condition for guard in check.guards)
@@ -164,6 +168,24 @@ def test_what_is_undone_must_not_have_arrived_elsewhere() -> None:
         f"GTID_SUBTRACT('{undone}', @@GLOBAL.gtid_executed) = GTID_SUBTRACT('{undone}', '')"
         " OR NOT (EXISTS (SELECT 1 FROM `d`.`t` WHERE `id` = 1 AND `n` = 6))"
     )
+
+
+def test_what_is_done_again_must_fit_where_it_arrives_and_where_it_is() -> None:
+    done, row = gtids("b:1"), "EXISTS (SELECT 1 FROM `d`.`t` WHERE `id` = 1 AND `n` = {})"
+    holder, receiver = STEPS["redone, rows compared"].checks
+    assert (holder.server, receiver.server) == ("b", "c")
+    assert all(re.search(SERVER, each.guards[0].condition) for each in (holder, receiver))
+    assert [each.condition for each in holder.guards[1:]] == [row.format(6)]
+    [before] = [each.condition for each in receiver.guards[1:]]
+    assert before == (
+        f"{row.format(5)} OR NOT (GTID_SUBTRACT('{done}', @@GLOBAL.gtid_executed) ="
+        f" GTID_SUBTRACT('{done}', ''))"
+    )
+    # Rows that were not compared: the receiving server must have committed nothing.
+    [unread] = STEPS["redone, rows unread"].checks
+    assert unread.server == "c"
+    assert f"'{UUIDS['c']}:1-" in unread.guards[1].condition
+    assert STEPS["redone"].checks == (), "there are no rows"
 
 
 def test_whatever_declares_looks_at_the_holder_and_lets_it_receive() -> None:

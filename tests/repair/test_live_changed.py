@@ -11,7 +11,7 @@ from compose.native.shapes import Pair
 from repair import Plan
 from repair.dialect import ChannelQuestions
 from repair.render import render_files
-from repair.script import same_source
+from repair.script import same_source, still_by_position
 from tests.repair.live import examine, executed, rows, run_plan, run_step, wait_until
 from topology.version import ServerVersion
 
@@ -101,6 +101,12 @@ def test_auto_position_that_was_switched_off(shape: str, request: pytest.Fixture
     plan = _stopped(pair)
     faults_after_plan.switch_to_file_position(pair.b)
     refused(pair, plan, because="auto-position was switched off")
+    # A plan for the channel as it is now asks the opposite.
+    asks = ChannelQuestions.of(ServerVersion(*pair.b.version), "")
+    by_position = still_by_position("b", asks).condition
+    assert pair.b.value(by_position) == 1
+    pair.b.execute(pair.b.dialect.change_source_to(auto_position=1))
+    assert pair.b.value(by_position) == 0
 
 
 def test_an_applier_that_stopped_with_an_error_since(pair97: Pair) -> None:

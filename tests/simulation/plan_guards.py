@@ -17,6 +17,7 @@ from repair.actions import (
     AutoPositionOn,
     InjectEmpty,
     MovePast,
+    RedoTransactions,
     ResetAndPurge,
     StartChannel,
     StopChannel,
@@ -54,6 +55,8 @@ def check_guards(world: World, snapshot: ClusterSnapshot, step: Step) -> None:
         _check_other_servers(world, readings, step, action)
     if isinstance(action, AutoPositionOn | StartChannel):
         _check_below(world, readings, step, action)
+    if isinstance(action, RedoTransactions):
+        _check_fits_elsewhere(world, readings, step, action)
     if isinstance(action, UndoRows):
         _check_still_lacking(world, readings, step, action)
     if has("committed transactions of its own"):
@@ -85,6 +88,8 @@ def _check_channel(
         raise Refused(f"{server.name}: the applier stopped since the plan was made")
     if has("auto-position was switched off") and not channel.auto_position:
         raise Refused(f"{server.name}: auto-position was switched off")
+    if has("auto-position was switched on") and channel.auto_position:
+        raise Refused(f"{server.name}: auto-position was switched on")
     executed = gtids(server.executed)
     if has("gtid_executed is empty now") and not executed:
         raise Refused(f"{server.name}: gtid_executed is empty now")
@@ -175,6 +180,29 @@ def _check_still_lacking(
         arrived = any(server.rows.get(key_of(row)) == value_of(row.replica) for row in action.rows)
         if has("has received the transactions since") and there and arrived:
             raise Refused(f"{server.name}: the transactions have arrived")
+
+
+def _check_fits_elsewhere(
+    world: World, readings: dict[str, ServerSnapshot], step: Step, action: RedoTransactions
+) -> None:
+    """Look at the servers that receive what is done again, or have it."""
+    for check in step.checks:
+        reading, server = readings[check.server], world[check.server]
+        has = _asked(check.guards)
+        if has("this is another server") and uuid_of(server.uuid) != reading.server_uuid:
+            raise Refused(f"{server.name}: another server_uuid")
+        if has("committed transactions of its own"):
+            _check_writes_nothing(server, reading)
+        had = bool(action.gtids & (reading.gtid_executed or GtidSet()))
+        begun = bool(action.gtids & gtids(server.executed))
+        if has("would differ from what is done again") and (had or not begun):
+            fits = _is_after if had else is_before
+            if not all(fits(server, row) for row in action.rows or ()):
+                raise Refused(f"{server.name}: rows are not as the plan saw them")
+
+
+def _is_after(server: Server, row: NetRow) -> bool:
+    return server.rows.get(key_in(row.key_image)) == value_of(row.after)
 
 
 def _check_writes_nothing(server: Server, reading: ServerSnapshot) -> None:

@@ -34,7 +34,7 @@ def resolve_conflict(case: Case) -> Outcome:
             content.state_on(replica.name).why
             or "its rows are as the transaction expects them now: start the applier again"
         )
-    if (once := _was_here_before(replica, content)) is not None:
+    if (once := reused(case) or _was_here_before(replica, content)) is not None:
         return Refusal(once)
     if not case.is_chosen:
         return Refusal(
@@ -90,6 +90,25 @@ def _is_there(replica: ModelServer, content: TransactionContent) -> bool:
     """Return whether rows that a transaction wrote, and not only deleted, are on a replica."""
     is_as_after = content.state_on(replica.name).state is RowState.AS_AFTER
     return is_as_after and any(row.after is not None for row in content.rows or ())
+
+
+def reused(case: Case) -> str | None:
+    """Return why what waits for a stopped applier may not be what its source has; or None (A2).
+
+    The relay log has transactions of a history that the source lost in a crash, or reset. It may
+    have given their GTIDs to others since, and only those were read.
+    """
+    replica, channel = case.replica, case.channel
+    if not case.finding.code.startswith("A") or replica is None or channel is None:
+        return None
+    if not channel.may_be_former:
+        return None
+    return (
+        f"{channel.source} has lost, or reset, transactions that {replica.name} received, and may"
+        " have given their GTIDs to others. The relay log has the lost ones, and perhaps the last"
+        " copy of them: save it, compare the content of both logs, and decide which transactions"
+        " are wanted before the applier goes on"
+    )
 
 
 def behind_later_ones(case: Case) -> Iterator[str]:

@@ -27,7 +27,7 @@ from repair.actions import (
     StopChannel,
 )
 from repair.case import Case, Outcome, Proposal, Refusal, SavedContent
-from repair.conflicts import behind_later_ones
+from repair.conflicts import behind_later_ones, reused
 from repair.missing_on import other_sources, targets_lacking
 from repair.model import ModelServer, below, simulate, upstream, with_all_channels_repaired
 from repair.needed import needed
@@ -52,6 +52,8 @@ def inject_empty(case: Case) -> Outcome:
     They are logged, so replication brings them to every replica that runs: the planner leaves out
     what has arrived by then.
     """
+    if (why := reused(case)) is not None:
+        return Refusal(why)
     targets = _targets(case)
     if isinstance(targets, Refusal):
         return targets

@@ -161,6 +161,13 @@ def test_an_applier_stopped_within_its_delay_is_not_started_unasked(strategy: An
     assert proposed(strategy(a_case(servers, STOPPED, content=EMPTY))).actions
 
 
+def test_a_start_does_not_bring_what_the_plan_does_again() -> None:
+    servers = stopped().replace(server("a", "a:1-4 c:1"))
+    case = a_case(servers, STOPPED, content=EMPTY, redone=gtids("c:1"))
+    assert "which earlier steps of this plan do again" in reason(start_channel(case))
+    assert proposed(start_channel(replace(case, redone=gtids("d:1")))).actions
+
+
 def test_ddl_that_waits_is_named() -> None:
     servers = stopped(until="SQL_BEFORE_GTIDS")
     drops = a_content("a:4", ContentClass.DDL, statements=("DROP TABLE t",))

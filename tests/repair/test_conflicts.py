@@ -10,6 +10,7 @@ import pytest
 from binlog.rows.values import Image
 from repair.actions import MakeRowsAlike, StartChannel
 from repair.conflicts import resolve_conflict
+from repair.declaring import inject_empty
 from repair.model import Model
 from repair.row_versions import RowVersions
 from repair.transaction_content import RowsOn, RowState, nothing_read
@@ -97,6 +98,22 @@ def test_a_replica_that_receives_its_own_history_again_is_not_let_on() -> None:
             assert "b seems to have lost GTIDs" in reason(outcome)
         else:
             assert proposed(outcome).actions
+
+
+@pytest.mark.parametrize("strategy", [resolve_conflict, inject_empty])
+def test_a_relay_log_of_transactions_that_the_source_lost_is_not_applied(strategy: Any) -> None:
+    for is_reused in (True, False):
+        made = replace(channel("a", stuck=True), may_be_former=is_reused)
+        servers = PAIR.replace(server("b", "a:1-2", made))
+        outcome = strategy(a_case(servers, STUCK, content=content(*EXPECTED)))
+        if is_reused:
+            assert "a has lost, or reset, transactions that b received" in reason(outcome)
+        else:
+            assert proposed(outcome).actions
+    # Of a hole nothing waits in the relay log.
+    made = replace(channel("a"), may_be_former=True)
+    servers = model(server("a", "a:1-3"), server("b", "a:1-2", made))
+    assert proposed(inject_empty(a_case(servers, a_finding("H1", "a:3")))).actions
 
 
 def test_what_waits_behind_later_transactions_is_named() -> None:

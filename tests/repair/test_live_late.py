@@ -27,6 +27,17 @@ def test_nothing_is_undone_that_has_arrived_elsewhere(star97: Topology) -> None:
     found = examine(star97)
     undo, redo = found.plan({"E1": "undo_on_replica"}), found.plan({"E1": "redo_on_source"})
     assert refusals(star97, undo) == []
+    # What is done again must fit the rows of the other replica, and those of the one that has it.
+    assert refusals(star97, redo) == []
+    for server, late, back in (
+        (star97["replica2"], "INSERT INTO shop.t VALUES (10, 'late')", "DELETE FROM shop.t"),
+        (replica, "REPLACE INTO shop.t VALUES (10, 'late')", "UPDATE shop.t SET note = 'new'"),
+    ):
+        server.execute("SET SESSION sql_log_bin = 0", late)
+        [refused] = refusals(star97, redo)
+        assert "it would differ from what is done again on source" in refused
+        server.execute("SET SESSION sql_log_bin = 0", f"{back} WHERE id = 10")
+        assert refusals(star97, redo) == []
     run_plan(star97, redo)  # a colleague has decided otherwise
     wait_for(star97["replica2"], executed(replica))
     [refused, *_] = refusals(star97, undo)

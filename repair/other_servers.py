@@ -187,7 +187,9 @@ def _fits_elsewhere(action: RedoTransactions, setting: Setting) -> Iterator[Chec
         if name == action.server or (name not in receiving and not has_them):
             continue
         reading, guards = setting.seen[name], tuple(_rows_fit(action, name, has_them=has_them))
-        if action.rows is None and not has_them:
+        if has_them:
+            guards = (_still_has(name, action.gtids & server.executed), *guards)
+        elif action.rows is None:
             history, why = reading.gtid_executed, "they may have changed the rows"
             guards = (commits_nothing(name, server.server_uuid, history, so=why),)
         if guards:
@@ -198,6 +200,14 @@ def _fits_elsewhere(action: RedoTransactions, setting: Setting) -> Iterator[Chec
                 guards=(_is_the_server(name, server.server_uuid), *guards),
                 why=f"what is done again on {action.server} must fit the rows of {name}",
             )
+
+
+def _still_has(name: str, gtids: GtidSet) -> Guard:
+    return Guard(
+        f"GTID_SUBSET({literal(gtids)}, @@GLOBAL.gtid_executed)",
+        f"{name}: gtid_executed lost transactions since the plan was made, as RESET BINARY LOGS AND"
+        " GTIDS does; it would receive them again; audit and plan again",
+    )
 
 
 def _rows_fit(action: RedoTransactions, name: str, *, has_them: bool) -> Iterator[Guard]:

@@ -65,7 +65,14 @@ def start_channel(case: Case) -> Outcome:
         )
     if why is not None:
         return Refusal(why)
-    return _unless_older(case, StartChannel(replica.name, channel.name))
+    outcome = _unless_older(case, StartChannel(replica.name, channel.name))
+    if isinstance(outcome, Refusal) or channel.source in case.model.servers:
+        return outcome
+    unknown = (
+        f"what the source of {replica.name} would send is not known: it may stop the applier or"
+        " overwrite rows"
+    )
+    return replace(outcome, warnings=(*outcome.warnings, unknown))
 
 
 def _unless_older(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:

@@ -320,7 +320,11 @@ def test_a_stopped_channel_is_started() -> None:
 )
 def test_a_channel_is_not_started_unasked(servers: Model, words: str) -> None:
     assert words in reason(start_channel(unasked(servers, STOPPED)))
-    assert started(start_channel(a_case(servers, STOPPED)))
+    chosen = start_channel(a_case(servers, STOPPED))
+    assert started(chosen)
+    is_unread = "not a server" in words
+    told = "is not known: it may stop the applier or overwrite rows"
+    assert any(told in each for each in proposed(chosen).warnings) == is_unread
 
 
 def test_a_channel_that_would_be_refused_is_not_even_started_when_selected() -> None:

@@ -148,6 +148,7 @@ def test_what_another_server_holds_alone_is_looked_at_there() -> None:
     assert {name for name, servers in checked.items() if servers} == {
         "an errant transaction, 9.7.4",
         "rows undone",
+        "redone",
         "redone, rows compared",
         "redone, rows unread",
     }
@@ -175,17 +176,21 @@ def test_what_is_done_again_must_fit_where_it_arrives_and_where_it_is() -> None:
     holder, receiver = STEPS["redone, rows compared"].checks
     assert (holder.server, receiver.server) == ("b", "c")
     assert all(re.search(SERVER, each.guards[0].condition) for each in (holder, receiver))
-    assert [each.condition for each in holder.guards[1:]] == [row.format(6)]
+    there = f"GTID_SUBSET('{done}', @@GLOBAL.gtid_executed)"
+    assert [each.condition for each in holder.guards[1:]] == [there, row.format(6)]
     [before] = [each.condition for each in receiver.guards[1:]]
     assert before == (
         f"{row.format(5)} OR NOT (GTID_SUBTRACT('{done}', @@GLOBAL.gtid_executed) ="
         f" GTID_SUBTRACT('{done}', ''))"
     )
     # Rows that were not compared: the receiving server must have committed nothing.
-    [unread] = STEPS["redone, rows unread"].checks
+    holder, unread = STEPS["redone, rows unread"].checks
+    assert [each.condition for each in holder.guards[1:]] == [there]
     assert unread.server == "c"
     assert f"'{UUIDS['c']}:1-" in unread.guards[1].condition
-    assert STEPS["redone"].checks == (), "there are no rows"
+    # There are no rows, but whoever has the transactions must not receive them again.
+    [holder] = STEPS["redone"].checks
+    assert [each.condition for each in holder.guards[1:]] == [there]
 
 
 def test_whatever_declares_looks_at_the_holder_and_lets_it_receive() -> None:

@@ -193,7 +193,10 @@ def _check_fits_elsewhere(
             raise Refused(f"{server.name}: another server_uuid")
         if has("committed transactions of its own"):
             _check_writes_nothing(server, reading)
-        had = bool(action.gtids & (reading.gtid_executed or GtidSet()))
+        held = action.gtids & (reading.gtid_executed or GtidSet())
+        if has("gtid_executed lost") and not held <= gtids(server.executed):
+            raise Refused(f"{server.name}: gtid_executed lost transactions")
+        had = bool(held)
         begun = bool(action.gtids & gtids(server.executed))
         if has("would differ from what is done again") and (had or not begun):
             fits = _is_after if had else is_before

@@ -99,7 +99,18 @@ class RowReader:
             return RowsOn(RowState.AS_AFTER), tuple(off)
         more = f" and {len(off) - _ROWS_NAMED_MAX} more" if len(off) > _ROWS_NAMED_MAX else ""
         named = ", ".join(reasons[:_ROWS_NAMED_MAX])
-        return RowsOn(RowState.CONFLICT, f"row {named}{more} is not as expected"), tuple(off)
+        why = f"row {named}{more} is not as expected"
+        return RowsOn(RowState.CONFLICT, why, meets=self._met_by(off)), tuple(off)
+
+    def _met_by(self, off: Sequence[NetRow]) -> str:
+        """Return the unique keys by which rows would meet any row but those of the transactions."""
+        met = []
+        for row in off:
+            ours = [each for each in off if each.table.name == row.table.name]
+            known = " OR ".join(f"({key_condition(each.table, each.key_image)})" for each in ours)
+            if name := self._meets(row, known):
+                met.append(f"{row.table.name} {key_condition(row.table, row.key_image)}: {name}")
+        return ", ".join(met[:_ROWS_NAMED_MAX])
 
     def misfit(self, table: RowTable) -> str | None:
         """Return why logged rows of a table must not be looked up here; see tables_now.py."""
@@ -212,13 +223,19 @@ class RowReader:
         with self._connection.cursor(Cursor) as cursor:
             cursor.execute(f"SELECT {exists(row.before)}, {exists(row.after)}")
             [(is_before, is_after)] = cursor.fetchall()
+        return bool(is_before), bool(is_after), self._meets(row, key)
+
+    def _meets(self, row: NetRow, known: str) -> str:
+        """Return a unique key by which a row would meet any other than the known ones."""
+        table = table_name(row.table)
+        with self._connection.cursor(Cursor) as cursor:
             for name, meets in self._unique_keys(row):
                 cursor.execute(
-                    f"SELECT 1 FROM {table} WHERE {meets} AND NOT ({key}) LIMIT 1"  # noqa: S608
+                    f"SELECT 1 FROM {table} WHERE {meets} AND NOT ({known}) LIMIT 1"  # noqa: S608
                 )
                 if cursor.fetchone() is not None:
-                    return bool(is_before), bool(is_after), name
-        return bool(is_before), bool(is_after), ""
+                    return name
+        return ""
 
     def _unique_keys(self, row: NetRow) -> Iterator[tuple[str, str]]:
         """Yield the conditions that another row with the same unique key would answer to."""

@@ -29,6 +29,13 @@ def resolve_conflict(case: Case) -> Outcome:
         return Refusal(f"the failing transaction could not be read: {why}")
     if content.rows is None:
         return Refusal(content.rows_unread)
+    if meets := content.state_on(replica.name).meets:
+        return Refusal(
+            f"another row of {replica.name} has the same value in a unique key as a row that"
+            f" {content.wanted.shortened()} inserts ({meets}). The transaction does not touch it:"
+            f" compare both servers, correct that row by hand on {replica.name} behind"
+            " `SET SESSION sql_log_bin = 0`, and plan again"
+        )
     if not content.expected:
         return Refusal(
             content.state_on(replica.name).why

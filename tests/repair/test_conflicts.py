@@ -134,6 +134,7 @@ def without(name: str) -> Model:
     return Model({key: each for key, each in PAIR.servers.items() if key != name})
 
 
+MEETS = {"b": RowsOn(RowState.CONFLICT, meets="d.t `id` = 4: u")}
 CONFLICT = {"b": RowsOn(RowState.UNREAD, "d.t: it has no key")}
 
 
@@ -144,6 +145,7 @@ CONFLICT = {"b": RowsOn(RowState.UNREAD, "d.t: it has no key")}
         ({"content": None}, "could not be read: no log was read"),
         ({"content": nothing_read(gtids("a:3"), "it was purged")}, "read: it was purged"),
         ({"content": content(rows=None, rows_unread="partial JSON")}, "partial JSON"),
+        ({"content": content(*EXPECTED, rows_on=MEETS)}, "in a unique key as a row that"),
         ({"content": content(rows_on=CONFLICT)}, "d.t: it has no key"),
         ({"content": content(rows_on={"b": RowsOn(RowState.AS_BEFORE)})}, "start the applier"),
         ({"content": content(row((1, 0), (1, 1), ENUMS))}, "an ENUM holds the error value"),

@@ -328,6 +328,34 @@ def test_a_row_conflict_is_skipped_or_resolved(
     await_clean(pair)
     kept = "on the replica" if strategy == "inject_empty" else "on the source"
     assert rows(pair.b, "clash.t") == [(1, kept), (2, "behind it")]
+    if strategy == "resolve_conflict":
+        _conflicts_in_another_key(pair)
+
+
+def _conflicts_in_another_key(pair: Pair) -> None:
+    pair.a.execute(
+        "CREATE TABLE clash.u (id INT PRIMARY KEY, u VARCHAR(9) UNIQUE, z INT)",
+        "INSERT INTO clash.u VALUES (60, 'sixty', 1)",
+    )
+    wait_for(pair.b, executed(pair.a))
+    unlogged = "SET SESSION sql_log_bin = 0"
+    changed = "UPDATE clash.u SET u = 'changed' WHERE id = 60"
+    pair.b.execute(unlogged, changed, "INSERT INTO clash.u VALUES (70, 'new', 1)")
+    update = "UPDATE clash.u SET z = 5 WHERE id = 60"
+    pair.a.execute("BEGIN", update, "INSERT INTO clash.u VALUES (71, 'new', 2)", "COMMIT")
+    faults.await_applier_stopped(pair.b)
+    plan = examine(pair).plan({"A2": "resolve_conflict"})
+    assert not plan.steps
+    assert "in a unique key as a row that" in _left(plan, "A2")
+    # The row that is met is one of the transaction's own: it goes back to what it was.
+    pair.b.execute(
+        unlogged,
+        "DELETE FROM clash.u WHERE id = 70",
+        "UPDATE clash.u SET u = 'new' WHERE id = 60",
+    )
+    run_plan(pair, examine(pair).plan({"A2": "resolve_conflict"}))
+    wait_for(pair.b, executed(pair.a))
+    assert rows(pair.b, "clash.u") == rows(pair.a, "clash.u") == [(60, "sixty", 5), (71, "new", 2)]
 
 
 def test_what_the_applier_skipped_is_fetched_again(pair97: Pair) -> None:

@@ -190,16 +190,11 @@ def _fits_elsewhere(action: RedoTransactions, setting: Setting) -> Iterator[Chec
         if has_them:
             guards = (_still_has(name, action.gtids & server.executed), *guards)
         elif action.rows is None:
-            history, why = reading.gtid_executed, "they may have changed the rows"
-            guards = (commits_nothing(name, server.server_uuid, history, so=why),)
+            so = "they may have changed the rows"
+            guards = (commits_nothing(name, server.server_uuid, reading.gtid_executed, so=so),)
         if guards:
-            yield Check(
-                server=name,
-                host=reading.host,
-                port=reading.port,
-                guards=(_is_the_server(name, server.server_uuid), *guards),
-                why=f"what is done again on {action.server} must fit the rows of {name}",
-            )
+            why = f"what is done again on {action.server} must fit the rows of {name}"
+            yield _check(setting, name, guards, why=why)
 
 
 def _still_has(name: str, gtids: GtidSet) -> Guard:

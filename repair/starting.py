@@ -98,6 +98,8 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     Where several servers are written to, the waiting transactions may be older than rows that are
     there: applied now, they would put an old version over a newer one, or stop the applier.
     """
+    if is_emptied(case.model[action.server], case.model):
+        return Proposal((action,))  # an invariant refuses it, and names the script to run again
     after = simulate(case.model, action)
     again = GtidSet.union_of(
         case.redone & (after[name].executed - server.executed)
@@ -115,8 +117,6 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
         return Proposal((action,))
     if not question.servers or (content is None and question.is_in_order):
         return Proposal((_in_order(action, case),))
-    if is_emptied(case.model[action.server], case.model):
-        return Proposal((action,))  # an invariant refuses it, and names the script to run again
     content = content or nothing_read(question.wanted, "no log was read")
     problems = _problems(case, action, question, content)
     if problems and not case.is_chosen:
@@ -132,7 +132,7 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
         return Proposal((action,))
     if not content.rows_of_old_tables and question.is_in_order:
         return Proposal((_in_order(action, case),))
-    waiting = simulate(case.model, action)[action.server].executed - here.executed
+    waiting = after[action.server].executed - here.executed
     compared = replace(
         action,
         rows=content.rows_of_old_tables,

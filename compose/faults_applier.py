@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from compose.faults import FaultNotProduced, await_status, commit, table_on
+from compose.faults import FaultNotProduced, _await, await_status, commit, table_on
 from compose.native.server import Server
 from compose.native.shapes import Topology, wait_for
 
@@ -25,6 +25,15 @@ class Passed:
     replica: Server
     passed: str
     rows_are_there: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HeldUp:
+    """``replica`` has received ``held`` and does not apply it while a session holds a lock."""
+
+    source: Server
+    replica: Server
+    held: str
 
 
 def reset_on_replica(
@@ -117,6 +126,42 @@ def skipped_by_counter(
     return Passed(source=here, replica=there, passed=passed, rows_are_there=False)
 
 
+@contextmanager
+def skipped_behind_lock(
+    topology: Topology, *, source: str = "a", replica: str = "b"
+) -> Iterator[tuple[Passed, HeldUp]]:
+    """Let the skip counter skip one transaction, and a lock hold up the ones behind it.
+
+    Inside the block the counter is used up, both threads run, and the applier waits: the skipped
+    transaction is below the waiting ones, as a gap or a backlog would be.
+    """
+    here, there = topology[source], topology[replica]
+    table_on(here, there, _SCHEMA)
+    by_position(there)
+    wait_for(there, commit(here, _INSERT))
+    there.execute("SET GLOBAL gtid_mode = ON_PERMISSIVE")
+    with there.connect() as holder, holder.cursor() as cursor:
+        cursor.execute("FLUSH TABLES WITH READ LOCK")
+        there.execute(
+            there.dialect.stop_applier,
+            "SET GLOBAL sql_replica_skip_counter = 1",
+            there.dialect.start_applier,
+        )
+        passed = commit(here, _INSERT)
+        held = commit(here, *[_INSERT] * 2)
+        _await_received(there, held)
+        _await(
+            lambda: bool(there.value("@@GLOBAL.gtid_owned")),
+            lambda: f"{there.name} does not wait at {held}",
+        )
+        yield (
+            Passed(source=here, replica=there, passed=passed, rows_are_there=False),
+            HeldUp(source=here, replica=there, held=held),
+        )
+        cursor.execute("UNLOCK TABLES")
+    wait_for(there, held)
+
+
 def by_position(replica: Server) -> None:
     """Switch a channel to the file position that it has reached."""
     options = replica.dialect.words.option_prefix
@@ -140,15 +185,6 @@ def _await_received(replica: Server, gtids: str) -> None:
 
 
 # -- what holds an applier up ---------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class HeldUp:
-    """``replica`` has received ``held`` and does not apply it while a session holds a lock."""
-
-    source: Server
-    replica: Server
-    held: str
 
 
 # Statement of the session that holds the lock, and the one that the source then commits.

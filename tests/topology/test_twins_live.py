@@ -7,14 +7,23 @@ import time
 
 import pytest
 
-from compose import faults, faults_history
-from compose.faults import await_status
-from compose.native.shapes import Topology
+from compose import faults, faults_applier, faults_history
+from compose.faults import await_status, commit, table_on
+from compose.faults_content import restart_with
+from compose.native import shapes
+from compose.native.installation import Installation
+from compose.native.server import Server
+from compose.native.shapes import Link, Pair, Plan, Topology, wait_for
 from gtid import GtidSet
-from tests.topology.test_faults_live import audited, only
-from topology.findings import Grade, Severity
+from gtid_audit import pair as pair_command
+from tests.repair.live import examine, run_plan
+from tests.topology.test_faults_live import audited, only, targets_of
+from topology.adapters.collect import collect_cluster
+from topology.audit import audit_cluster
+from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.policy import Policy
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.mysql]
 
 # Start and uptime have whole seconds, and a claim needs two: commit later than the server started.
 SECONDS_APART = 3.1
@@ -22,6 +31,38 @@ SECONDS_APART = 3.1
 
 def part_of(topology: Topology, *names: str) -> Topology:
     return Topology({name: topology[name] for name in names}, ())
+
+
+def above_info(audit: ClusterAudit) -> dict[str, Finding]:
+    found = [each for each in audit.findings if each.severity is not Severity.INFO]
+    assert len({each.code for each in found}) == len(found), audit
+    return {each.code: each for each in found}
+
+
+def with_contents(topology: Topology) -> ClusterAudit:
+    """Audit as `pair --content` does."""
+    targets = targets_of(topology)
+    snapshot = collect_cluster("live", targets)
+    contents = pair_command.contents_of(
+        snapshot, targets, chosen=True, seconds_max=None, say=lambda _text: None
+    )
+    return audit_cluster(snapshot, None, contents)
+
+
+def one_way(pair: Pair) -> Pair:
+    """Make a plain source and its replica of a pair."""
+    pair.a.execute(pair.a.dialect.stop_replica, pair.a.dialect.reset_replica)
+    return pair
+
+
+def purge(server: Server, gtids: str) -> None:
+    server.execute("FLUSH BINARY LOGS")
+
+    def is_gone() -> bool:
+        server.execute(f"PURGE BINARY LOGS TO '{server.binary_log_position()[0]}'")
+        return bool(server.query("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_purged)", [gtids])[0][0])
+
+    faults._await(is_gone, lambda: f"{server.name} does not purge {gtids}")
 
 
 # -- lost by a crash, or committed by a copy of the server ----------------------------------------
@@ -56,3 +97,218 @@ def test_a_lost_tail_is_proved_also_behind_a_restarted_receiver(star97: Topology
     finding = only(audited(part_of(star97, "source", "replica1")))
     assert (finding.code, finding.grade) == ("E3", Grade.PROVED)
     assert finding.gtid_set == GtidSet.parse(fault.lost)
+
+
+def test_the_refusal_of_a_gtid_made_by_hand_stands_beside_it_on_5_6(pair56: Pair) -> None:
+    """A lost tail is refused in the same words, and is one cause: E3 explains the refusal."""
+    one_way(pair56)
+    fault = faults_history.made_by_hand(pair56, owner="a", written_on="b")
+    assert above_info(audited(pair56)).keys() == {"H7"}
+    fault.owner.restart()
+    await_status(fault.written_on, faults._source_refused)
+    found = above_info(audited(pair56))
+    assert found.keys() == {"A4", "H7"}
+    assert (found["A4"].severity, found["H7"].grade) == (Severity.CRITICAL, Grade.PROVED)
+
+
+# -- passed by the applier, bypassed by position, or on its way -----------------------------------
+
+
+def test_what_the_counter_skipped_is_no_backlog_behind_a_lock(pair97: Pair) -> None:
+    impatient = Policy(lock_wait_seconds_max=1, stall_seconds_max=1)
+    with faults_applier.skipped_behind_lock(one_way(pair97)) as (passed, held):
+        early = audited(pair97)
+        time.sleep(2.2)  # longer than both limits, by the server's whole seconds
+        snapshot = collect_cluster("live", targets_of(pair97), policy=impatient)
+        late = audit_cluster(snapshot, impatient)
+    [waiting] = [each for each in early.findings if each.code == "T2"]
+    assert waiting.gtid_set == GtidSet.parse(held.held)
+    assert above_info(late).keys() == {"H8", "A5", "C3"}
+    after = audited(pair97)
+    for audit, grade in ((early, Grade.LIKELY), (late, Grade.LIKELY), (after, Grade.PROVED)):
+        h8 = above_info(audit)["H8"]
+        assert (h8.gtid_set, h8.grade) == (GtidSet.parse(passed.passed), grade)
+        assert "sql_replica_skip_counter" in h8.explanation
+    assert not [each for each in after.findings if each.code.startswith("T")]
+
+
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+def test_a_hole_that_a_restart_made_anonymous_names_both_causes(
+    shape: str, request: pytest.FixtureRequest
+) -> None:
+    pair = one_way(request.getfixturevalue(shape))
+    fault = faults_applier.relay_position_moved(pair, later_count=2)
+    assert above_info(audited(pair))["H8"].grade is Grade.PROVED
+    restart_with(pair.b, "--relay-log-recovery=ON")
+    await_status(pair.b, faults._both_threads_run)
+    hole = above_info(audited(pair))["H1"]
+    assert (hole.grade, hole.gtid_set) == (Grade.LIKELY, GtidSet.parse(fault.passed))
+    assert "RELAY_LOG_POS, sql_replica_skip_counter" in hole.explanation
+    # With auto-position the source sends them: nothing is left of either.
+    pair.b.execute(
+        pair.b.dialect.stop_replica,
+        pair.b.dialect.change_source_to(auto_position=1),
+        pair.b.dialect.start_replica,
+    )
+    wait_for(pair.b, fault.passed)
+    pair.settle()
+    assert audited(pair).verdict is Verdict.OK
+
+
+# -- maintenance, or data -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+def test_only_maintenance_is_left_out_unasked(shape: str, request: pytest.FixtureRequest) -> None:
+    pair = one_way(request.getfixturevalue(shape))
+    table_on(pair.a, pair.b, "kept")
+    upkeep = commit(pair.b, "ANALYZE TABLE kept.t", "FLUSH PRIVILEGES", "OPTIMIZE TABLE kept.t")
+    run_plan(pair, examine(pair).plan())
+    audit = with_contents(pair)
+    assert audit.verdict is Verdict.OK, audit
+    assert {each.code for each in audit.findings} == {"E4"}
+    assert audit.findings[0].gtid_set == GtidSet.parse(upkeep)
+    data = commit(
+        pair.b,
+        "/* ANALYZE TABLE kept.t */ TRUNCATE TABLE kept.t",
+        "INSERT INTO mysql.time_zone (Use_leap_seconds) VALUES ('N')",
+        "CREATE USER kept@'%'",
+    )
+    plan = examine(pair).plan()
+    assert not plan.steps, "each of them needs a decision"
+    for gtid in GtidSet.parse(data).gtids():  # as an operator might do
+        pair.a.execute(f"SET SESSION gtid_next = '{gtid}'", "BEGIN", "COMMIT")
+    found = above_info(with_contents(pair))
+    assert found.keys() == {"E4"}
+    assert found["E4"].gtid_set == GtidSet.parse(data)
+    pair.b.execute(
+        "SET SESSION sql_log_bin = 0",
+        "DELETE FROM mysql.time_zone ORDER BY Time_zone_id DESC LIMIT 1",
+    )
+
+
+def test_a_setting_that_hides_errors_is_not_taken_for_rows_that_differ(pair97: Pair) -> None:
+    a, b = one_way(pair97).a, pair97.b
+    table_on(a, b, "drifts")
+    b.execute("SET GLOBAL replica_exec_mode = 'IDEMPOTENT'")
+    wait_for(b, commit(a, "INSERT INTO drifts.t VALUES (1, 'a')"))
+    assert above_info(with_contents(pair97)).keys() == {"C15"}
+    b.execute("SET SESSION sql_log_bin = 0", "INSERT INTO drifts.t VALUES (2, 'b')")
+    wait_for(b, met := commit(a, "INSERT INTO drifts.t VALUES (2, 'a')"))
+    found = above_info(with_contents(pair97))
+    assert found.keys() == {"C15", "E4"}
+    assert (found["E4"].grade, found["E4"].gtid_set) == (Grade.LIKELY, GtidSet.parse(met))
+
+
+# -- seen in part ---------------------------------------------------------------------------------
+
+
+def test_a_donor_is_named_or_said_to_be_unread(chain97: Topology) -> None:
+    chain = chain97
+    first, middle, last = (chain[name] for name in ("first", "middle", "last"))
+    table_on(first, middle, "donated")
+    chain.settle()
+    last.execute(last.dialect.stop_replica)
+    needed = commit(first, *["INSERT INTO donated.t () VALUES ()"] * 3)
+    wait_for(middle, needed)
+    purge(middle, needed)
+    last.execute(last.dialect.start_replica)
+    await_status(last, faults._source_refused)
+    whole = only(audited(chain))
+    assert (whole.code, whole.gtid_set) == ("P1", GtidSet.parse(needed))
+    assert "first can still send them" in whole.explanation
+    assert whole.strategies[0].name == "donor_refetch"
+    seen = above_info(audited(part_of(chain, "middle", "last")))
+    assert seen.keys() == {"P1", "J4"}
+    address = f"{first.host}:{first.port}"
+    assert f"{address} may have them; gtid-audit did not read that" in seen["P1"].explanation
+    purge(first, needed)
+    gone = only(audited(chain))
+    assert (gone.code, [each.name for each in gone.strategies]) == ("P1", ["reclone"])
+    assert not examine(chain).plan().steps
+
+
+def test_a_replica_left_behind_by_a_part_with_an_unread_source(
+    installation97: Installation,
+) -> None:
+    plan = Plan(names=("out", "r", "s"), links=(Link("out", "s"), Link("s", "r")))
+    with shapes.running(installation97, plan) as chain:
+        out, r, s = (chain[name] for name in plan.names)
+        table_on(s, r, "behind")
+        seen = part_of(chain, "r", "s")
+        declared = Policy(external_sources=frozenset({f"{out.host}:{out.port}"}))
+
+        def found() -> ClusterAudit:
+            return audit_cluster(
+                collect_cluster("live", targets_of(seen), policy=declared), declared
+            )
+
+        assert (found().verdict, found().findings) == (Verdict.OK, ()), "a healthy chain"
+        # The ends of a chain are linked by the unread server.
+        ends = part_of(chain, "out", "r")
+        address = f"{s.host}:{s.port}"
+        external = Policy(external_sources=frozenset({address}))
+        audit = audit_cluster(collect_cluster("live", targets_of(ends), policy=external), external)
+        assert audit.verdict is Verdict.OK, audit
+        r.execute(r.dialect.stop_replica, r.dialect.reset_replica)
+        assert above_info(found()).keys() == {"J1"}
+        missing = commit(s, "INSERT INTO behind.t (note) VALUES ('on s')")
+        assert above_info(found())["J1"].gtid_set == GtidSet.parse(missing)
+        out.kill()  # unreachable: nothing changes
+        await_status(s, lambda status: status["Replica_IO_Running"] == "Connecting")
+        assert above_info(found()).keys() == {"J1", "A4"}
+        own = commit(r, "INSERT INTO behind.t (note) VALUES ('on r')")
+        j3 = above_info(found())["J3"]
+        assert (j3.gtid_set, j3.grade, j3.source) == (GtidSet.parse(own), Grade.LIKELY, "s")
+        assert f"{out.host}:{out.port}" in j3.explanation
+        assert not examine(seen).plan().steps
+
+
+def test_a_way_home_that_waits_refuses_or_is_not_read(installation97: Installation) -> None:
+    with shapes.ring(installation97) as ring:
+        a, b, c = (ring[name] for name in "abc")
+        table_on(a, b, "home")
+        ring.settle()
+        seen = part_of(ring, "a", "b")
+        c.execute("STOP REPLICA")
+        waiting = commit(b, "INSERT INTO home.t (note) VALUES ('waits')")
+        stopped = only(audited(ring))
+        assert (stopped.code, stopped.gtid_set) == ("A7", GtidSet.parse(waiting))
+        assert _errant_in_part(seen).gtid_set == GtidSet.parse(waiting)
+        c.execute("START REPLICA")
+        ring.settle()
+        # Refused with 13117: the receiver's error is the one cause.
+        b.execute("SET GLOBAL gtid_mode = ON_PERMISSIVE")
+        c.execute("STOP REPLICA")
+        refused = commit(b, "INSERT INTO home.t (note) VALUES ('refused')")
+        c.execute("START REPLICA")
+        await_status(c, lambda status: status["Last_IO_Errno"] == 13117)
+        assert "A4" in above_info(audited(ring))
+        assert "E1" not in above_info(audited(ring))
+        assert not examine(ring).plan().steps
+        assert _errant_in_part(seen).gtid_set == GtidSet.parse(refused)
+        b.execute("SET GLOBAL gtid_mode = ON")
+        c.execute("START REPLICA")
+        ring.settle()
+        assert audited(ring).verdict is Verdict.OK
+        # The holder has purged them: starting the channel brings nothing.
+        c.execute("STOP REPLICA")
+        gone = commit(b, "INSERT INTO home.t (note) VALUES ('purged')")
+        purge(b, gone)
+        found = above_info(audited(ring))
+        assert found.keys() == {"P1", "E2"}
+        assert (found["E2"].grade, found["P1"].replica) == (Grade.LIKELY, "c")
+        assert "starting it applies them" not in found["E2"].explanation
+        c.execute("START REPLICA")  # 13114
+        await_status(c, faults._source_refused)
+        assert only(audited(ring)).code == "P1"
+        assert not examine(ring).plan().steps
+
+
+def _errant_in_part(seen: Topology) -> Finding:
+    audit = audited(seen)
+    [errant] = [each for each in audit.findings if each.code == "E1"]
+    assert (errant.grade, errant.severity) == (Grade.LIKELY, Severity.WARNING)
+    assert [each.name for each in errant.strategies] == ["add_servers"]
+    assert audit.verdict is Verdict.UNKNOWN
+    return errant

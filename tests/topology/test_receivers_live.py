@@ -59,9 +59,9 @@ def frozen_link(replica: Server, source: Server) -> Iterator[Callable[[], None]]
     frozen = Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         replica.execute(
-            "STOP REPLICA",
-            f"CHANGE REPLICATION SOURCE TO SOURCE_PORT = {listener.getsockname()[1]}",
-            "START REPLICA",
+            replica.dialect.stop_replica,
+            replica.dialect.change_source_to(port=listener.getsockname()[1]),
+            replica.dialect.start_replica,
         )
         inner, _ = listener.accept()
         outer = socket.create_connection((source.host, source.port))
@@ -100,6 +100,23 @@ def test_a_connection_that_is_dead_and_not_known_to_be(star97: Topology) -> None
     assert [(one.code, one.severity) for one in early.findings] == [("T3", Severity.INFO)]
     assert (late.code, late.grade, late.severity) == ("A4", Grade.LIKELY, Severity.WARNING)
     assert "replica_net_timeout" in late.explanation
+
+
+@pytest.mark.slow
+def test_an_old_connection_that_is_dead_and_not_known_to_be(pair56: Pair) -> None:
+    a, b = pair56.a, pair56.b
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
+    with frozen_link(b, a) as freeze:
+        a.execute("CREATE DATABASE arrives")
+        shapes.wait_for(b, a.value("@@GLOBAL.gtid_executed"))
+        assert impatiently(pair56).verdict is Verdict.OK
+        freeze()
+        a.execute("CREATE DATABASE does_not_arrive")
+        early = audited(pair56)
+        time.sleep(2.5)
+        late = only(impatiently(pair56))
+    assert [(one.code, one.severity) for one in early.findings] == [("T3", Severity.INFO)]
+    assert (late.code, late.grade, late.severity) == ("A4", Grade.LIKELY, Severity.WARNING)
 
 
 def test_an_old_source_sends_its_new_log(pair56: Pair) -> None:

@@ -1,0 +1,45 @@
+"""What a started channel delivers goes on to the servers below: their rows are compared as well."""
+
+import pytest
+
+from compose import faults
+from compose.native.shapes import Topology
+from repair.render import render_files
+from tests.repair.live import await_clean, examine, rows, run_plan
+
+pytestmark = [pytest.mark.slow, pytest.mark.mysql]
+
+_OCCUPY = ("SET SESSION sql_log_bin = 0", "INSERT INTO below.t VALUES (1, 'on the last')")
+_FREE = ("SET SESSION sql_log_bin = 0", "DELETE FROM below.t WHERE id = 1")
+
+
+def test_rows_that_conflict_on_the_last_server_start_nothing_further_up(
+    chain97: Topology,
+) -> None:
+    first, middle, last = (chain97[name] for name in ("first", "middle", "last"))
+    faults.table_on(first, middle, "below")
+    chain97.settle()
+    middle.execute(middle.dialect.stop_replica)
+    faults.commit(first, "INSERT INTO below.t VALUES (1, 'on the first')")
+    last.execute(*_OCCUPY)
+    plan = examine(chain97).plan()
+    assert not plan.steps
+    [left] = plan.not_planned
+    assert "were changed since on last" in left.why
+    assert "below.t `id` = 1" in left.why
+    last.execute(*_FREE)
+    plan = examine(chain97).plan()
+    [step] = plan.steps
+    [check] = step.checks
+    assert (step.server, check.server) == ("middle", "last")
+    last.execute(*_OCCUPY)  # after the plan was made
+    script = render_files(plan)[step.check_name(check)]
+    stopped = last.client(script)
+    assert stopped.returncode != 0
+    assert "a row of below.t that arriving transactions change is not as it was" in stopped.stderr
+    last.execute(*_FREE)
+    assert last.client(script).returncode == 0
+    run_plan(chain97, plan)
+    chain97.settle()
+    await_clean(chain97)
+    assert rows(last, "below.t") == rows(first, "below.t") == [(1, "on the first")]

@@ -8,9 +8,10 @@ from collections.abc import Collection, Mapping
 
 from repair.by_hand import by_hand
 from repair.model import Model
+from repair.plan_parts import about
 from repair.strategies import PLANNERS
 from topology.catalogue import CATALOGUE, answers
-from topology.findings import ClusterAudit
+from topology.findings import ClusterAudit, Finding
 from topology.strategies import STRATEGIES
 
 
@@ -45,3 +46,10 @@ def check_choices(
             finding = next(each for each in audit.findings if key in (each.id, each.code))
             text = by_hand(name, finding, Model({}))
             raise UnknownChoice(f"{name} has no script; by hand: {text}")
+
+
+def seen_in_part(finding: Finding) -> tuple[str, ...]:
+    """Return the warning that servers were not read which may deliver what the finding is about."""
+    if [strategy.name for strategy in finding.strategies] != ["add_servers"]:
+        return ()
+    return (f"{about(finding)}: {finding.explanation}",)

@@ -28,7 +28,7 @@ from repair.actions import (
 )
 from repair.afterwards import audit_after, made_worse
 from repair.case import Case, LogEvidence, Outcome, Proposal, Refusal, SavedContent
-from repair.choices import check_choices
+from repair.choices import check_choices, seen_in_part
 from repair.content_questions import ContentQuestion, arrivals
 from repair.declaring import is_there_already
 from repair.invariants import broken_invariants
@@ -342,7 +342,7 @@ class _Work:
             self.steps.append(self._step(finding, action, setting))
         self.model, self.outlook = simulated.model, simulated.outlook
         if simulated.settings:
-            self.warnings.extend(simulated.proposal.warnings)
+            self.warnings.extend((*seen_in_part(finding), *simulated.proposal.warnings))
             self.saved |= {each.file_name: each for each in simulated.proposal.saved}
         numbers = tuple(step.number for step in self.steps[first:])
         self.answered.append(answered(finding, name, numbers))

@@ -25,6 +25,7 @@ from tests.repair.build import (
     show,
     snapshot_of,
 )
+from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.audit import audit_cluster
 from topology.catalogue import CATALOGUE, answers
 from topology.snapshot import GroupSnapshot, ServerSnapshot, ThreadState
@@ -337,3 +338,18 @@ def test_three_servers_planned_wholly_and_cut_anywhere() -> None:
         announced = {each.finding_id for each in plan.afterwards}
         assert shown <= announced, f"{story}\nnot announced: {shown - announced}"
     assert (steps, left) == (576, 0)
+
+
+def test_a_choice_in_a_topology_seen_in_part_names_the_servers_that_may_deliver() -> None:
+    outside = a_channel("x", C, source_host="x.example", source_port=3306)
+    for channels in ((outside,), ()):
+        a = a_server("a", A, f"{A}:1-3", server_id=1, channels=channels)
+        b = a_server("b", B, f"{A}:1-3,{B}:1", server_id=2, channels=(a_channel("a", A),))
+        snapshot = a_cluster("part", a, b)
+        audit = audit_cluster(snapshot)
+        evidence = evidence_of(audit, ContentClass.DATA)
+        assert not plan_repair(snapshot, audit, evidence=evidence).steps
+        plan = plan_repair(snapshot, audit, choices={"E1": "inject_empty"}, evidence=evidence)
+        assert plan.steps
+        named = [each for each in plan.warnings if "not part of this audit: x.example:3306" in each]
+        assert bool(named) is bool(channels)

@@ -275,6 +275,10 @@ def test_a_way_home_that_waits_refuses_or_is_not_read(installation97: Installati
         stopped = only(audited(ring))
         assert (stopped.code, stopped.gtid_set) == ("A7", GtidSet.parse(waiting))
         assert _errant_in_part(seen).gtid_set == GtidSet.parse(waiting)
+        part = examine(seen)
+        assert not part.plan().steps
+        chosen = part.plan({"E1": "inject_empty"})
+        assert f"not part of this audit: {c.host}:{c.port}" in chosen.warnings[0]
         c.execute("START REPLICA")
         ring.settle()
         # Refused with 13117: the receiver's error is the one cause.

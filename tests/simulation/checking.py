@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 from tests.simulation.cause_oracles import causes
 from tests.simulation.choice_oracles import chosen_plans
@@ -19,38 +20,53 @@ from topology.audit import audit_cluster
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 
+Oracles = Literal["all", "conclusions", "choices"]
+
 
 def check_world(
-    world: World, history: History, *, with_plans: bool = True
+    world: World, history: History, *, oracles: Oracles = "all"
 ) -> tuple[list[Violation], ClusterAudit]:
-    """Read and audit a world, and return what the truth contradicts."""
+    """Read and audit a world, and return what the truth contradicts.
+
+    `conclusions` makes no plans; `choices` looks at plans with choices alone.
+    """
     policy = Policy()
     snapshot = with_answers(world, history.reading, read(world, history.reading), policy)
     audit = audit_cluster(snapshot, policy, contents_of(world, history.reading))
     truth = Truth(world, history.reading, snapshot, policy)
-    found = [*conclusions(truth, audit), *causes(truth, audit), *group_conclusions(truth, audit)]
-    if with_plans:
+    found: list[Violation] = []
+    if oracles != "choices":
+        found += [*conclusions(truth, audit), *causes(truth, audit)]
+        found += group_conclusions(truth, audit)
+    if oracles == "all":
         found += [*plans(truth, snapshot, audit), *group_plans(truth, snapshot, audit)]
+    if oracles != "conclusions":
         found += chosen_plans(truth, snapshot, audit)
     return found, audit
 
 
-def check(history: History, *, with_plans: bool = True) -> list[Violation]:
+def check(history: History, *, oracles: Oracles = "all") -> list[Violation]:
     """Play one history and return what the truth contradicts."""
-    return check_world(history.play(), history, with_plans=with_plans)[0]
+    return check_world(history.play(), history, oracles=oracles)[0]
 
 
-def check_seed(seed: int, *, with_plans: bool = True) -> tuple[History, list[Violation]]:
+def check_seed(seed: int, *, oracles: Oracles = "all") -> tuple[History, list[Violation]]:
     """Make a history of a seed and check it."""
     history, world = generate(seed)
-    return history, check_world(world, history, with_plans=with_plans)[0]
+    return history, check_world(world, history, oracles=oracles)[0]
+
+
+def oracles_of(kind: tuple[str, str]) -> Oracles:
+    """Return the oracles that find a kind of violation."""
+    if kind[0].startswith("choice"):
+        return "choices"
+    return "all" if "plan" in kind[0] else "conclusions"
 
 
 def shortest(history: History, kind: tuple[str, str]) -> History:
     """Return the shortest history with a violation of this kind."""
-    with_plans = kind[0].startswith("plan")
 
     def fails(candidate: History) -> bool:
-        return any(each.kind == kind for each in check(candidate, with_plans=with_plans))
+        return any(each.kind == kind for each in check(candidate, oracles=oracles_of(kind)))
 
     return shrink(replace(history), fails)

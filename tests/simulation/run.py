@@ -2,7 +2,8 @@
 
 Every process checks the histories of consecutive seeds. Each kind of violation is printed once,
 with its seed and the shortest history; with KEEP it is written to a file as well.
-COUNT=5000 ends after so many histories; ORACLES=conclusions makes no plans, which is faster.
+COUNT=5000 ends after so many histories; ORACLES=conclusions makes no plans, which is faster, and
+ORACLES=choices looks at plans with choices alone.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 
-from tests.simulation.checking import check, check_seed, shortest
+from tests.simulation.checking import Oracles, check, check_seed, oracles_of, shortest
 from tests.simulation.history import generate
 
 BATCH = 50
@@ -37,12 +39,12 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def check_batch(start: int, *, with_plans: bool = True) -> Result:
+def check_batch(start: int, *, oracles: Oracles = "all") -> Result:
     """Check the histories of one batch of seeds."""
     result = Result()
     for seed in range(start, start + BATCH):
         try:
-            _, violations = check_seed(seed, with_plans=with_plans)
+            _, violations = check_seed(seed, oracles=oracles)
             kinds = {each.kind for each in violations}
         except Exception as error:  # noqa: BLE001 - reported as a kind
             kinds = {("defect", f"{type(error).__name__}: {error}"[:100])}
@@ -73,7 +75,7 @@ def report(kind: tuple[str, str], seed: int, keep: Path | None) -> None:
     short = shortest(history, kind)
     text = short.text()
     say(text)
-    for each in check(short, with_plans=kind[0].startswith("plan")):
+    for each in check(short, oracles=oracles_of(kind)):
         say(f"#  {each.oracle}: {each.text}")
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
@@ -89,9 +91,11 @@ def main(arguments: list[str]) -> int:
     processes = int(options.get("PROCESSES", str(os.cpu_count() or 1)))
     keep = Path(options["KEEP"]) if options.get("KEEP") else None
     most = int(options.get("COUNT", str(10**12)))
-    one_batch = functools.partial(
-        check_batch, with_plans=options.get("ORACLES", "all") != "conclusions"
-    )
+    named = [each for each in get_args(Oracles) if each == options.get("ORACLES", "all")]
+    if not named:
+        say(f"ORACLES is one of {', '.join(get_args(Oracles))}")
+        return 64
+    one_batch = functools.partial(check_batch, oracles=named[0])
     total, begun = Result(), time.monotonic()
     with multiprocessing.Pool(processes) as pool:
         start = first

@@ -303,6 +303,11 @@ def test_the_reset_stops_what_runs_below_and_starts_it_again() -> None:
         ),
         (chained(auto=False), {}, "c replicates from it by file position"),
         (chained(below="a:1"), {}, "c, c still needs transactions"),
+        (
+            chained(),
+            {"snapshot_executed": {"b": gtids("a:1 a:3"), "c": gtids("a:1")}},
+            "c, c still needs transactions",
+        ),
         (chained(below="a:1 a:3"), {}, "c, c still needs transactions"),
     ],
 )

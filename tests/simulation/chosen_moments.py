@@ -58,7 +58,9 @@ def interrupted(  # noqa: PLR0917 - one run, and all that it is compared with
         for each in harm(truth.rested, rest.world, said, ("choice interrupted", codes)):
             yield replace(each, text=f"{where}: {each.text}")
         is_told = any("no later audit reports that" in text for text in plan.warnings)
-        if not (rest.refused or second.not_planned or is_told):
+        wanted = {*choices, *(each.finding_id for each in plan.answered)}
+        has_reason = any(each.finding_id in wanted for each in second.not_planned)
+        if not (rest.refused or has_reason or is_told):
             yield from _another_end(full.world, rest.world, where, codes)
 
 

@@ -114,7 +114,9 @@ def _left_behind(facts: ClusterFacts, known: Sequence[tuple[str, ...]]) -> Itera
             uuids = {_uuid(facts, name) for name in part} | {
                 each.source_uuid for each in channels if each.source_uuid is not None
             }
+            # A copy of the server itself (equal server_uuid) feeds it nothing.
             fed = GtidSet.union_of(executed.from_uuid(uuid) for uuid in uuids)
+            fed = fed.without_uuid(_uuid(facts, server))
             addresses = tuple(sorted({address_of(each) for each in channels}))
             is_declared = set(addresses) <= facts.policy.external_sources
             if fed & has and (is_declared or fed - has):

@@ -1,5 +1,7 @@
 """A server without a source, beside a part whose source was not read: linked, or left behind."""
 
+from uuid import UUID
+
 import pytest
 
 from gtid import GtidSet
@@ -13,9 +15,11 @@ ADDRESS = "unread.example:3306"
 DECLARED = Policy(external_sources=frozenset({ADDRESS}))
 
 
-def seen_in_part(*, s: str, r: str, purged: str = "") -> ClusterSnapshot:
+def seen_in_part(*, s: str, r: str, purged: str = "", unread: UUID = C) -> ClusterSnapshot:
     """Read s (UUID A), whose source (UUID C) is not read, and r (UUID B), which has no channel."""
-    channel = a_channel("unread", C, source_host="unread.example", source_port=3306)
+    channel = a_channel(
+        "unread", unread, source_host="unread.example", source_port=3306, source_server_id=9
+    )
     return a_cluster(
         "pair",
         a_server("r", B, r, server_id=2, channels=()),
@@ -31,6 +35,8 @@ def seen_in_part(*, s: str, r: str, purged: str = "") -> ClusterSnapshot:
         (seen_in_part(s=f"{B}:1-7", r=f"{B}:1-9"), DECLARED, None),
         (seen_in_part(s=f"{B}:1-9,{A}:1", r=f"{B}:1-9"), DECLARED, None),
         (seen_in_part(s=f"{C}:1-9,{B}:1-9", r=f"{B}:1-9"), DECLARED, None),
+        # The unread source is a copy of r: it has its UUID, and r is not its replica.
+        (seen_in_part(s=f"{B}:1-8", r=f"{B}:1-9", unread=B), DECLARED, None),
         # r was fed by s, or by the source of s, and has no channel any more.
         (seen_in_part(s=f"{A}:1-9", r=f"{A}:1-9"), DECLARED, ("J1", "")),
         (seen_in_part(s=f"{A}:1-9", r=f"{A}:1-8"), DECLARED, ("J1", f"{A}:9")),

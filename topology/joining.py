@@ -23,7 +23,8 @@ part, or of that part's unread source, it received them once; if it misses other
 will not come. Two primaries s and r of which each was the other's source look the same as a chain
 r → x → s with an unread x, in which s was the primary before; what separates them are transactions
 that s or x committed since. Where the policy declares x external, nothing else makes the verdict
-UNKNOWN, so there the server is reported without them, too. It is never more than `likely`.
+UNKNOWN, so there a server that committed nothing for s is reported without them, too. It is never
+more than `likely`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -119,7 +120,9 @@ def _left_behind(facts: ClusterFacts, known: Sequence[tuple[str, ...]]) -> Itera
             fed = fed.without_uuid(_uuid(facts, server))
             addresses = tuple(sorted({address_of(each) for each in channels}))
             is_declared = set(addresses) <= facts.policy.external_sources
-            if fed & has and (is_declared or fed - has):
+            # It has committed for them: after a failover the unread source may receive from it.
+            feeds = bool(executed.from_uuid(_uuid(facts, server)))
+            if fed & has and (fed - has or (is_declared and not feeds)):
                 found.append(replace(_best(facts, server, part), unread=addresses))
         if found:
             yield min(found, key=lambda each: (bool(each.purged), _uuid(facts, each.candidate)))

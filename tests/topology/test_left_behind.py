@@ -37,6 +37,9 @@ def seen_in_part(*, s: str, r: str, purged: str = "", unread: UUID = C) -> Clust
         (seen_in_part(s=f"{C}:1-9,{B}:1-9", r=f"{B}:1-9"), DECLARED, None),
         # The unread source is a copy of r: it has its UUID, and r is not its replica.
         (seen_in_part(s=f"{B}:1-8", r=f"{B}:1-9", unread=B), DECLARED, None),
+        # r was fed by s before a failover, and now feeds it.
+        (seen_in_part(s=f"{A}:1-9,{B}:1-5", r=f"{A}:1-9,{B}:1-5"), DECLARED, None),
+        (seen_in_part(s=f"{A}:1-10,{B}:1-5", r=f"{A}:1-9,{B}:1-5"), DECLARED, ("J1", f"{A}:10")),
         # r was fed by s, or by the source of s, and has no channel any more.
         (seen_in_part(s=f"{A}:1-9", r=f"{A}:1-9"), DECLARED, ("J1", "")),
         (seen_in_part(s=f"{A}:1-9", r=f"{A}:1-8"), DECLARED, ("J1", f"{A}:9")),

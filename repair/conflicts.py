@@ -29,17 +29,21 @@ def resolve_conflict(case: Case) -> Outcome:
         return Refusal(f"the failing transaction could not be read: {why}")
     if content.rows is None:
         return Refusal(content.rows_unread)
-    if meets := content.state_on(replica.name).meets:
+    state = content.state_on(replica.name)
+    if meets := state.meets:
         return Refusal(
             f"another row of {replica.name} has the same value in a unique key as a row that"
             f" {content.wanted.shortened()} inserts ({meets}). The transaction does not touch it:"
             f" compare both servers, correct that row by hand on {replica.name} behind"
             " `SET SESSION sql_log_bin = 0`, and plan again"
         )
-    if not content.expected:
+    # As they are between the steps of this strategy: the rows are set, the applier stands.
+    fits_now = state.state is RowState.AS_BEFORE and not content.expected
+    if not content.expected and not (fits_now and case.is_chosen):
         return Refusal(
-            content.state_on(replica.name).why
-            or "its rows are as the transaction expects them now: start the applier again"
+            state.why
+            or "its rows are as the transaction expects them now: start the applier again, or"
+            f" select --strategy {case.finding.code}=resolve_conflict, which does"
         )
     if (once := reused(case) or _was_here_before(replica, content)) is not None:
         return Refusal(once)
@@ -65,11 +69,11 @@ def resolve_conflict(case: Case) -> Outcome:
         for _, of_table in groupby(ordered, key=table)
     ]
     actions.append(StartChannel(replica.name, channel.name, retried=content.wanted))
+    lost = (
+        f"what {replica.name} holds in these rows is lost there; both versions are in this plan. "
+    )
     warnings = [
-        (
-            f"what {replica.name} holds in these rows is lost there; both versions are in this"
-            " plan. Transactions behind this one may conflict as well: audit again"
-        ),
+        f"{lost if rows else ''}Transactions behind this one may conflict as well: audit again"
     ]
     warnings.extend(_receiving(case, replica, content))
     warnings.extend(behind_later_ones(case))

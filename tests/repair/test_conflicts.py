@@ -134,6 +134,7 @@ def without(name: str) -> Model:
     return Model({key: each for key, each in PAIR.servers.items() if key != name})
 
 
+FITS = {"b": RowsOn(RowState.AS_BEFORE)}
 MEETS = {"b": RowsOn(RowState.CONFLICT, meets="d.t `id` = 4: u")}
 CONFLICT = {"b": RowsOn(RowState.UNREAD, "d.t: it has no key")}
 
@@ -147,7 +148,10 @@ CONFLICT = {"b": RowsOn(RowState.UNREAD, "d.t: it has no key")}
         ({"content": content(rows=None, rows_unread="partial JSON")}, "partial JSON"),
         ({"content": content(*EXPECTED, rows_on=MEETS)}, "in a unique key as a row that"),
         ({"content": content(rows_on=CONFLICT)}, "d.t: it has no key"),
-        ({"content": content(rows_on={"b": RowsOn(RowState.AS_BEFORE)})}, "start the applier"),
+        (
+            {"content": content(rows_on=FITS), "is_chosen": False},
+            "start the applier again, or select",
+        ),
         ({"content": content(row((1, 0), (1, 1), ENUMS))}, "an ENUM holds the error value"),
     ],
 )
@@ -185,3 +189,11 @@ def test_a_row_that_is_there_already_may_be_its_own_history() -> None:
         assert (
             any("are on b already, as it left them" in each for each in done.warnings) == is_named
         )
+
+
+def test_rows_that_fit_now_need_only_the_start() -> None:
+    """As between the two steps, if the plan was interrupted there."""
+    done = proposed(resolve_conflict(a_case(PAIR, STUCK, content=content(rows_on=FITS))))
+    assert done.actions == (StartChannel("b", "", retried=gtids("a:3")),)
+    assert "is lost there" not in done.warnings[0]
+    assert "audit again" in done.warnings[0]

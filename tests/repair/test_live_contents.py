@@ -353,7 +353,13 @@ def _conflicts_in_another_key(pair: Pair) -> None:
         "DELETE FROM clash.u WHERE id = 70",
         "UPDATE clash.u SET u = 'new' WHERE id = 60",
     )
-    run_plan(pair, examine(pair).plan({"A2": "resolve_conflict"}))
+    plan = examine(pair).plan({"A2": "resolve_conflict"})
+    assert _actions(plan) == ["b MakeRowsAlike", "b StartChannel"]
+    assert run_step(pair, plan, plan.steps[0]).returncode == 0
+    # Interrupted there, and planned again.
+    again = examine(pair).plan({"A2": "resolve_conflict"})
+    assert _actions(again) == ["b StartChannel"]
+    run_plan(pair, again)
     wait_for(pair.b, executed(pair.a))
     assert rows(pair.b, "clash.u") == rows(pair.a, "clash.u") == [(60, "sixty", 5), (71, "new", 2)]
 

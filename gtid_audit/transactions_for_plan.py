@@ -48,6 +48,7 @@ from repair.transaction_content import (
     CannotFold,
     ContentClass,
     NetRow,
+    OutOfOrder,
     RowsOn,
     RowState,
     TransactionContent,
@@ -179,6 +180,9 @@ class _Reading:
             if server.server_uuid is not None:
                 own = disposable.from_uuid(server.server_uuid)
                 gtids |= own & _set(server.gtid_executed)
+            # A server that sends nothing by GTID received these from those that do.
+            if server.setting("gtid_mode") not in (None, "ON"):
+                gtids -= _received(server)
             if gtids and name in self.targets and name != read.read_from:
                 yield name, gtids, _read(self.targets[name], name, gtids, self.seconds_max)
 
@@ -316,11 +320,12 @@ class _Collected:
     def content(self, server: str, unread: str) -> TransactionContent:
         why = self.cut or self.altered or unread or ("" if self.creates_only else self.rows_unread)
         rows: tuple[NetRow, ...] | None = None
+        is_out_of_order = False
         if not why:
             try:
                 rows = net_rows(self.changes)
             except CannotFold as problem:
-                why = str(problem)
+                why, is_out_of_order = str(problem), isinstance(problem, OutOfOrder)
         # What undoes rows must not overlook statements.
         beside = rows if self.rows_unread else None
         return TransactionContent(
@@ -333,6 +338,7 @@ class _Collected:
             committed_last=max(self.moments, default=None),
             rows=None if self.rows_unread else rows,
             rows_unread=why or self.rows_unread,
+            is_out_of_order=is_out_of_order,
             created=tuple(dict.fromkeys(self.created)) if beside is not None else (),
             rows_beside_created=beside,
             redo=() if self.cut else tuple(self.redo),
@@ -375,6 +381,12 @@ def _logs(target: ServerTarget, seconds_max: float) -> ServerLogs:
 def _channel(server: ServerSnapshot | None, finding: Finding) -> ChannelSnapshot | None:
     channels: Iterable[ChannelSnapshot] = (server.channels or ()) if server is not None else ()
     return next((each for each in channels if each.name == finding.channel), None)
+
+
+def _received(server: ServerSnapshot) -> GtidSet:
+    """Return what a server did not have when it received it, as auto-position makes certain."""
+    by_sets = (each for each in server.channels or () if each.auto_position)
+    return GtidSet.union_of(each.gtid_retrieved for each in by_sets)
 
 
 def _is_parallel(server: ServerSnapshot) -> bool:

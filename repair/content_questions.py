@@ -113,7 +113,7 @@ def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQue
     is_in_order = not any(
         _may_conflict(servers[name], wanted, known[name], servers) for name in receivers
     )
-    own = {name: _executed(servers[name]) - known[name] for name in receivers}
+    own = {name: _own_work(name, known[name], servers) for name in receivers}
     if not wanted:
         return None
     if is_in_order and edge.channel.filters:
@@ -129,6 +129,15 @@ def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQue
         is_in_order,
         tuple((name, gtids) for name, gtids in own.items() if gtids),
     )
+
+
+def _own_work(name: str, there: GtidSet, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
+    """Return what a receiving server committed, and no server that was read sent it."""
+    own = _executed(servers[name]) - there
+    for other in servers.values():
+        if other.name != name and other.server_uuid is not None:
+            own = own.without_uuid(other.server_uuid)
+    return own
 
 
 def _may_conflict(

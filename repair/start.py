@@ -40,6 +40,7 @@ def known_servers(snapshot: ClusterSnapshot, audit: ClusterAudit) -> dict[str, S
 def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvidence) -> Model:
     """Return the servers as they will be when replication, as it is, has come to rest."""
     known = known_servers(snapshot, audit)
+    refusing = _refusing(snapshot)
     source_of = {
         (edge.replica, edge.channel.name): edge.source for edge in build_graph(snapshot).edges
     }
@@ -58,6 +59,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                                 if (finding.replica, finding.channel) == (name, channel.name)
                             ],
                             evidence=evidence,
+                            refusing=refusing,
                         )
                         for channel in server.channels or ()
                     ),
@@ -102,6 +104,7 @@ def _channel(
     source: str | None,
     findings: list[Finding],
     evidence: LogEvidence,
+    refusing: frozenset[str],
 ) -> ModelChannel:
     events = evidence.events
     stuck_at = GtidSet.union_of(
@@ -123,7 +126,7 @@ def _channel(
         bypassed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H1"),
         doomed=GtidSet.of(events[finding.id].gtid for finding in findings if finding.id in events),
         passed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H8"),
-        may_be_former=_may_be_former(channel, findings),
+        may_be_former=source in refusing or _is_behind_a_former_place(findings),
         is_stuck=any(finding.code in _STUCK_CODES for finding in findings),
         stuck_at=stuck_at,
         until=channel.until,
@@ -131,14 +134,20 @@ def _channel(
     )
 
 
-def _may_be_former(channel: ChannelSnapshot, findings: list[Finding]) -> bool:
-    """Return whether what a channel received may be of a history that its source no longer has.
+def _refusing(snapshot: ClusterSnapshot) -> frozenset[str]:
+    """Return the servers that refused a receiver because it had more GTIDs than they have.
 
-    By its file position, or because the source refused it: it had more GTIDs than the source. Once
-    the source has used these GTIDs again, no set shows that it lost them, or was reset.
+    What their receivers hold may be of a history that they no longer have. Once they have used
+    these GTIDs again, no set shows that they lost them, or were reset.
     """
-    text = row_of(channel.receiver_error)
-    return (text is not None and text.code == "E3") or any(
+    texts = (
+        (edge.source, row_of(edge.channel.receiver_error)) for edge in build_graph(snapshot).edges
+    )
+    return frozenset(source for source, text in texts if text is not None and text.code == "E3")
+
+
+def _is_behind_a_former_place(findings: list[Finding]) -> bool:
+    return any(
         fact.fact == "place in a former log" and fact.value != "not seen"
         for finding in findings
         if finding.code == "H1"

@@ -56,6 +56,8 @@ def start_channel(case: Case) -> Outcome:
         or _stops_by_wish(case, replica, channel)
         or same_server_id(case, replica)
     )
+    if why is None and not case.is_chosen:
+        why = _may_be_given_again(case, replica, channel)
     if why is None and channel.passed and not case.is_chosen:
         # By a restart or a lost relay log, and in 5.6 always for the last of them (the handshake
         # leaves out the last GTID of the retrieved set: it may be incomplete), they come again.
@@ -161,7 +163,7 @@ def _problems(
     return problems
 
 
-def misfit_of_waiting(case: Case, action: AutoPositionOn) -> str | None:
+def misfit_of_waiting(case: Case, action: StartChannel | AutoPositionOn) -> str | None:
     """Return why what waits on a stopped channel may not fit, if an action starts it; or None."""
     place = (action.server, action.channel)
     question, content = case.waiting.get(place), case.arrivals.get(place)
@@ -214,6 +216,12 @@ def misfit(
     if state.state is RowState.AS_BEFORE:
         return None
     if state.state is RowState.UNREAD:
+        if content.is_out_of_order:
+            return (
+                f"the log of {content.read_from} does not follow from itself in"
+                f" {arriving.shortened()}, as after changes with sql_log_bin=0"
+                f" ({content.rows_unread}): the applier of {server.name} may stop"
+            )
         if not must_fit:
             return None
         return f"rows of {arriving.shortened()} were not compared on {server.name}: {state.why}"
@@ -257,6 +265,21 @@ def _would_not_connect(model: Model, replica: ModelServer, channel: ModelChannel
     if not lacking:
         return None
     return f"{source.name} would refuse {replica.name} with error 1236: {lacking.shortened()}"
+
+
+def _may_be_given_again(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
+    """Return why what a server has of its source may be other transactions than the source's."""
+    source = case.model.servers.get(channel.source) if channel.source is not None else None
+    if not channel.may_be_former or source is None:
+        return None
+    common = replica.executed.from_uuid(source.server_uuid)
+    if not common:
+        return None
+    return (
+        f"{source.name} refused a receiver that had more of its GTIDs than it has: after a reset or"
+        f" a crash it may have given {common.shortened()} again, and what follows need not fit"
+        f" {replica.name}. Compare the rows, then choose with {offered(case)}"
+    )
 
 
 def same_server_id(case: Case, replica: ModelServer) -> str | None:
@@ -311,6 +334,8 @@ def _start_way_back(case: Case) -> Outcome:
             continue
         why = _would_not_connect(case.model, starting, replace(channel, auto_position=True))
         why = why or _stops_by_wish(case, starting, channel) or same_server_id(case, starting)
+        if why is None and not case.is_chosen:
+            why = _may_be_given_again(case, starting, channel)
         if why is None and channel.passed and starting.executed and not case.is_chosen:
             why = f"{starting.name} may fetch {channel.passed.shortened()} again: answer H8 first"
         if why is not None:

@@ -156,6 +156,10 @@ class CannotFold(Exception):
     """Why the rows of the transactions have no net change that can be trusted."""
 
 
+class OutOfOrder(CannotFold):
+    """A transaction found a row otherwise than the one before it in the log had left it."""
+
+
 def net_rows(changes: Iterable[RowChanges]) -> tuple[NetRow, ...]:
     """Fold changes, in the order of the log, to one change for each row. Raises CannotFold."""
     net: dict[tuple[str, str, Image], NetRow] = {}
@@ -194,7 +198,7 @@ def _fold(
         return
     if not _continues(known.after, before):
         # Other transactions changed the row in between, and they are not in the set.
-        raise CannotFold(f"{table.name}: the log changes a row in an order that does not fit")
+        raise OutOfOrder(f"{table.name}: the log changes a row in an order that does not fit")
     if known.after is not None and after is not None:
         after = _completed(known.after, after)
     is_gone = known.before is None and after is None
@@ -262,6 +266,7 @@ class TransactionContent:
     committed_last: datetime | None = None
     rows: tuple[NetRow, ...] | None = None  # None: they could not be folded; `rows_unread` says why
     rows_unread: str = ""
+    is_out_of_order: bool = False  # `rows_unread` is that
     # What they create, if that is all that they change of definitions, and then their rows.
     created: tuple[Created, ...] = ()
     rows_beside_created: tuple[NetRow, ...] | None = None

@@ -9,7 +9,7 @@ import pytest
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, InjectEmpty, MovePast, StartChannel
-from repair.case import Case, Outcome
+from repair.case import Case, Outcome, Proposal
 from repair.content_questions import ContentQuestion
 from repair.evidence import FailingEvent
 from repair.model import Model
@@ -352,6 +352,17 @@ def on_b(state: RowsOn, **facts: Any) -> Any:
 
 
 UNREAD = RowsOn(RowState.UNREAD, "no key")
+
+
+def test_a_log_that_does_not_follow_from_itself_is_not_delivered_unasked() -> None:
+    """In the order of one log rows need not be compared, unless that order stops the applier."""
+    for is_out_of_order, starts in ((False, True), (True, False)):
+        content = replace(on_b(UNREAD), rows=None, is_out_of_order=is_out_of_order)
+        case = waiting(unasked(stopped(), STOPPED), content, "a:2-3", in_order=True)
+        outcome = start_channel(case)
+        assert isinstance(outcome, Proposal) is starts, outcome
+        if not starts:
+            assert "does not follow from itself" in reason(outcome)
 
 
 @pytest.mark.parametrize(

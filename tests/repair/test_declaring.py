@@ -9,6 +9,7 @@ import pytest
 
 from repair.actions import AppendPurged, AutoPositionOn, InjectEmpty, ResetAndPurge, StartChannel
 from repair.case import Case, Outcome
+from repair.content_questions import ContentQuestion
 from repair.declaring import (
     INJECTED_GTIDS_MAX,
     INJECTED_PER_SCRIPT_MAX,
@@ -329,6 +330,23 @@ def test_a_holes_channel_ends_by_auto_position_and_running() -> None:
     assert way_home(hole(stuck=True), HOLE) == [StartChannel("b", "")]
     assert way_home(hole(auto=False), HOLE) == [AutoPositionOn("b", "", filled=gtids("a:2"))]
     assert way_home(hole(), a_finding("H1", "a:2", channel=None)) == []
+
+
+def test_a_stopped_channel_comes_home_only_with_rows_that_fit() -> None:
+    """Unless selected: nothing else looked at what waits on it besides the hole."""
+    servers = hole(runs=False).replace(server("a", "a:1-4"))
+    question = ContentQuestion(gtids("a:2 a:4"), ("a",), ("a", "b"))
+    for state, steps in ((RowState.AS_BEFORE, 2), (RowState.CONFLICT, 1)):
+        on = {"a": RowsOn(RowState.AS_AFTER), "b": RowsOn(state)}
+        content = a_content("a:2 a:4", rows=(), rows_on=on)
+        case = replace(
+            unasked(servers.replace(servers["b"].with_channel("", bypassed=gtids("a:2"))), HOLE),
+            content=a_content("a:2", rows_on={"b": RowsOn(RowState.AS_AFTER)}),
+            waiting={("b", ""): question},
+            arrivals={("b", ""): content},
+        )
+        assert len(proposed(inject_empty(case)).actions) == steps
+        assert len(proposed(inject_empty(replace(case, is_chosen=True))).actions) == 2
 
 
 def test_a_channel_stays_by_file_position_where_auto_position_would_bring_more() -> None:

@@ -8,7 +8,9 @@ import pytest
 
 from repair.case import LogEvidence
 from repair.start import start_model
+from repair.starting import start_channel
 from tests.repair.build import channel, model, server, snapshot_of
+from tests.repair.cases import a_case, a_finding, proposed, reason
 from topology.audit import audit_cluster
 
 
@@ -38,3 +40,46 @@ def test_the_refusal_of_a_source_makes_what_was_received_doubtful(
     snapshot = replace(snapshot, last=last)
     started = start_model(snapshot, audit_cluster(snapshot), LogEvidence())
     assert [each.may_be_former for each in started["b"].channels] == [is_former]
+
+
+def test_a_channel_is_not_started_where_gtids_may_have_been_given_again() -> None:
+    former = channel("a", runs=False)
+    common = server("b", "a:1-3", former).with_channel("", may_be_former=True)
+    servers = model(server("a", "a:1-9"), common)
+    stopped = a_finding("A7", "a:4-9")
+    case = replace(a_case(servers, stopped), is_chosen=False)
+    assert "may have given" in reason(start_channel(case))
+    assert proposed(start_channel(replace(case, is_chosen=True))).actions
+    nothing = server("b", "b:1", former).with_channel("", may_be_former=True)
+    case = replace(a_case(model(server("a", "a:1-9"), nothing), stopped), is_chosen=False)
+    assert proposed(start_channel(case)).actions
+
+
+def test_one_refused_receiver_makes_all_receivers_of_its_source_doubtful() -> None:
+    text = "Replica has more GTIDs than the source has, using the source's SERVER_UUID."
+    servers = model(
+        server("a", "a:1-9"),
+        server("b", "a:1-3", channel("a")),
+        server("c", "a:1-3", channel("a", runs=False)),
+        server("d", "a:1-3", channel("c")),
+    )
+    snapshot = snapshot_of(servers)
+    last = tuple(
+        replace(
+            each,
+            channels=tuple(
+                replace(one, receiver_errno=13114, receiver_error=text)
+                for one in each.channels or ()
+            ),
+        )
+        if each.name == "b"
+        else each
+        for each in snapshot.last
+    )
+    started = start_model(replace(snapshot, last=last), audit_cluster(snapshot), LogEvidence())
+    doubtful = [
+        each.name
+        for each in started.servers.values()
+        if any(one.may_be_former for one in each.channels)
+    ]
+    assert doubtful == ["b", "c"]

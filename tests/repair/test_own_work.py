@@ -72,3 +72,12 @@ def test_what_only_a_receiver_has_is_asked_for() -> None:
     question = arrivals(snapshot_of(servers))["a", ""]
     assert question.wanted == gtids("b:2")
     assert dict(question.own) == {"a": gtids("a:4"), "c": gtids("c:1")}
+
+
+def test_what_another_source_sent_is_not_the_receivers_own() -> None:
+    servers = model(
+        server("a", "a:1-3"),
+        server("b", "b:1-5"),
+        server("c", "a:1-2 b:1-5 d:1", channel("a", name="x", runs=False), channel("b", name="y")),
+    )
+    assert arrivals(snapshot_of(servers))["c", "x"].own == (("c", gtids("d:1")),)

@@ -90,6 +90,7 @@ def _content(world: World, question: ContentQuestion) -> TransactionContent:
         holder.name,
         {kind: gtids(members) for kind, members in classes.items() if members},
         unread="" if not classes[ContentClass.UNREAD] else "purged",
+        is_out_of_order=net is None and not is_opaque and not classes[ContentClass.UNREAD],
         rows=None if net is None or classes[ContentClass.DDL] else rows,
         rows_beside_created=rows if classes[ContentClass.DDL] else None,
         rows_on={
@@ -104,7 +105,9 @@ def _shows_empty(server: Server, gtid: Gtid) -> bool:
     """Return whether a server has not the transaction, or has it as an empty one."""
     if gtid not in server.executed or (gtid in server.purged and gtid[0] != server.uuid):
         return True
-    version = None if server.permissive else server.logged_version(gtid)
+    if server.permissive:  # it sends nothing by GTID; what it received came from those that do
+        return any(gtid in each.retrieved for each in server.channels if each.auto_position)
+    version = server.logged_version(gtid)
     return version is not None and version.is_empty
 
 

@@ -152,18 +152,21 @@ def harm(
 
 
 def _met_hidden_work(before: World, after: World, name: str, failed: Transaction | None) -> bool:
-    """Return whether an applier met a row that a GTID with two contents had left different before.
+    """Return whether an applier met what was different before, by work that no set shows.
 
-    Only where rows could not be compared, because what arrived holds a statement. The difference
+    A GTID with two contents, or a change with sql_log_bin=0. Only where rows could not be compared, because what arrived holds a statement. The difference
     was there without the plan, no set shows it, and the audit compared no contents: the start in
     the order of the source's log is what the operator would do, and uncovers it.
     """
     if failed is None:
         return False
-    new = after[name].executed - before[name].executed | {failed.gtid}
+    sent = set[Gtid]().union(*(server.executed for server in after.servers.values()))
+    new = sent - before[name].executed
     works = [each.transaction for each in before.acknowledged]
     if not any(made.has_statements and made.gtid in new for made in works):
         return False
+    if failed.keys & before.drifted:
+        return True
     two = {
         made.gtid
         for made in works

@@ -37,6 +37,7 @@ from repair.script import (
 )
 from repair.transaction_content import key_condition
 from topology.quoting import quote_number, quote_string
+from topology.snapshot import ThreadState
 
 # Of an applier that has just been moved or started: if it is stuck it stops within this time.
 STUCK_WAIT_SECONDS = 1
@@ -257,6 +258,7 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
         preconditions=(
             *_unchanged(action.channel, setting, asks),
             *(() if _is_by_sets(action, setting) else (still_by_position(name, asks),)),
+            *_not_halted(action, setting, asks),
             *_writes_nothing(action, setting),
             *_readable(action),
         ),
@@ -281,6 +283,33 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
 def _is_by_sets(action: StartChannel, setting: Setting) -> bool:
     channel = setting.server.channel(action.channel)
     return channel is None or channel.auto_position
+
+
+def _not_halted(action: StartChannel, setting: Setting, asks: ChannelQuestions) -> Iterator[Guard]:
+    """Require that an operator did not start the channel and let it stand since: UNTIL, STOP.
+
+    No table shows the condition of START REPLICA UNTIL. It leaves the receiver running; and what
+    waited is executed in part. An applier that an error stopped has another guard.
+    """
+    name, arriving = action.server, setting.arriving
+    channels = setting.seen[name].channels or ()
+    seen = next(each for each in channels if each.name == action.channel)
+    if seen.applier is not ThreadState.STOPPED:
+        return
+    begun = (
+        f"GTID_SUBTRACT({literal(arriving)}, @@GLOBAL.gtid_executed)"
+        f" <> GTID_SUBTRACT({literal(arriving)}, '')"
+    )
+    stands = [
+        *([asks.only_receives] if seen.receiver is ThreadState.STOPPED else []),
+        *([begun] if arriving and len(channels) == 1 else []),
+    ]
+    if stands:
+        yield Guard(
+            f"IFNULL({asks.runs}, FALSE) OR NOT ({' OR '.join(stands)})",
+            f"{name}: the channel was started since the plan was made, and stands again (UNTIL, or"
+            " STOP): an operator may want that; nothing was changed; audit and plan again",
+        )
 
 
 def _writes_nothing(action: StartChannel, setting: Setting) -> Iterator[Guard]:

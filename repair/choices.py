@@ -5,6 +5,7 @@ with what could be chosen.
 """
 
 from collections.abc import Collection, Mapping
+from itertools import combinations
 
 from repair.by_hand import by_hand
 from repair.model import Model
@@ -14,15 +15,21 @@ from topology.catalogue import CATALOGUE, answers
 from topology.findings import ClusterAudit, Finding
 from topology.strategies import STRATEGIES
 
+# The codes of transactions that are extra on a server: one answer is about all servers.
+_EXTRA = ("E1", "E2", "E3", "J3")
+
 
 class UnknownChoice(ValueError):
     """A choice that names no finding, no strategy, or one that cannot answer the finding."""
 
 
 def check_choices(
-    audit: ClusterAudit, choices: Mapping[str, str], finding_ids: Collection[str] | None
+    audit: ClusterAudit,
+    choices: Mapping[str, str],
+    finding_ids: Collection[str] | None,
+    model: Model,
 ) -> None:
-    """Raise UnknownChoice for the first choice that fits nothing in the audit."""
+    """Raise UnknownChoice for the first choice that fits nothing in the audit, or another one."""
     by_id = {finding.id: finding for finding in audit.findings}
     for missing in sorted(set(finding_ids or ()) - by_id.keys()):
         raise UnknownChoice(f"no finding {missing} in the audit of {audit.cluster}")
@@ -44,8 +51,29 @@ def check_choices(
             )
         if name not in PLANNERS:
             finding = next(each for each in audit.findings if key in (each.id, each.code))
-            text = by_hand(name, finding, Model({}))
+            text = by_hand(name, finding, model)
             raise UnknownChoice(f"{name} has no script; by hand: {text}")
+    _check_each_gtid_has_one(audit, choices)
+
+
+def _check_each_gtid_has_one(audit: ClusterAudit, choices: Mapping[str, str]) -> None:
+    """Raise UnknownChoice where extra transactions have two choices: only one of them can be done.
+
+    A hole is different: each replica may get its own answer.
+    """
+    chosen = [
+        (finding, name)
+        for finding in audit.findings
+        if finding.code.startswith(_EXTRA)
+        and (name := choices.get(finding.id, choices.get(finding.code))) is not None
+    ]
+    for (one, first), (other, second) in combinations(chosen, 2):
+        both = one.gtid_set & other.gtid_set
+        if both and first != second:
+            raise UnknownChoice(
+                f"{both.shortened()} has two choices: {first} ({one.code} {one.id}) and"
+                f" {second} ({other.code} {other.id}); select one strategy for it"
+            )
 
 
 def seen_in_part(finding: Finding) -> tuple[str, ...]:

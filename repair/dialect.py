@@ -22,6 +22,7 @@ class ChannelQuestions:
     """SQL expressions about one channel of the server that runs the script."""
 
     runs: str  # both threads run and the receiver is connected
+    only_receives: str  # the receiver runs, the applier does not; 'FALSE' where no table shows it
     auto_position: str  # 1, 0, or NULL where the server does not report it
     source_uuid: str  # text, or NULL while it is not known
     # What stopped the applier; NULL without an error. Both are 'NULL' where no table shows it.
@@ -37,6 +38,7 @@ class ChannelQuestions:
         name = quote_string(channel)
         return cls(
             runs=_RUNS.replace("%", name),
+            only_receives=_ONLY_RECEIVES.replace("%", name),
             auto_position=_AUTO_POSITION.replace("%", name),
             source_uuid=_SOURCE_UUID.replace("%", name),
             applier_errno=_applier_fact("LAST_ERROR_NUMBER").replace("%", name),
@@ -108,6 +110,7 @@ _RUNS = (
     f" WHERE {_NAME.format('receiver.')} = % AND {_NAME.format('applier.')} = %"
     " AND receiver.SERVICE_STATE = 'ON' AND applier.SERVICE_STATE = 'ON') = 1"
 )
+_ONLY_RECEIVES = _RUNS.replace("applier.SERVICE_STATE = 'ON'", "applier.SERVICE_STATE = 'OFF'")
 _AUTO_POSITION = (
     f"(SELECT MAX(AUTO_POSITION = '1') FROM {_CONFIGURATION} WHERE {_NAME.format('')} = %)"
 )
@@ -138,6 +141,7 @@ _FIVE_SIX = ChannelQuestions(
         "(SELECT VARIABLE_VALUE = 'ON' FROM information_schema.GLOBAL_STATUS"
         " WHERE VARIABLE_NAME = 'SLAVE_RUNNING')"
     ),
+    only_receives="FALSE",
     auto_position="(SELECT MAX(Enabled_auto_position) FROM mysql.slave_master_info)",
     source_uuid="(SELECT MAX(NULLIF(Uuid, '')) FROM mysql.slave_master_info)",
     applier_errno="NULL",

@@ -97,12 +97,13 @@ def plan_repair(
     if (audit.cluster, audit.read_at) != (snapshot.cluster, snapshot.read_ended):
         raise ValueError(f"{audit.cluster}: the audit was not made of this snapshot")
     choices = choices or {}
-    check_choices(audit, choices, finding_ids)
+    evidence = evidence or LogEvidence()
+    check_choices(audit, choices, finding_ids, start_model(snapshot, audit, evidence))
     selected = [
         finding for finding in audit.findings if finding_ids is None or finding.id in finding_ids
     ]
     selected.sort(key=lambda finding: (phase(finding), finding.order))
-    work = _Work(snapshot, audit, choices, evidence or LogEvidence(), policy or Policy())
+    work = _Work(snapshot, audit, choices, evidence, policy or Policy())
     waiting = selected
     for may_declare in (False, True):
         while True:  # a finding refused at first may become plannable by another's repair

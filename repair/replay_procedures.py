@@ -73,7 +73,7 @@ def redo_transactions(action: RedoTransactions, setting: Setting) -> Procedure:
             server,
             uuid,
             setting.before[server].executed,
-            so="they may have the GTIDs that are to be redone",
+            so="they may use these GTIDs, or are this script's own",
         ),
     )
     return Procedure(

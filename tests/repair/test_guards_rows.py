@@ -17,8 +17,10 @@ from repair.set_procedures import reset_and_purge
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_net_row, a_table
 from tests.repair.script_cases import pair
+from topology.snapshot import ThreadState
 
 ROWS = (a_net_row((1, 5), (1, 6)), a_net_row((2, 5), (2, 6)), a_net_row((1, 5), None, a_table("u")))
+RUNNING, STOPPED = ThreadState.RUNNING, ThreadState.STOPPED
 SEEN = r"(SELECT COUNT(*) FROM (SELECT 1 FROM `d`.`"
 
 
@@ -148,3 +150,32 @@ def test_what_the_account_of_a_reset_needs() -> None:
         StatementKind.STEER_CHANNEL,
         StatementKind.READ_CHANNELS,
     }
+
+
+@pytest.mark.parametrize(
+    ("receiver", "applier", "channels", "asked"),
+    [
+        (STOPPED, STOPPED, 1, ["receiver", "begun"]),
+        (RUNNING, STOPPED, 1, ["begun"]),
+        (STOPPED, STOPPED, 2, ["receiver"]),
+        (STOPPED, RUNNING, 1, []),
+    ],
+)
+def test_a_channel_that_was_started_and_stands_again_is_not_started(
+    receiver: ThreadState, applier: ThreadState, channels: int, asked: list[str]
+) -> None:
+    """What its receiver had before, and what other channels bring, is no sign of a start."""
+    servers = pair(NEW, runs=False)
+    action = StartChannel("b", "")
+    made = setting(servers, action)
+    read = made.seen["b"]
+    [one] = read.channels or ()
+    one = replace(one, receiver=receiver, applier=applier)
+    other = replace(one, name="other")
+    seen = {**made.seen, "b": replace(read, channels=(one, other)[:channels])}
+    conditions = [
+        each.condition for each in start_channel(action, replace(made, seen=seen)).preconditions
+    ]
+    [halted] = [each for each in conditions if " OR NOT (" in each] or [""]
+    assert ("applier.SERVICE_STATE = 'OFF'" in halted) is ("receiver" in asked)
+    assert (f"GTID_SUBTRACT('{gtids('a:4-6')}'" in halted) is ("begun" in asked)

@@ -5,7 +5,7 @@ import time
 from compose.faults import await_applier_stopped, await_status, commit, table_on
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
-from tests.repair.live import await_clean, examine, executed, rows, run_plan
+from tests.repair.live import await_clean, examine, executed, rows, run_plan, run_step
 
 _DELAY_SECONDS = 86_400
 
@@ -42,9 +42,15 @@ def test_a_channel_that_holds_back_is_started_with_its_time_or_when_selected(pai
     b.execute(b.dialect.stop_replica)
     wanted = commit(a, "INSERT INTO held.t VALUES (3, 'wanted')")
     unwanted = commit(a, "DELETE FROM held.t")
-    b.execute(f"{b.dialect.start_replica} UNTIL SQL_BEFORE_GTIDS = '{unwanted}'")
-    wait_for(b, wanted)
-    await_applier_stopped(b)
+    late = examine(pair97).plan()
+    for before in (wanted, unwanted):
+        b.execute(
+            b.dialect.stop_replica, f"{b.dialect.start_replica} UNTIL SQL_BEFORE_GTIDS = '{before}'"
+        )
+        if before == unwanted:
+            wait_for(b, wanted)
+        await_applier_stopped(b)
+        assert "stands again" in run_step(pair97, late, late.steps[0]).stderr
     found = examine(pair97)
     assert "A7" in found.codes
     plan = found.plan()

@@ -38,10 +38,21 @@ def choices_of(truth: Truth, audit: ClusterAudit) -> dict[str, str]:
     """Choose strategies by chance, for some findings."""
     dice = random.Random(truth.reading.seed + 1)
     chosen: dict[str, str] = {}
+    extra: list[
+        tuple[GtidSet, str]
+    ] = []  # one strategy for each GTID that is extra: else status 64
     for finding in audit.findings:
         names = [name for name in answers(finding.code) if name in PLANNERS]
-        if names and dice.random() < 0.7:
-            chosen[finding.id] = dice.choice(names)
+        if not names or dice.random() >= 0.7:
+            continue
+        name = dice.choice(names)
+        if finding.code in ("E1", "E2", "E3", "J3"):
+            taken = {each for gtids, each in extra if gtids & finding.gtid_set} or {name}
+            if len(taken) > 1 or not taken <= set(names):
+                continue
+            [name] = taken
+            extra.append((finding.gtid_set, name))
+        chosen[finding.id] = name
     return chosen
 
 

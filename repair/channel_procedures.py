@@ -16,11 +16,9 @@ from repair.procedure import Procedure, Setting
 from repair.row_procedures import row_is
 from repair.row_sql import table_name
 from repair.script import (
-    GNO_MAX,
     RUN_TODO,
     arrived,
     awaited,
-    commits_nothing,
     has_history,
     if_go,
     keeps_history,
@@ -35,9 +33,9 @@ from repair.script import (
     until_executed,
     until_runs,
 )
+from repair.start_guards import not_halted, writes_nothing
 from repair.transaction_content import key_condition
 from topology.quoting import quote_number, quote_string
-from topology.snapshot import ThreadState
 
 # Of an applier that has just been moved or started: if it is stuck it stops within this time.
 STUCK_WAIT_SECONDS = 1
@@ -258,8 +256,8 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
         preconditions=(
             *_unchanged(action.channel, setting, asks),
             *(() if _is_by_sets(action, setting) else (still_by_position(name, asks),)),
-            *_not_halted(action, setting, asks),
-            *_writes_nothing(action, setting),
+            *not_halted(action, setting, asks),
+            *writes_nothing(action, setting),
             *_readable(action),
         ),
         statements=(
@@ -283,63 +281,6 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
 def _is_by_sets(action: StartChannel, setting: Setting) -> bool:
     channel = setting.server.channel(action.channel)
     return channel is None or channel.auto_position
-
-
-def _not_halted(action: StartChannel, setting: Setting, asks: ChannelQuestions) -> Iterator[Guard]:
-    """Require that an operator did not start the channel and let it stand since: UNTIL, STOP.
-
-    No table shows the condition of START REPLICA UNTIL. It leaves the receiver running; and what
-    waited is executed in part. An applier that an error stopped has another guard.
-    """
-    name, arriving = action.server, setting.arriving
-    channels = setting.seen[name].channels or ()
-    seen = next(each for each in channels if each.name == action.channel)
-    if seen.applier is not ThreadState.STOPPED:
-        return
-    begun = (
-        f"GTID_SUBTRACT({literal(arriving)}, @@GLOBAL.gtid_executed)"
-        f" <> GTID_SUBTRACT({literal(arriving)}, '')"
-    )
-    stands = [
-        *([asks.only_receives] if seen.receiver is ThreadState.STOPPED else []),
-        *([begun] if arriving and len(channels) == 1 else []),
-    ]
-    if stands:
-        yield Guard(
-            f"IFNULL({asks.runs}, FALSE) OR NOT ({' OR '.join(stands)})",
-            f"{name}: the channel was started since the plan was made, and stands again (UNTIL, or"
-            " STOP): an operator may want that; nothing was changed; audit and plan again",
-        )
-
-
-def _writes_nothing(action: StartChannel, setting: Setting) -> Iterator[Guard]:
-    """Require that no transaction may have met the rows that were compared, or come before them.
-
-    A row that looks as before may have been changed and changed back. Until the first of the
-    waiting transactions is applied nothing else may have been executed either: not with a tag, and
-    not under the UUID of another server, unless another channel brings it.
-    """
-    server, reading = setting.server, setting.seen[action.server]
-    if not (action.in_order or action.rows):
-        return
-    yield commits_nothing(server.name, server.server_uuid, reading.gtid_executed)
-    if not action.waiting:
-        return
-    brought = (
-        GtidSet.parse(f"{each.source_uuid}:1-{GNO_MAX}")
-        for each in reading.channels or ()
-        if each.name != action.channel and each.source_uuid is not None
-    )
-    known = GtidSet.union_of(
-        (reading.gtid_executed or GtidSet(), server.executed, action.waiting, *brought)
-    )
-    waiting = literal(action.waiting)
-    yield Guard(
-        f"GTID_SUBSET(@@GLOBAL.gtid_executed, {literal(known)})"
-        f" OR GTID_SUBTRACT({waiting}, @@GLOBAL.gtid_executed) <> GTID_SUBTRACT({waiting}, '')",
-        f"{server.name}: it has executed transactions that the plan did not see, and what waits may"
-        " be older than their rows; nothing was changed; audit and plan again",
-    )
 
 
 def _rows_as_before(action: StartChannel) -> Iterator[str]:

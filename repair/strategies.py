@@ -93,7 +93,9 @@ def refetch(case: Case) -> Outcome:
     gone = case.finding.gtid_set - replica.executed - source.available
     if case.is_hole and gone:
         return Refusal(f"{source.name} can no longer send {gone.shortened()}")
-    arriving = case.finding.gtid_set - replica.executed if case.is_hole else _coming(case)
+    # What the model lets another channel bring is fetched here as well, if it comes first.
+    there = case.snapshot_executed[replica.name] | case.declared
+    arriving = case.finding.gtid_set - there if case.is_hole else _coming(case)
     warnings: tuple[str, ...] = ()
     rows: tuple[NetRow, ...] = ()
     compared_at: GtidSet | None = None
@@ -245,7 +247,7 @@ def _beside(case: Case, arriving: GtidSet, channel: ModelChannel) -> str | None:
     """
     assert case.replica is not None, "the caller has looked"
     for gtids, content in case.beside if case.is_hole else ():
-        also = gtids - case.replica.executed - arriving
+        also = gtids - case.snapshot_executed[case.replica.name] - case.declared - arriving
         why = _conflict(case, content, also) if also else None
         if why is not None:
             return why

@@ -72,6 +72,20 @@ def test_what_waits_on_a_stopped_channel_is_compared_before_it_is_switched() -> 
     assert "has not been read" in plan.not_planned[0].why
 
 
+def test_what_another_channel_may_bring_first_is_compared_as_well() -> None:
+    """c sends it too; whichever channel is first, the rows of b are there already."""
+    passed = replace(channel("a", name="x"), passed=gtids("a:8"), retrieved=gtids("a:8"))
+    servers = model(
+        server("a", "a:1-9"),
+        server("b", "a:1-7 a:9", passed, channel("c", name="y")),
+        server("c", "a:1-9", channel("a")),
+    )
+    likely = replace(PASSED, grade=Grade.LIKELY, channel="x")
+    plan = planned(servers, likely, rows_on=THERE)
+    assert actions(plan) == []
+    assert "are on b already" in plan.not_planned[0].why
+
+
 def test_what_carries_the_server_id_of_its_receiver_is_not_fetched_again() -> None:
     by_sets = replace(channel("a"), passed=gtids("a:8"), retrieved=gtids("a:8"))
     servers = model(server("a", "a:1-9", channel("b")), server("b", "a:1-7 a:9", by_sets))

@@ -14,6 +14,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gtid import GtidSet
 from repair.plan import Plan
 from repair.strategies import PLANNERS
 from tests.simulation.announced import WARNED, announced, harm
@@ -38,9 +39,8 @@ def choices_of(truth: Truth, audit: ClusterAudit) -> dict[str, str]:
     """Choose strategies by chance, for some findings."""
     dice = random.Random(truth.reading.seed + 1)
     chosen: dict[str, str] = {}
-    extra: list[
-        tuple[GtidSet, str]
-    ] = []  # one strategy for each GTID that is extra: else status 64
+    # One strategy for each GTID that is extra: two are refused.
+    extra: list[tuple[GtidSet, str]] = []
     for finding in audit.findings:
         names = [name for name in answers(finding.code) if name in PLANNERS]
         if not names or dice.random() >= 0.7:

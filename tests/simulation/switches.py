@@ -90,7 +90,7 @@ SWITCHES: dict[str, Switch] = {
     ),
     "content-is-read-first": Switch(declaring._undecided, "if case.is_chosen:", "if True:"),
     "an-interrupted-injection-is-planned-again": Switch(
-        declaring._undecided, "if not_reached is not None:", "if False:"
+        declaring._undecided, "if unreached is not None:", "if False:"
     ),
     "empty-only-where-the-rows-are": Switch(
         declaring.is_there_already,

@@ -109,6 +109,7 @@ CLEAN_WHEN_SILENT: Final = (
     settings.former_server_id,
     settings.silent_errors,
     unlogged.executed_without_content,
+    unlogged.set_before_committed,
     identity.duplicate_server_uuid,
     identity.unreadable_facts,
     identity.torn_reading,

@@ -24,6 +24,7 @@ _WORKER_STATUS = ServerVersion(5, 7, 0)  # performance_schema.replication_applie
 _APPLYING_TRANSACTION = ServerVersion(8, 0, 0)  # its column APPLYING_TRANSACTION
 # Its columns APPLYING_TRANSACTION_LAST_TRANSIENT_ERROR_… (WL#9131)
 _TRANSIENT_ERRORS = ServerVersion(8, 0, 13)
+_ERROR_LOG_TABLE = ServerVersion(8, 0, 22)  # performance_schema.error_log
 _CHANNELS = ServerVersion(5, 7, 0)  # FOR CHANNEL
 _WAIT_FOR_GTIDS = ServerVersion(5, 7, 5)  # WAIT_FOR_EXECUTED_GTID_SET
 _METADATA_LOCKS = ServerVersion(8, 0, 3)  # instrumented without being asked
@@ -55,6 +56,7 @@ class Dialect:
     has_worker_status: bool
     has_applying_transaction: bool
     has_transient_errors: bool
+    has_error_log_table: bool
     has_channels: bool
     has_metadata_locks: bool
     has_source_public_key: bool
@@ -104,6 +106,7 @@ def dialect_of(version: ServerVersion) -> Dialect:
         has_worker_status=version >= _WORKER_STATUS,
         has_applying_transaction=version >= _APPLYING_TRANSACTION,
         has_transient_errors=version >= _TRANSIENT_ERRORS,
+        has_error_log_table=version >= _ERROR_LOG_TABLE,
         has_channels=version >= _CHANNELS,
         has_metadata_locks=version >= _METADATA_LOCKS,
         has_source_public_key=version >= _PUBLIC_KEY,

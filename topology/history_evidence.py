@@ -18,7 +18,7 @@ INTERVALS_MAX = 16
 
 @dataclass(frozen=True, slots=True)
 class LogStart:
-    """The start of the first binary log that a server still has."""
+    """The start of a binary log that a server still has."""
 
     file: str
     begun_at: datetime  # by the server's clock, cut to the second
@@ -54,6 +54,14 @@ class LogSearch:
 
 
 @dataclass(frozen=True, slots=True)
+class PurgedChange:
+    """One SET GLOBAL gtid_purged, as the server's error log has it."""
+
+    at: datetime  # by the server's clock
+    added: GtidSet
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryEvidence:
     """What was read of one server's binary logs, and of its schemas."""
 
@@ -61,6 +69,7 @@ class HistoryEvidence:
     commits: tuple[CommitRecord, ...]  # in order of GTID
     unread: str = ""  # why something could not be read; empty if all was
     searches: tuple[LogSearch, ...] = ()
+    purged_changes: tuple[PurgedChange, ...] = ()  # in order of time
     schemas_count: int | None = None  # without those of MySQL; None: not asked, or not to be seen
 
     def commit_of(self, gtid: GtidSet) -> CommitRecord | None:

@@ -23,6 +23,8 @@ the transaction, and the channel reports its own place in the same log.
   the first one that a receiver which does not move should have brought (topology/receivers.py).
 * **The first log**: of servers that lost transactions, or that may not have logged what they have
   purged (topology/unlogged.py).
+* **Changes of gtid_purged** in the error log of servers that have never purged a log, and when the
+  origin committed the newest of what was set (topology/declared.py).
 * **The schemas** of a server that has executed nothing, and that no channel links: it is new only
   if it has none.
 """
@@ -31,6 +33,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gtid import GtidSet
+from topology.declared import newest_set
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.former_ids import of_unknown_uuids
 from topology.history_evidence import ends_of
@@ -60,6 +63,7 @@ class Questions:
     first_log: bool = False
     commits: tuple[GtidSet, ...] = ()
     searches: tuple[Search, ...] = ()
+    purged_changes: bool = False
     schemas: bool = False
 
 
@@ -73,6 +77,7 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
             first_log=before.first_log or question.first_log,
             commits=(*before.commits, *(each for each in question.commits if each)),
             searches=(*before.searches, *question.searches),
+            purged_changes=before.purged_changes or question.purged_changes,
             schemas=before.schemas or question.schemas,
         )
 
@@ -84,6 +89,10 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
     servers = facts.last
     for name in candidates_in(facts.snapshot):
         ask(name, Questions(first_log=True))
+    for (name, origin), newest in newest_set(facts.snapshot).items():
+        if {name, origin} <= facts.judgeable:
+            ask(name, Questions(purged_changes=True))
+            ask(origin, Questions(commits=(newest,)))
     for name, due in samples_in(facts):
         ask(name, Questions(commits=(due,)))
     for edge in facts.edges:

@@ -24,7 +24,13 @@ from topology.findings import (
     Unknown,
     Verdict,
 )
-from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch, LogStart
+from topology.history_evidence import (
+    CommitRecord,
+    HistoryEvidence,
+    LogSearch,
+    LogStart,
+    PurgedChange,
+)
 from topology.record_codec import (
     FLAG,
     GTID_SET,
@@ -168,6 +174,8 @@ _LOG_SEARCH = Shape(
     {"replica": TEXT, "channel": TEXT, "place": TEXT, "wanted": GTID_SET, "before": GTID_SET},
 ).codec
 
+_PURGED_CHANGE = Shape(PurgedChange, {"at": TIME, "added": GTID_SET}).codec
+
 _HISTORY_EVIDENCE = Shape(
     HistoryEvidence,
     {
@@ -175,6 +183,7 @@ _HISTORY_EVIDENCE = Shape(
         "commits": many(_COMMIT),
         "unread": TEXT,
         "searches": many(_LOG_SEARCH),
+        "purged_changes": many(_PURGED_CHANGE),
         "schemas_count": optional(NUMBER),
     },
 ).codec

@@ -19,6 +19,13 @@ from tests.laws import laws
 from topology import findings, records, snapshot
 from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
 from topology.findings import ClusterAudit, Evidence, Finding, Grade, Severity, Unknown, Verdict
+from topology.history_evidence import (
+    CommitRecord,
+    HistoryEvidence,
+    LogSearch,
+    LogStart,
+    PurgedChange,
+)
 from topology.records import (
     MalformedRecord,
     Record,
@@ -128,6 +135,17 @@ channels = st.builds(
 groups = st.builds(GroupSnapshot, texts, texts, texts, gtid_sets)
 
 
+evidences = st.builds(
+    HistoryEvidence,
+    maybe(st.builds(LogStart, texts, times, gtid_sets)),
+    tuples_of(st.builds(CommitRecord, gtid_sets, int64s, times, st.booleans(), maybe(times))),
+    texts,
+    tuples_of(st.builds(LogSearch, texts, texts, texts, gtid_sets, gtid_sets)),
+    tuples_of(st.builds(PurgedChange, times, gtid_sets)),
+    maybe(int64s),
+)
+
+
 @st.composite
 def servers(draw: st.DrawFn) -> ServerSnapshot:
     started = draw(times)
@@ -156,6 +174,7 @@ def servers(draw: st.DrawFn) -> ServerSnapshot:
         ),
         settings=draw(maybe(tuples_of(st.tuples(texts, texts)))),
         group=draw(maybe(groups)),
+        history_evidence=draw(maybe(evidences)),
         unread=draw(tuples_of(st.builds(UnreadFact, texts, st.sampled_from(UnreadReason), texts))),
     )
 

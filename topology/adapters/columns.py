@@ -84,6 +84,7 @@ _GROUP = pa.struct(
         "received": pa.string(),
     }
 )
+_LOG_START = pa.struct({"file": pa.string(), "begun_at": TIMESTAMP, "previous_gtids": pa.string()})
 _HISTORY_EVIDENCE = pa.struct(
     {
         "first_log": pa.struct(
@@ -112,6 +113,7 @@ _HISTORY_EVIDENCE = pa.struct(
                 }
             )
         ),
+        "purged_changes": list_of(pa.struct({"at": TIMESTAMP, "added": pa.string()})),
         "schemas_count": pa.int64(),
     }
 )

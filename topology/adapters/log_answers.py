@@ -7,10 +7,12 @@
    only when it is needed.
 """
 
+import re
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Final
 
 import pymysql
@@ -25,16 +27,30 @@ from binlog.events import FormatDescription, PreviousGtids
 from binlog.transactions import Transaction
 from gtid import GtidSet
 from topology.adapters.connection import Connection, connect
-from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch, LogStart
+from topology.dialect import dialect_of
+from topology.history_evidence import (
+    CommitRecord,
+    HistoryEvidence,
+    LogSearch,
+    LogStart,
+    PurgedChange,
+)
 from topology.log_questions import Questions, Search
 from topology.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot
 from topology.target import ServerTarget
+from topology.version import ServerVersion
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FAILED: Final = (BinlogError, pymysql.MySQLError, OSError)
 _FOUND_MAX: Final = 10_000  # transactions before a place: far more than an operator loses by hand
 # 5.6 makes an empty schema `test` with every new data directory.
 _OF_MYSQL: Final = frozenset({"information_schema", "mysql", "performance_schema", "sys", "test"})
+# ER_GTID_PURGED_WAS_UPDATED (share/messages_to_error_log.txt).
+_PURGED_CHANGES: Final = (
+    "SELECT UNIX_TIMESTAMP(LOGGED) AS at, DATA AS data FROM performance_schema.error_log"
+    " WHERE ERROR_CODE = 'MY-010916' ORDER BY LOGGED"
+)
+_CHANGED: Final = re.compile(r"changed from '([^']*)' to '([^']*)'")
 _HEAD_BYTES_MAX: Final = 64 * 1024**2  # a format description, and previous GTIDs of any size
 
 
@@ -66,6 +82,7 @@ def _answered(
     """Ask one server, one question for each set: a dump ends once it has given its set."""
     logs = _logs_of(server, target, seconds_max)
     first_log, schemas_count = None, None
+    changes: tuple[PurgedChange, ...] = ()
     commits: dict[str, CommitRecord] = {}
     searches: list[LogSearch] = []
     unread: list[str] = []
@@ -74,6 +91,11 @@ def _answered(
             first_log = _first_log(logs, server.binary_logs[0].name)
     except _FAILED as error:
         unread.append(f"the first binary log: {error}")
+    try:
+        if questions.purged_changes and server.version is not None:
+            changes = _purged_changes(server.version, target, seconds_max)
+    except _FAILED as error:
+        unread.append(f"changes of gtid_purged: {error}")
     try:
         for gtids in questions.commits:
             for group in logs.groups_of(gtids):
@@ -95,6 +117,7 @@ def _answered(
         commits=tuple(commits[gtid] for gtid in sorted(commits)),
         unread="; ".join(unread),
         searches=tuple(searches),
+        purged_changes=changes,
         schemas_count=schemas_count,
     )
 
@@ -143,6 +166,27 @@ def _logs_of(server: ServerSnapshot, target: ServerTarget, seconds_max: float) -
         return connect(target, timeout_seconds_max=seconds_max)
 
     return ServerCompared(state, way, seconds_max)
+
+
+def _purged_changes(
+    version: ServerVersion, target: ServerTarget, seconds_max: float
+) -> tuple[PurgedChange, ...]:
+    """Return each SET GLOBAL gtid_purged of which the server's error log is still there."""
+    if not dialect_of(version).has_error_log_table:
+        return ()
+    way = connect(target, timeout_seconds_max=seconds_max)
+    with closing(way) as connection, connection.cursor() as cursor:
+        cursor.execute(_PURGED_CHANGES)
+        rows = cursor.fetchall()
+    found = ((row["at"], _CHANGED.search(str(row["data"]))) for row in rows)
+    return tuple(
+        PurgedChange(
+            _EPOCH + timedelta(microseconds=int(Decimal(str(at)) * 1_000_000)),
+            GtidSet.parse(values[2]) - GtidSet.parse(values[1]),
+        )
+        for at, values in found
+        if values is not None
+    )
 
 
 def _first_log(logs: ServerCompared, file: str) -> LogStart | None:

@@ -48,7 +48,7 @@ from topology.rules.threads import (
     replication_not_running,
     stops_at_until,
 )
-from topology.rules.unlogged import executed_without_content
+from topology.rules.unlogged import executed_without_content, set_before_committed
 
 Rule = Callable[[ClusterFacts], Iterator[Finding]]
 
@@ -66,6 +66,7 @@ RULES: tuple[Rule, ...] = (
     history_reset,  # E6
     made_by_hand,  # H7
     executed_without_content,  # E4
+    set_before_committed,  # E4
     can_join,  # J1
     cannot_join_purged,  # J2
     cannot_join_diverged,  # J3

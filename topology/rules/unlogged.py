@@ -6,13 +6,18 @@ declared them.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
 
 from gtid import GtidSet
+from topology.declared import declared_early
 from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade, Severity, Unknown
 from topology.rules.build import evidence, finding, many
 from topology.snapshot import ServerSnapshot
 from topology.unlogged import candidates_in, unlogged
+
+_NAME: Final = "executed without its content"
 
 
 def executed_without_content(facts: ClusterFacts) -> Iterator[Finding]:
@@ -24,12 +29,7 @@ def executed_without_content(facts: ClusterFacts) -> Iterator[Finding]:
     for name in sorted(facts.judgeable & candidates.keys()):
         server = facts.last[name]
         found = unlogged(server, candidates[name]) & _held_with_content(facts, name, candidates)
-        accepted = [
-            (repair.plan_id, declared)
-            for repair in facts.policy.accepted
-            for uuid, gtids in repair.emptied
-            if uuid == server.server_uuid and (declared := gtids & found)
-        ]
+        accepted = _accepted(facts, server, found)
         left = found - GtidSet.union_of(declared for _, declared in accepted)
         note = " ".join(
             f"{declared.shortened()} declared executed by plan {plan}, accepted."
@@ -40,6 +40,52 @@ def executed_without_content(facts: ClusterFacts) -> Iterator[Finding]:
             yield _about(facts, server, left, text, Severity.WARNING)
         elif found:
             yield _about(facts, server, found, note, Severity.INFO)
+
+
+def set_before_committed(facts: ClusterFacts) -> Iterator[Finding]:
+    """E4: a server had them in gtid_purged before their origin committed them (declared.py)."""
+    other_signs = _candidates(facts)
+    for each in declared_early(facts.snapshot):
+        server, origin = facts.last[each.server], facts.last[each.origin]
+        found = each.gtids
+        if server.name in other_signs:
+            found -= unlogged(server, other_signs[server.name])
+        found -= GtidSet.union_of(gtids for _, gtids in _accepted(facts, server, found))
+        if not found or not {server.name, origin.name} <= facts.judgeable:
+            continue
+        made = finding(
+            facts,
+            "E4",
+            source=origin.name,
+            replica=server.name,
+            gtid_set=found,
+            grade=Grade.LIKELY,
+            severity=Severity.WARNING,
+            proof=(
+                evidence("gtid_purged was set at", each.set_at, server),
+                evidence("set then, and committed later", found, origin),
+            ),
+            explanation=f"SET GLOBAL gtid_purged declared {many(found)} executed on {server.name}"
+            f" at {each.set_at:%Y-%m-%d %H:%M:%S}, and {origin.name} committed them later. Possible"
+            f" causes: the set was too large; {origin.name} lost other transactions and used their"
+            " GTIDs again; a clock was wrong then. The rows are probably missing on"
+            f" {server.name}, and those of earlier transactions may be. Compare the data of the"
+            " two servers.",
+            strategies=(),
+        )
+        yield replace(made, name=_NAME)
+
+
+def _accepted(
+    facts: ClusterFacts, server: ServerSnapshot, gtids: GtidSet
+) -> list[tuple[str, GtidSet]]:
+    """Return the accepted repairs that declared some of these executed, by plan."""
+    return [
+        (repair.plan_id, declared)
+        for repair in facts.policy.accepted
+        for uuid, emptied in repair.emptied
+        if uuid == server.server_uuid and (declared := emptied & gtids)
+    ]
 
 
 def not_decided(facts: ClusterFacts) -> Iterator[Unknown]:
@@ -78,7 +124,7 @@ def _about(
 ) -> Finding:
     log = server.history_evidence.first_log if server.history_evidence is not None else None
     assert log is not None, "nothing is known to be unlogged unless the first log was read"
-    return finding(
+    made = finding(
         facts,
         "E4",
         replica=server.name,
@@ -92,6 +138,7 @@ def _about(
         explanation=text,
         strategies=(),
     )
+    return replace(made, name=_NAME)  # nothing is known of a second version
 
 
 def _explanation(name: str, gtids: GtidSet) -> str:

@@ -1,0 +1,153 @@
+"""GTIDs that a server had in gtid_purged before their origin committed them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from compose.faults_after_plan import add_channel
+from compose.native.server import Server
+from compose.native.shapes import Topology
+from gtid import GtidSet
+from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server, commits_of
+from tests.topology.test_faults_live import audited, only
+from topology.accepted import AcceptedRepair
+from topology.audit import audit_cluster
+from topology.declared import newest_set
+from topology.facts import gather_facts
+from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.history_evidence import HistoryEvidence, PurgedChange
+from topology.log_questions import questions_of
+from topology.policy import Policy
+from topology.snapshot import BinaryLog, ClusterSnapshot
+
+FIRST_LOGS = (BinaryLog("binlog.000001", 200), BinaryLog("binlog.000002", 200))
+
+
+def pair(
+    *, begun: timedelta = timedelta(minutes=-2), asked: bool = True, **facts: Any
+) -> ClusterSnapshot:
+    """Make a, which committed A:16 a minute before noon, and b with A:1-16 set at some time."""
+    held = GtidSet.parse(f"{A}:1-16")
+    change = PurgedChange(NOON + begun, held)
+    made: dict[str, Any] = {"gtid_purged": held, "binary_logs": FIRST_LOGS, **facts}
+    named = HistoryEvidence(None, (), purged_changes=(change,))
+    return a_cluster(
+        "pair",
+        a_server("a", A, f"{A}:1-20", history_evidence=commits_of(f"{A}:16") if asked else None),
+        a_server(
+            "b",
+            B,
+            f"{A}:1-20",
+            channels=(a_channel("a", A),),
+            **{"history_evidence": named if asked else None, **made},
+        ),
+    )
+
+
+def findings(snapshot: ClusterSnapshot, policy: Policy | None = None) -> list[Finding]:
+    return list(audit_cluster(snapshot, policy).findings)
+
+
+def test_a_set_that_is_older_than_its_transactions_is_e4() -> None:
+    [found] = findings(pair())
+    assert (found.code, found.grade, found.severity) == ("E4", Grade.LIKELY, Severity.WARNING)
+    assert (found.source, found.replica) == ("a", "b")
+    assert found.gtid_set == GtidSet.parse(f"{A}:16")
+    assert found.name == "executed without its content"
+    assert "SET GLOBAL gtid_purged" in found.explanation
+
+
+@pytest.mark.parametrize(
+    ("facts", "is_reported"),
+    [
+        ({}, True),
+        ({"begun": timedelta(minutes=-1, seconds=-3)}, True),
+        ({"begun": timedelta(minutes=-1, seconds=-2)}, False),  # within the doubt
+        ({"begun": timedelta()}, False),  # a dump or a clone of what was there
+        ({"binary_logs": FIRST_LOGS[1:]}, False),  # a purge may have made the set
+        ({"binary_logs": None}, False),
+        ({"binary_logs": (BinaryLog("binlog.000011", 200),)}, False),
+        ({"gtid_purged": GtidSet.parse(f"{A}:1-15")}, False),
+        ({"history_evidence": None}, False),
+        ({"history_evidence": HistoryEvidence(None, ())}, False),
+        # Its clock is two minutes behind: it was set when a had committed them.
+        ({"server_clock": NOON - timedelta(minutes=2)}, False),
+        ({"server_clock": NOON + timedelta(minutes=2)}, True),
+        ({"server_clock": None}, False),
+    ],
+)
+def test_only_a_set_that_was_certainly_earlier_is_reported(
+    facts: dict[str, Any], *, is_reported: bool
+) -> None:
+    codes = [each.code for each in findings(pair(**facts))]
+    assert codes == (["E4"] if is_reported else [])
+
+
+def test_times_of_whole_seconds_prove_nothing() -> None:
+    snapshot = pair()
+    a, b = snapshot.last
+    assert a.history_evidence is not None
+    [commit] = a.history_evidence.commits
+    inexact = replace(a.history_evidence, commits=(replace(commit, is_exact=False),))
+    last = (replace(a, history_evidence=inexact), b)
+    assert findings(replace(snapshot, last=last)) == []
+
+
+def test_what_a_plan_declared_is_accepted() -> None:
+    repair = AcceptedRepair("p1", NOON, ((B, GtidSet.parse(f"{A}:16")),))
+    assert findings(pair(), Policy(accepted=(repair,))) == []
+
+
+def test_the_logs_are_asked_of_few_servers() -> None:
+    """Not of servers that have purged a log, and for the newest GTIDs of each origin alone."""
+    newest = GtidSet.parse(f"{A}:9-16")
+    assert newest_set(pair()) == {("b", "a"): newest}
+    asked = questions_of(gather_facts(pair(asked=False), Policy()))
+    assert (asked["b"].purged_changes, asked["a"].commits) == (True, (newest,))
+    unpurged = pair(asked=False, gtid_purged=GtidSet())
+    assert questions_of(gather_facts(unpurged, Policy())) == {}
+
+
+# -- on real servers ------------------------------------------------------------------------------
+
+
+def set_anew(replica: Server, source: Server, gtids: str) -> None:
+    """Forget channel and history, set gtid_purged, and configure the channel. The rows stay."""
+    replica.execute(
+        "STOP REPLICA",
+        "RESET REPLICA ALL",
+        "RESET BINARY LOGS AND GTIDS",
+        f"SET GLOBAL gtid_purged = '{gtids}'",
+    )
+    add_channel(replica, source)
+
+
+def test_a_set_that_is_too_large_shows_by_time_alone(star97: Topology) -> None:
+    source, replica = star97["source"], star97["replica1"]
+    source.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
+    star97.settle()
+    set_anew(replica, source, source.value("@@gtid_executed"))
+    source.execute("INSERT INTO d.t VALUES (100)")
+    replica.execute(replica.dialect.start_replica)
+    star97.settle()
+    assert healthy(audited(star97)), "what a dump or a clone sets was committed before"
+    uuid = source.value("@@server_uuid")
+    highest = GtidSet.parse(source.value("@@gtid_executed")).gtid_count
+    set_anew(replica, source, f"{uuid}:1-{highest + 3}")
+    time.sleep(3)  # longer than the doubt about two clocks
+    source.execute(*[f"INSERT INTO d.t VALUES ({row})" for row in range(6)])
+    replica.execute(replica.dialect.start_replica)  # refused (13114) before the source is there
+    star97.settle()
+    assert replica.value("COUNT(*) FROM d.t") == 4
+    found = only(audited(star97))
+    assert (found.code, found.replica, found.grade) == ("E4", "replica1", Grade.LIKELY)
+    assert str(found.gtid_set) == f"{uuid}:{highest + 1}-{highest + 3}"
+
+
+def healthy(audit: ClusterAudit) -> bool:
+    return (audit.verdict, audit.findings, audit.unknown) == (Verdict.OK, (), ())

@@ -1,0 +1,104 @@
+"""Which GTIDs a server declared executed before their origin committed them.
+
+How it works
+------------
+gtid_purged of a server that has never purged a log was set: by a dump, by a clone, or by hand (SET
+GLOBAL gtid_purged). A dump and a clone hold what was committed before. By hand the set may be too
+large: then the origin reaches the GTIDs, the channel skips them, both sets are equal, and the rows
+are missing. The sets show it before the origin gets there (H7, E3), and never afterwards.
+
+Time shows it. The server writes each SET GLOBAL gtid_purged to its error log, with both values
+(MY-010916, ER_GTID_PURGED_WAS_UPDATED; seen on 9.7.4), and performance_schema.error_log keeps that
+from 8.0.22 on. If the origin's log has a later commit of a GTID that was added, the GTID was
+declared too early, or it is another transaction under the same GTID, which the origin used again
+after a crash, a reset or a restored copy. In each case the server does not have what the origin
+committed.
+
+It is `likely`: a clock may have been wrong then. Each clock is compared with ours as it is now, and
+whole seconds of doubt are left out. What is not seen: servers before 8.0.22, messages that are gone
+(the table holds 5 MB), an account that may not read the table, and servers that have purged a log
+since: their gtid_purged may come from that.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from gtid import GtidSet, Tsid
+from topology.snapshot import ClusterSnapshot, ServerSnapshot
+
+GTIDS_MAX: Final = 8  # the newest ones are asked for: the rest was committed before them
+_DOUBT: Final = timedelta(seconds=2)  # of two clocks, and of reading them
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What one server had in its set before its origin committed it."""
+
+    server: str
+    origin: str
+    gtids: GtidSet
+    set_at: datetime  # the latest of the changes that added them, by the server's clock
+
+
+def newest_set(snapshot: ClusterSnapshot) -> Mapping[tuple[str, str], GtidSet]:
+    """Return, by server and origin, the newest GTIDs that were set and that the origin has logged.
+
+    Only of servers that have never purged a log: what they have in gtid_purged was set.
+    """
+    found: dict[tuple[str, str], GtidSet] = {}
+    for server in snapshot.last:
+        if not server.is_judgeable or not server.gtid_purged or not _has_its_first_log(server):
+            continue
+        for origin in snapshot.last:
+            if origin.name == server.name or not origin.is_judgeable:
+                continue
+            assert origin.server_uuid is not None, "it has all facts"
+            set_here = server.gtid_purged.from_uuid(origin.server_uuid)
+            if both := set_here & _logged(origin):
+                found[server.name, origin.name] = _newest(both)
+    return found
+
+
+def declared_early(snapshot: ClusterSnapshot) -> Iterator[Declared]:
+    """Yield what was set before it was committed, as far as the logs were read."""
+    servers = {server.name: server for server in snapshot.last}
+    for (name, origin_name), asked in sorted(newest_set(snapshot).items()):
+        server, origin = servers[name], servers[origin_name]
+        if server.history_evidence is None or origin.history_evidence is None:
+            continue
+        if server.server_clock is None or origin.server_clock is None:
+            continue
+        ahead = server.server_clock - server.read_ended
+        ahead_there = origin.server_clock - origin.read_ended
+        early, latest = GtidSet(), datetime.min.replace(tzinfo=UTC)
+        for change in server.history_evidence.purged_changes:
+            added = GtidSet.union_of(
+                record.gtid
+                for record in origin.history_evidence.commits
+                if record.is_exact
+                and record.gtid <= asked & change.added
+                and change.at - ahead + _DOUBT < record.committed_at - ahead_there
+            )
+            if added:
+                early, latest = early | added, max(latest, change.at)
+        if early:
+            yield Declared(name, origin_name, early, latest)
+
+
+def _has_its_first_log(server: ServerSnapshot) -> bool:
+    names = [log.name for log in server.binary_logs or ()]
+    return bool(names) and names[0].rpartition(".")[2].lstrip("0") == "1"
+
+
+def _newest(gtid_set: GtidSet) -> GtidSet:
+    """Return the end of the last interval of each TSID."""
+    last: dict[Tsid, tuple[Tsid, int, int]] = {}
+    for tsid, start, end in gtid_set.intervals():
+        last[tsid] = (tsid, max(start, end - GTIDS_MAX), end)
+    return GtidSet.from_intervals(last.values())
+
+
+def _logged(server: ServerSnapshot) -> GtidSet:
+    return (server.gtid_executed or GtidSet()) - (server.gtid_purged or GtidSet())

@@ -355,6 +355,8 @@ def silent(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
             continue  # its rules come later: UNKNOWN until then
         if one.code in ("A2", "A3") and _met_a_statement(truth.world, one):
             continue  # a statement of one primary reads a row that another changes: a true conflict
+        if one.code == "E4" and _is_statement_apart(truth, one):
+            continue
         if not (islands and one.code in ("J1", "J2", "J3", "A7")):
             text = f"{one.code} {one.source}->{one.replica} of a healthy topology"
             yield Violation("silent", one.code, text)
@@ -386,6 +388,20 @@ def _met_a_statement(world: World, one: Finding) -> bool:
         if statement.work in found
         for other in made_of
     )
+
+
+def _is_statement_apart(truth: Truth, one: Finding) -> bool:
+    """Return whether a statement found other rows on two servers, and their rows differ for it."""
+    if one.source is None or one.replica is None:
+        return False
+    source, replica = truth.rested[one.source], truth.rested[one.replica]
+    keys = {
+        change.key
+        for each in truth.world.acknowledged
+        if each.transaction.has_statements and gtids([each.transaction.gtid]) <= one.gtid_set
+        for change in each.transaction.changes
+    }
+    return any(source.rows.get(key) != replica.rows.get(key) for key in keys)
 
 
 def errant(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:

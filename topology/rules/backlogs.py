@@ -35,6 +35,7 @@ def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
             no_reset = _is_to_come(edge, replica, gap)
             skips = _skips(facts, edge)
             known = bool(edge.applying_below) and no_reset and not skips
+            known = known and (edge.edge.channel.auto_position or not edge.queued_below)
             yield on_edge(
                 facts,
                 edge,
@@ -74,7 +75,8 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             runs_on = (applier.is_delayed or moves) and not channel.until
             known = channel.applier is not ThreadState.RUNNING or runs_on
             skips = _skips(facts, edge)
-            known = known and no_reset and not overtaken and not skips
+            below = _below_a_worker(edge, queue)
+            known = known and no_reset and not (overtaken or below or skips)
             yield on_edge(
                 facts,
                 edge,
@@ -89,6 +91,7 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                 explanation=f"{edge.edge.replica} has received {many(queue)} that it has not"
                 f" applied yet. {_outlook(applier)}"
                 + (_OVERTAKEN.format(what=many(overtaken)) if overtaken else "")
+                + (_BELOW.format(what=many(below)) if below else "")
                 + ("" if no_reset else _NO_EARLIER.format(replica=replica.name))
                 + skips,
             )
@@ -220,6 +223,11 @@ _OVERTAKEN = (
     " applier has less to do."
 )
 
+_BELOW = (
+    " The channel runs by file position, and a worker is at a transaction behind {what} of these:"
+    " RELAY_LOG_POS may have skipped them. Audit again when the applier has nothing to do."
+)
+
 _NO_EARLIER = (
     " The binary logs of {replica} have no earlier transaction of the same origin. If {replica} was"
     " reset (RESET BINARY LOGS AND GTIDS), these were applied before it: compare the rows before"
@@ -300,6 +308,17 @@ def _progress(applier: ApplierFacts, replica: ServerSnapshot) -> tuple[Evidence,
         age = "unknown" if wait.seconds is None else f"{wait.seconds} s"
         shown += (evidence("longest worker", f"{wait.state}, {age}", replica),)
     return shown
+
+
+def _below_a_worker(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
+    """Return what an applier that was moved by RELAY_LOG_POS would have skipped.
+
+    It needs a file position: with auto-position on, what lies below is in the queue of a worker.
+    """
+    if edge.edge.channel.auto_position:
+        return GtidSet()
+    waiting = queue - edge.applying_above - edge.applying_below
+    return waiting & edge.edge.channel.gtid_applying.filled()
 
 
 def _is_to_come(edge: EdgeFacts, replica: ServerSnapshot, gtids: GtidSet) -> bool:

@@ -92,8 +92,8 @@ def cannot_join_diverged(facts: ClusterFacts) -> Iterator[Finding]:
             )
             if _have_nothing_in_common(facts, joining):
                 text += (
-                    " The two have no transaction in common: they may belong to two clusters. Then"
-                    " audit these apart."
+                    " The two have no transaction in common: they may belong to two clusters. If"
+                    " so, audit them separately."
                 )
             if joining.purged:
                 text += f" {candidate} has also purged {many(joining.purged)} that {server} needs."

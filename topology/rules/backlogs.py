@@ -210,12 +210,27 @@ def applier_stalled(facts: ClusterFacts) -> Iterator[Finding]:
             ),
             explanation=f"The applier of {name} has applied nothing for {wait.seconds} s: its state"
             f' is "{wait.state}"{_at(wait.gtids)}. {many(applier.backlog).capitalize()} wait in the'
-            " relay log. gtid-audit saw no wait for a lock: a large transaction, a table without a"
-            " primary key or a slow disk look like this.",
+            f" relay log. {_stall_causes(wait, name)}",
         )
 
 
+def _stall_causes(wait: ApplierWait, name: str) -> str:
+    """Name what a state without a lock leaves; one state names its cause itself."""
+    if _SEMI_SYNC in wait.state:
+        return (
+            f"{name} waits for a semi-synchronous replica of its own (rpl_semi_sync_source_enabled"
+            " is ON), as a source does, until rpl_semi_sync_source_timeout is over. If it is a"
+            " source no more, set rpl_semi_sync_source_enabled = OFF."
+        )
+    return (
+        "gtid-audit saw no wait for a lock: a large transaction, a table without a primary key or a"
+        " slow disk look like this."
+    )
+
+
 # -- words ----------------------------------------------------------------------------------------
+
+_SEMI_SYNC = "semi-sync ACK"  # "Waiting for semi-sync ACK from replica", before 8.0.26 "slave"
 
 _OVERTAKEN = (
     " It may have passed {what} of these: it has applied transactions that it received later, or it"

@@ -332,8 +332,8 @@ def _below_a_worker(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
     """
     if edge.edge.channel.auto_position:
         return GtidSet()
-    waiting = queue - edge.applying_above - edge.applying_below
-    return waiting & edge.edge.channel.gtid_applying.filled()
+    at_work = edge.applying_above | edge.applying_below  # 5.6 shows no worker: what is owned
+    return (queue - at_work) & (at_work | edge.edge.channel.gtid_applying).filled()
 
 
 def _is_to_come(edge: EdgeFacts, replica: ServerSnapshot, gtids: GtidSet) -> bool:

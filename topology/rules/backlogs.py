@@ -230,7 +230,7 @@ def _stall_causes(wait: ApplierWait, name: str) -> str:
 
 # -- words ----------------------------------------------------------------------------------------
 
-_SEMI_SYNC = "semi-sync ACK"  # "Waiting for semi-sync ACK from replica", before 8.0.26 "slave"
+_SEMI_SYNC = "semi-sync ACK"  # "Waiting for semi-sync ACK from replica"
 
 _OVERTAKEN = (
     " It may have passed {what} of these: it has applied transactions that it received later, or it"

@@ -78,10 +78,10 @@ def _another_end(
     where, codes = about
     for name, server in full.servers.items():
         missing = server.executed - rest[name].executed
-        has_reason = any(
+        has_reason = any(  # about the server, or one that sends to it
             finding.code[0] in "AEHJP"
             and finding.code != "J4"
-            and name in (finding.source, finding.replica)
+            and {finding.source, finding.replica} & {name, *full.upstream(name)}
             for finding in reported
         )
         if missing and not has_reason:

@@ -48,6 +48,7 @@ TARGETS: Sequence[Target] = (
             *("tests/topology/test_emptied.py", "tests/topology/test_words.py"),
             *("tests/topology/test_log_places.py", "tests/topology/test_log_questions.py"),
             *("tests/topology/test_applier_facts.py", "tests/topology/test_missing_facts.py"),
+            *("tests/topology/test_joining.py", "tests/topology/test_progress.py"),
             *("tests/topology/test_approved_findings.py", "tests/simulation/test_transcripts.py"),
         ),
         slow=_HISTORIES,

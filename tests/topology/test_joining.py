@@ -1,0 +1,163 @@
+"""Parts of a cluster that no channel links: which is the main one, who would join, and where."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
+from topology.facts import gather_facts
+from topology.joining import Joining, Parts, evaluate_parts
+from topology.policy import Policy
+from topology.snapshot import GroupSnapshot, ServerSnapshot, ThreadState, UnreadFact, UnreadReason
+
+D = UUID("dddddddd-0000-0000-0000-000000000000")
+OF = {"a": A, "b": B, "c": C, "d": D}
+
+
+def gtids(text: str) -> GtidSet:
+    for letter, uuid in OF.items():
+        text = text.replace(f"{letter.upper()}:", f"{uuid}:")
+    return GtidSet.parse(text)
+
+
+def one(name: str, executed: str, *sources: str, **facts: Any) -> ServerSnapshot:
+    channels = tuple(a_channel(each, OF.get(each), name=each) for each in sources)
+    return a_server(name, OF[name], gtids(executed), channels=channels, **facts)
+
+
+def parts(*servers: ServerSnapshot, allowed: Iterable[str] = ()) -> Parts:
+    ordered = sorted(servers, key=lambda server: server.name)
+    policy = Policy(allowed_uuids=frozenset(OF[each] for each in allowed))
+    return evaluate_parts(gather_facts(a_cluster("cluster", *ordered), policy))
+
+
+def ways(found: Parts) -> list[str]:
+    return [f"{each.server} to {each.candidate}: {each.state}" for each in found.joinings]
+
+
+UNREAD = {
+    "gtid_executed": None,
+    "unread": (UnreadFact("gtid_executed", UnreadReason.TIMEOUT, "no answer"),),
+}
+MEMBER = {"group": GroupSnapshot(str(D), "ONLINE", "PRIMARY", GtidSet())}
+
+
+@pytest.mark.parametrize(
+    ("servers", "found", "unevaluated"),
+    [
+        # One part is the whole.
+        ((one("a", "A:1-9"), one("b", "A:1-9", "a")), [], ()),
+        ((one("a", "A:1-9"), one("b", "A:1-5")), ["b to a: recoverable"], ()),
+        ((one("a", "A:1-9"), one("b", "A:1-9")), ["a to b: identical"], ()),
+        ((one("a", "A:1-9"), one("b", "A:1-9,B:1")), ["a to b: recoverable"], ()),
+        ((one("a", "A:1-9"), one("b", "B:1")), ["b to a: diverged"], ()),
+        # The main part: most servers, then most transactions.
+        ((one("a", "A:1"), one("b", "A:1", "a"), one("c", "C:1-9")), ["c to a: diverged"], ()),
+        # Of the other part those without a source would join; of a ring the one that has most.
+        (
+            (one("a", "A:1-9"), one("b", "", "c"), one("c", "")),
+            ["a to c: diverged"],
+            (),
+        ),
+        (
+            (one("a", "A:1-3"), one("b", "A:1-3", "a"), one("c", "A:1-8", "d"), one("d", "A:1-9", "c")),
+            ["a to d: identical"],
+            (),
+        ),
+        (
+            (one("a", "A:1-9"), one("b", "A:1-9", "a"), one("c", "A:1", "d"), one("d", "A:1-2", "c")),
+            ["d to a: recoverable"],
+            (),
+        ),
+        # A source outside of the audit, or a group, may link a part with the others.
+        ((one("a", "A:1-9"), one("b", "A:1-5", "z")), [], ()),
+        (
+            (one("a", "A:1-9"), one("b", "A:1-5"), one("c", "A:1-5", "z")),
+            ["b to a: recoverable"],
+            (),
+        ),
+        ((one("a", "A:1-9"), one("b", "A:1-5", **MEMBER)), [], ()),
+        # What was not read is not evaluated.
+        ((one("a", "A:1-9"), one("b", "", **UNREAD)), [], (("a",), ("b",))),
+        (
+            (one("a", "A:1-9"), one("b", "A:1-5"), one("c", "", **UNREAD)),
+            ["b to a: recoverable"],
+            (("a",), ("c",)),
+        ),
+        # Stopped channels link as well.
+        ((one("a", "A:1-9"), replace(one("b", "A:1-5", "a"), channels=(a_channel("a", A, receiver=ThreadState.STOPPED),))), [], ()),
+    ],
+)  # fmt: skip
+def test_who_would_join_whom(
+    servers: tuple[ServerSnapshot, ...], found: list[str], unevaluated: tuple[tuple[str, ...], ...]
+) -> None:
+    result = parts(*servers)
+    assert ways(result) == found
+    assert result.unevaluated == unevaluated
+
+
+@pytest.mark.parametrize(
+    ("main", "candidate"),
+    [
+        ((one("a", "A:1-9"), one("b", "A:1-9", "a")), "a"),
+        # ... that has not purged what is missing
+        ((one("a", "A:1-9", gtid_purged=gtids("A:1-6")), one("b", "A:1-9", "a")), "b"),
+        ((one("a", "A:1-9", gtid_purged=gtids("A:1-5")), one("b", "A:1-9", "a")), "a"),
+        # ... that has most of what the server has
+        ((one("a", "A:1-3", "b"), one("b", "A:1-9", "a")), "b"),
+    ],
+)
+def test_the_best_candidate_is_reported(main: tuple[ServerSnapshot, ...], candidate: str) -> None:
+    [joining] = parts(*main, one("c", "A:1-5")).joinings
+    assert joining.candidate == candidate
+
+
+def joining_of(**sets: str) -> Joining:
+    found = {name: gtids(text) for name, text in sets.items()}
+    nothing = dict.fromkeys(("missing", "purged", "extra", "lost", "ahead"), GtidSet())
+    return Joining(candidate="a", server="c", **{**nothing, **found})
+
+
+@pytest.mark.parametrize(
+    ("main", "server", "expected"),
+    [
+        ("A:1-9", one("c", "A:1-5"), joining_of(missing="A:6-9")),
+        ("A:1-9", one("c", "A:1-5,C:1"), joining_of(missing="A:6-9", extra="C:1")),
+        ("A:1-9", one("c", "A:1-5", gtid_owned=gtids("C:1")), joining_of(missing="A:6-9", extra="C:1")),
+        ("A:1-9,C:1", one("c", "A:1-9"), joining_of()),  # its own never come back to it
+        ("A:1-9", one("c", "A:1-10"), joining_of(lost="A:10")),
+        ("A:1-9", one("c", "A:1-9,D:1"), joining_of(extra="D:1")),
+    ],
+)  # fmt: skip
+def test_the_sets_of_a_server_that_would_join(
+    main: str, server: ServerSnapshot, expected: Joining
+) -> None:
+    [found] = parts(one("a", main), one("b", main, "a"), server).joinings
+    assert found == expected
+    if expected.extra == gtids("D:1"):
+        [found] = parts(one("a", main), one("b", main, "a"), server, allowed="d").joinings
+        assert found == joining_of()
+
+
+def test_what_it_needs_and_the_candidate_purged() -> None:
+    a = one("a", "A:1-9", gtid_purged=gtids("A:1-7"))
+    [found] = parts(
+        a, one("b", "A:1-9", "a", gtid_purged=gtids("A:1-7")), one("c", "A:1-5")
+    ).joinings
+    assert (found.purged, found.state) == (gtids("A:6-7"), "irrecoverable")
+
+
+def test_both_readings_of_the_server_count() -> None:
+    first = [one("a", "A:1-9"), one("b", "A:1-9", "a"), one("c", "A:1-5")]
+    snapshot = a_cluster("cluster", *first)
+    later = {"a": gtids("A:1-12"), "c": gtids("A:1-5,C:1")}
+    last = tuple(
+        replace(each, gtid_executed=later.get(each.name, each.gtid_executed))
+        for each in snapshot.last
+    )
+    [found] = evaluate_parts(gather_facts(replace(snapshot, last=last), Policy())).joinings
+    assert (found.missing, found.extra) == (gtids("A:6-9"), gtids("C:1"))

@@ -115,6 +115,11 @@ def _in_block(owner: ast.AST, name: str, scope: str) -> Iterator[_Place]:
             continue
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
             continue
+        if (
+            isinstance(statement, ast.AnnAssign)
+            and ast.unparse(statement.annotation) == "TypeAlias"
+        ):
+            continue
         if isinstance(statement, ast.Expr | ast.AugAssign | ast.Continue | ast.Break):
             yield _Place(statement, scope, "statement dropped", _dropping(block, at))
         yield from _in_statement(statement, scope)

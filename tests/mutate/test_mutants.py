@@ -21,6 +21,7 @@ SOURCE = '''
 from typing import Any
 __all__ = ["TABLE", "decide"]
 TABLE = {"A1", "A2"}
+Outcome: TypeAlias = int | str
 
 def decide(a: int, b: Any = 1) -> bool:
     """A docstring."""

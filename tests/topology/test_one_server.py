@@ -58,3 +58,24 @@ def test_a_set_that_grows_while_it_is_read_is_of_one_server() -> None:
         for each in snapshot.last
     )
     assert same_servers(replace(snapshot, last=later)) == (("db1", "db2"),)
+
+
+def test_servers_of_unknown_identity_are_not_one() -> None:
+    one = a_server("db1", None, f"{A}:1-9", settings=SETTINGS)
+    assert same_servers(a_cluster("pair", one, replace(one, name="db2"))) == ()
+
+
+@pytest.mark.parametrize(("seconds", "is_one"), [(0, True), (2, True), (3, False)])
+def test_both_names_show_the_same_start(seconds: int, *, is_one: bool) -> None:
+    """A later clock and a longer uptime are the same start; whole seconds leave two of doubt."""
+    one = a_server("db1", A, f"{A}:1-9", settings=SETTINGS)
+    later = timedelta(seconds=10)
+    assert one.server_clock is not None
+    assert one.uptime_seconds is not None
+    other = replace(
+        one,
+        name="db2",
+        server_clock=one.server_clock + later,
+        uptime_seconds=one.uptime_seconds + 10 - seconds,
+    )
+    assert bool(same_servers(a_cluster("pair", one, other))) is is_one

@@ -9,6 +9,7 @@ import pytest
 from gtid import GtidSet
 from topology.catalogue import entry_of
 from topology.findings import Evidence, Finding, Grade, Severity
+from topology.rules.differences import MADE_BY_HAND
 from topology.suppression import EXPLAINS, suppress_symptoms
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -21,6 +22,7 @@ PROOFS = tuple(
             ("connection", "timeout"),
             ("receiver", "Connecting"),
             ("receiver error", error),
+            (MADE_BY_HAND, str(SET)),
         )
     )
     for error in (

@@ -299,10 +299,10 @@ def three(**facts: Any) -> tuple[Graph, dict[str, ServerSnapshot]]:
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
-        ({}, {"a": "C:4-9"}),
-        ({"c": {"gtid_owned": gtids("C:4")}}, {"a": "C:5-9"}),
-        ({"a": {"gtid_purged": gtids("C:1-5")}}, {"a": "C:6-9", "b": "C:4-5"}),
-        ({"a": {"gtid_executed": None}}, {"b": "C:4-9"}),
+        ({}, {"b": "C:4-9"}),  # the source comes first: it sends what it has logged
+        ({"c": {"gtid_owned": gtids("C:4")}}, {"b": "C:5-9"}),
+        ({"b": {"gtid_purged": gtids("C:1-5")}}, {"a": "C:4-5", "b": "C:6-9"}),
+        ({"b": {"gtid_executed": None}}, {"a": "C:4-9"}),
         ({"c": {"server_uuid": C}}, {}),
         ({"a": {"server_uuid": C}}, {}),
         ({"c": {"gtid_executed": gtids("C:1-9")}}, {}),
@@ -328,6 +328,6 @@ def test_what_carries_the_replicas_own_server_id_is_dropped(
     ids: dict[int, int], expected: str
 ) -> None:
     records = tuple(CommitRecord(gtids(f"C:{gno}"), each, NOON, True) for gno, each in ids.items())
-    graph, servers = three(a={"history_evidence": HistoryEvidence(None, records)})
+    graph, servers = three(b={"history_evidence": HistoryEvidence(None, records)})
     found = with_own_server_id(graph.edges[1], graph=graph, servers=servers)
     assert found == (gtids(expected) if expected else GtidSet())

@@ -154,6 +154,9 @@ def cases() -> Iterator[tuple[str, Model, Action]]:
     yield "rows undone", pair(NEW), UndoRows("b", gtids("b:1"), rows[:1])
     yield "redone", pair(NEW), RedoTransactions("a", (_replayed(),))
     one = NetRow(row((1, 5), None).table, (1, 5), (1, 6))
+    waiting = gtids("a:4-9")
+    for name, facts in (("rows compared", {"rows": (one,)}), ("in order", {"in_order": True})):
+        yield f"start, {name}", _waiting_above(), StartChannel("b", "", waiting=waiting, **facts)
     yield "redone, rows compared", _redone_above(), RedoTransactions("a", (_replayed(),), (one,))
     yield "redone, rows unread", _redone_above(), RedoTransactions("a", (_replayed(),), None)
 
@@ -164,6 +167,11 @@ def _redone_above() -> Model:
 
 def _stopped(executed: str) -> Model:
     return model(server("a", "a:1-9"), server("b", executed, channel("a", runs=False)))
+
+
+def _waiting_above() -> Model:
+    """Return a -> b -> c: what b receives goes on to c."""
+    return _stopped("a:1-3").replace(server("c", "a:1-3", channel("b")))
 
 
 def _outside(servers: Model) -> Model:

@@ -118,7 +118,9 @@ def test_the_best_candidate_is_reported(main: tuple[ServerSnapshot, ...], candid
 
 def joining_of(**sets: str) -> Joining:
     found = {name: gtids(text) for name, text in sets.items()}
-    nothing = dict.fromkeys(("missing", "purged", "extra", "lost", "ahead"), GtidSet())
+    nothing: dict[str, Any] = dict.fromkeys(
+        ("missing", "purged", "extra", "lost", "ahead"), GtidSet()
+    )
     return Joining(candidate="a", server="c", **{**nothing, **found})
 
 

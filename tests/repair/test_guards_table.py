@@ -151,6 +151,8 @@ def test_what_another_server_holds_alone_is_looked_at_there() -> None:
         "redone",
         "redone, rows compared",
         "redone, rows unread",
+        "start, rows compared",
+        "start, in order",
     }
     [check] = STEPS["an errant transaction, 9.7.4"].checks
     server, more = (guard.condition for guard in check.guards)
@@ -169,6 +171,32 @@ def test_what_is_undone_must_not_have_arrived_elsewhere() -> None:
         f"GTID_SUBTRACT('{undone}', @@GLOBAL.gtid_executed) = GTID_SUBTRACT('{undone}', '')"
         " OR NOT (EXISTS (SELECT 1 FROM `d`.`t` WHERE `id` = 1 AND `n` = 6))"
     )
+
+
+OWN = r"^GTID_SUBSET\('[^']*:1-9223372036854775806', GTID_SUBTRACT\("  # it has committed nothing
+
+
+@pytest.mark.parametrize(
+    ("name", "on_source", "below"),
+    [
+        ("start, rows compared", True, (SERVER, KEEPS, OWN, ROW)),
+        ("start, in order", False, (SERVER, KEEPS, OWN)),
+    ],
+)
+def test_what_a_start_brings_must_fit_wherever_it_goes_on(
+    name: str, below: tuple[str, ...], *, on_source: bool
+) -> None:
+    """Rows that were compared count while the source executes no more; both while b writes not."""
+    step = STEPS[name]
+    *sources, receiver = step.checks
+    assert [each.server for each in sources] == (["a"] if on_source else [])
+    assert receiver.server == "c"
+    conditions = [each.condition for each in receiver.guards]
+    for shape, condition in zip(below, conditions, strict=True):
+        assert re.search(shape, condition), condition
+    assert any(re.search(OWN, each) for each in asked(step))
+    assert not any(re.search(OWN, each) for each in asked(STEPS["start, much to fetch"]))
+    assert any("@begun" in line for line in step.statements + step.session) is on_source
 
 
 def test_what_is_done_again_must_fit_where_it_arrives_and_where_it_is() -> None:

@@ -97,6 +97,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_plan_json.py", "tests/repair/test_live_guards.py"),
             *("tests/repair/test_planner.py", "tests/repair/test_plan_decisions.py"),
             *("tests/gtid_audit/test_plan_again.py", "tests/gtid_audit/test_planning.py"),
+            "tests/repair/test_privileges.py",
         ),
     ),
     Target(

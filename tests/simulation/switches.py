@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from repair import channel_procedures, declaring, strategies
+from repair import channel_procedures, declaring, start
 from topology import channel_places, facts, findings, former_ids, lost, unseen
 from topology.rules import backlogs, differences, joining, passed, threads
 
@@ -82,7 +82,7 @@ SWITCHES: dict[str, Switch] = {
     ),
     "own-server-id-in-the-logs": Switch(
         former_ids.with_own_server_id,
-        "if all(ids.get(end) == own_id for end in ends_of(part))",
+        "if all(ids.get((name, end)) == own_id for end in ends_of(part))",
         "if False",
     ),
     "content-needs-a-decision": Switch(
@@ -100,8 +100,8 @@ SWITCHES: dict[str, Switch] = {
     "a-script-starts-no-server-that-was-reset-since": Switch(
         channel_procedures._unchanged, "if reading.gtid_executed", "if False"
     ),
-    "rows-must-fit-a-refetch": Switch(
-        strategies._conflict, "if state.state is RowState.AS_BEFORE:", "if True:"
+    "gtids-may-be-given-again": Switch(
+        start._refusing, 'if text is not None and text.code == "E3"', "if False"
     ),
 }
 

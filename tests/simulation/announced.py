@@ -39,6 +39,7 @@ class Announced:
     is_warned: bool  # fetching may stop an applier or overwrite rows
     is_refused: bool  # a script refused half-way and said so: a channel may be stopped on purpose
     redone: GtidSet
+    seen: frozenset[str]  # servers that the plan knows; each plan says that it considers no other
 
     def and_also(self, other: Announced) -> Announced:
         """Return what this plan or another one says."""
@@ -49,6 +50,7 @@ class Announced:
             self.is_warned or other.is_warned,
             self.is_refused or other.is_refused,
             self.redone | other.redone,
+            self.seen | other.seen,
         )
 
 
@@ -73,7 +75,8 @@ def announced(plan: Plan, choices: dict[str, str], *, is_refused: bool) -> Annou
     )
     is_warned = any(WARNED in text for text in plan.warnings)
     redone = GtidSet.union_of(each.gtids for each in effects if isinstance(each, RedoTransactions))
-    return Announced(declared, undone, rows, is_warned, is_refused, redone)
+    seen = frozenset(each.server for each in plan.assumed)
+    return Announced(declared, undone, rows, is_warned, is_refused, redone, seen)
 
 
 def harm(before: World, after: World, said: Announced, kind: Kind) -> Iterator[Violation]:
@@ -105,7 +108,7 @@ def _doubled(was: Server, server: Server, said: Announced, kind: Kind) -> Iterat
             text = f"{server.name}: {key} has an older version than before"
             yield Violation(*kind, text)
             break
-    for channel in server.channels:
+    for channel in server.channels if server.name in said.seen else ():
         old = was.channel(channel.name)
         if old is not None and old.runs and not channel.runs:
             if _is_announced(channel, said):

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from gtid import GtidSet
 from topology.applier_facts import ApplierFacts, ApplierWait
+from topology.dialect import dialect_of
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade
 from topology.gtid_waits import is_gtid_wait
@@ -210,21 +211,32 @@ def applier_stalled(facts: ClusterFacts) -> Iterator[Finding]:
             ),
             explanation=f"The applier of {name} has applied nothing for {wait.seconds} s: its state"
             f' is "{wait.state}"{_at(wait.gtids)}. {many(applier.backlog).capitalize()} wait in the'
-            f" relay log. {_stall_causes(wait, name)}",
+            f" relay log. {_stall_causes(wait, replica)}",
         )
 
 
-def _stall_causes(wait: ApplierWait, name: str) -> str:
-    """Name what a state without a lock leaves; one state names its cause itself."""
+def _stall_causes(wait: ApplierWait, replica: ServerSnapshot) -> str:
+    """Name what a state without a lock leaves; one state names its cause itself.
+
+    From 8.0.13 on a server shows the last transient error: a row lock that is met again is A5.
+    """
     if _SEMI_SYNC in wait.state:
         return (
-            f"{name} waits for a semi-synchronous replica of its own (rpl_semi_sync_source_enabled"
-            " is ON), as a source does, until rpl_semi_sync_source_timeout is over. If it is a"
+            f"{replica.name} waits for a semi-synchronous replica of its own"
+            " (rpl_semi_sync_source_enabled is ON), as a source does, until"
+            " rpl_semi_sync_source_timeout is over. If it is a"
             " source no more, set rpl_semi_sync_source_enabled = OFF."
         )
-    return (
+    text = (
         "gtid-audit saw no wait for a lock: a large transaction, a table without a primary key or a"
         " slow disk look like this."
+    )
+    if replica.version is not None and dialect_of(replica.version).has_transient_errors:
+        return text
+    return (
+        f"{text} So does a row lock for which the applier retries its transaction"
+        f" (replica_transaction_retries): the last error is then 1205, and {replica.name} does not"
+        " show it."
     )
 
 

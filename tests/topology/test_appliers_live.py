@@ -44,7 +44,8 @@ def above_info(audit: ClusterAudit) -> dict[str, Finding]:
 def assert_passed(audit: ClusterAudit, fault: faults.Passed, *, grade: Grade) -> None:
     found = above_info(audit)
     # C3: RELAY_LOG_POS needs a file position. A4: after a reset of b the receiver of a gets nothing.
-    assert found.keys() <= {"H8", "C3", "A4"}, audit
+    # C4: the skip counter needs gtid_mode = ON_PERMISSIVE, with which a refuses b's next connection.
+    assert found.keys() <= {"H8", "C3", "A4", "C4"}, audit
     assert "A4" not in found or (found["A4"].replica, fault.rows_are_there) == ("a", True)
     finding = found["H8"]
     assert (finding.source, finding.replica, finding.grade) == ("a", "b", grade)

@@ -92,7 +92,7 @@ def places_in_reuse(after: str) -> list[tuple[str, int]]:
     return [(REUSE, at) for at in numbers if mutant_of(REUSE, source, at)[0].after == after]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_mutant_takes_the_place_of_a_function_or_of_its_module() -> None:
     changes = ("FIRST_COMPARED: Final = 5", "self._is_cut = False")
     places = [place for change in changes for place in places_in_reuse(change)]
@@ -102,7 +102,7 @@ def test_a_mutant_takes_the_place_of_a_function_or_of_its_module() -> None:
     assert {each.mutant.after for each in found if each.is_noticed} >= {changes[0], changes[1]}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_tests_that_fail_without_a_mutant_notice_nothing() -> None:
     with pytest.raises(WithoutMutantFailed):
         list(

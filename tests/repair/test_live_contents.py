@@ -239,6 +239,7 @@ def test_a_lost_tail_is_redone_or_undone_before_its_gtids_are_reused(
     assert len(rows(pair97.a, "lost.t")) == (4 if strategy == "redo_on_source" else 1)
 
 
+@pytest.mark.slow
 def test_a_lost_tail_that_two_replicas_have_is_undone_once(star97: Topology) -> None:
     fault = faults.lost_tail_crash(star97, source="source", replica="replica1")
     wait_for(star97["replica2"], fault.lost)

@@ -160,6 +160,7 @@ def test_rows_are_made_alike_on_9_7(
     mended(pair97, capsys, tmp_path / "plan")
 
 
+@pytest.mark.slow
 def test_rows_are_made_alike_on_5_6(
     pair56: Pair, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

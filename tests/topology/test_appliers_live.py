@@ -148,7 +148,14 @@ def assert_blocked(topology: Topology, lock: str, *, grade: Grade) -> ClusterAud
     return late
 
 
-@pytest.mark.parametrize("lock", ["metadata lock", "FLUSH TABLES WITH READ LOCK", "row lock"])
+@pytest.mark.parametrize(
+    "lock",
+    [
+        "metadata lock",
+        "FLUSH TABLES WITH READ LOCK",
+        pytest.param("row lock", marks=pytest.mark.slow),  # it waits for a retry
+    ],
+)
 def test_an_applier_that_waits_for_a_lock_is_a5(pair97: Pair, lock: str) -> None:
     assert_blocked(pair97, lock, grade=Grade.PROVED)
     if lock == "row lock":

@@ -85,6 +85,7 @@ def killed(server: Server, store: Path, moment: str, number: int) -> tuple[str, 
     return place(store)
 
 
+@pytest.mark.slow
 def test_a_follower_that_is_killed_goes_on_to_the_same_store(told: Server, tmp_path: Path) -> None:
     whole, mortal = tmp_path / "whole.sqlite", tmp_path / "mortal.sqlite"
     with follow(told, whole) as process:

@@ -146,7 +146,7 @@ def test_a_page_is_told_the_worst_and_no_more_than_it_asks_for(whole: Results) -
     assert [each.fact for each in whole.first_unknown(2)] == ["cluster", "channels"]
 
 
-@pytest.mark.parametrize("partitions", [1, 7])
+@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.slow), 7])
 def test_results_do_not_depend_on_how_rows_are_spread(
     spark: SparkSession, tmp_path: Path, whole: Results, partitions: int
 ) -> None:
@@ -253,7 +253,13 @@ class DyingStorage(LocalStorage):
 @pytest.mark.parametrize(
     ("changes", "is_atomic"),
     # Where nothing is renamed, the mark is the last change: after it nobody is left to die.
-    [(0, True), (1, True), (2, True), (0, False), (1, False)],
+    [
+        (0, True),
+        pytest.param(1, True, marks=pytest.mark.slow),  # between the first change and the last
+        (2, True),
+        (0, False),
+        (1, False),
+    ],
 )
 def test_wherever_a_writer_dies_the_last_complete_run_is_the_latest(
     spark: SparkSession,

@@ -26,6 +26,7 @@ from repair.script import (
     same_error,
     same_source,
     short,
+    some_executed,
     still_by_position,
     still_by_sets,
     transactions,
@@ -221,9 +222,8 @@ def _rows_still_fit(
     channel, dialect = setting.server.channel(action.channel), setting.dialect
     if action.compared_at is None or channel is None:
         return
-    passed = literal(channel.passed)
     begun = (
-        f"GTID_SUBTRACT({passed}, @@GLOBAL.gtid_executed) <> GTID_SUBTRACT({passed}, '')"
+        some_executed(channel.passed)
         if channel.auto_position
         else f"IFNULL({asks.auto_position} = 1, FALSE)"
     )
@@ -287,9 +287,7 @@ def _rows_as_before(action: StartChannel) -> Iterator[str]:
     """Look at the rows of what waits once more; unless some of it is applied already."""
     if not action.rows:
         return
-    waiting = literal(action.waiting)
-    left = f"GTID_SUBTRACT({waiting}, @@GLOBAL.gtid_executed)"
-    yield f"SET @begun = {left} <> GTID_SUBTRACT({waiting}, ''), @fit = TRUE;"
+    yield f"SET @begun = {some_executed(action.waiting)}, @fit = TRUE;"
     yield from _rows_are_before(action)
     yield "SET @fit = @fit OR @done OR @begun;"
     yield from Guard(

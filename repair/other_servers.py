@@ -34,7 +34,15 @@ from repair.guard import Guard
 from repair.model import below, upstream
 from repair.procedure import Setting
 from repair.row_procedures import row_is
-from repair.script import GNO_MAX, commits_nothing, gained_nothing, keeps_history, literal
+from repair.script import (
+    GNO_MAX,
+    commits_nothing,
+    gained_nothing,
+    keeps_history,
+    literal,
+    none_executed,
+    some_executed,
+)
 from repair.steps import Check
 from repair.transaction_content import key_condition
 from topology.quoting import quote_string
@@ -126,10 +134,7 @@ def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[
         arriving = setting.after[name].executed - setting.before[name].executed
         server_uuid = setting.before[name].server_uuid
         history = reading.gtid_executed
-        begun = (
-            f"GTID_SUBTRACT({literal(arriving)}, @@GLOBAL.gtid_executed)"
-            f" <> GTID_SUBTRACT({literal(arriving)}, '')"
-        )
+        begun = some_executed(arriving)
         rows = (
             Guard(
                 f"{row_is(row.table, key_condition(row.table, row.key_image), row.before)}"
@@ -152,14 +157,14 @@ def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[
 
 def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
     """Yield a check for each server that did not have the transactions when the plan was made."""
-    lacking = _has_none_of(action.gtids)
+    lacking = none_executed(action.gtids)
     for name, reading in setting.seen.items():
         if reading.gtid_executed is None or action.gtids <= reading.gtid_executed:
             continue
         assert reading.server_uuid is not None, "a server whose sets were read has a server_uuid"
         own = action.gtids.from_uuid(reading.server_uuid) - reading.gtid_executed
         untaken = Guard(
-            _has_none_of(own),
+            none_executed(own),
             f"{name}: it has given the GTIDs to transactions of its own since the plan was made;"
             f" {action.server} skips these; audit with --content and plan again",
         )
@@ -206,7 +211,7 @@ def _still_has(name: str, gtids: GtidSet) -> Guard:
 
 
 def _rows_fit(action: RedoTransactions, name: str, *, has_them: bool) -> Iterator[Guard]:
-    begun = f"NOT ({_has_none_of(action.gtids)})"
+    begun = f"NOT ({none_executed(action.gtids)})"
     for row in action.rows or ():
         where = key_condition(row.table, row.key_image)
         is_before = f"{row_is(row.table, where, row.before)} OR {begun}"
@@ -216,11 +221,6 @@ def _rows_fit(action: RedoTransactions, name: str, *, has_them: bool) -> Iterato
             f" differ from what is done again on {action.server}, or stop the applier; audit and"
             " plan again",
         )
-
-
-def _has_none_of(gtids: GtidSet) -> str:
-    text = literal(gtids)
-    return f"GTID_SUBTRACT({text}, @@GLOBAL.gtid_executed) = GTID_SUBTRACT({text}, '')"
 
 
 def _check(setting: Setting, name: str, guards: Iterable[Guard], *, why: str) -> Check:

@@ -10,7 +10,8 @@ changed them; or the receiving server changed them and changed them back:
 
 Applied now, the older INSERT would bring row 2 back. So the transactions that a receiving server
 has and the source's side does not are read as well. Where they touched one of the rows, or where
-that is not known, the rows count as changed.
+that is not known, the rows count as changed. Keys of text count as the same: a collation may call
+them equal ('m' and 'M') whose bytes differ.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from repair.transaction_content import (
     TransactionContent,
 )
 
-Place = tuple[str, str, tuple[Value, ...]]
+# A table and a key in it; None stands for text.
+Place = tuple[str, str, "tuple[Value | None, ...]"]
 
 
 def disturbed(
@@ -62,7 +64,9 @@ def _met(content: TransactionContent, gtids: GtidSet, other: TransactionContent)
 
 
 def _places(rows: Iterable[NetRow]) -> set[Place]:
-    return {
-        (row.table.schema, row.table.table, tuple(row.key_image[at] for at in row.table.key or ()))
-        for row in rows
-    }
+    return {(row.table.schema, row.table.table, _key(row)) for row in rows}
+
+
+def _key(row: NetRow) -> tuple[Value | None, ...]:
+    columns = row.table.columns
+    return tuple(None if columns[at].is_string else row.key_image[at] for at in row.table.key or ())

@@ -231,6 +231,18 @@ def commits_nothing(
     )
 
 
+def none_executed(gtids: GtidSet) -> str:
+    """Write the condition that a server has executed none of these."""
+    text = literal(gtids)
+    return f"GTID_SUBTRACT({text}, @@GLOBAL.gtid_executed) = GTID_SUBTRACT({text}, '')"
+
+
+def some_executed(gtids: GtidSet) -> str:
+    """Write the condition that a server has executed one of these, or more."""
+    text = literal(gtids)
+    return f"GTID_SUBTRACT({text}, @@GLOBAL.gtid_executed) <> GTID_SUBTRACT({text}, '')"
+
+
 def gained_nothing(name: str, known: GtidSet, *, but: UUID, so: str) -> Guard:
     """Require that a server has executed nothing but `known`, and what the server `but` committed.
 

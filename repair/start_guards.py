@@ -11,7 +11,7 @@ from repair.actions import StartChannel
 from repair.dialect import ChannelQuestions
 from repair.guard import Guard
 from repair.procedure import Setting
-from repair.script import GNO_MAX, commits_nothing, literal
+from repair.script import GNO_MAX, commits_nothing, literal, some_executed
 from topology.snapshot import ThreadState
 
 
@@ -26,13 +26,9 @@ def not_halted(action: StartChannel, setting: Setting, asks: ChannelQuestions) -
     seen = next(each for each in channels if each.name == action.channel)
     if seen.applier is not ThreadState.STOPPED:
         return
-    begun = (
-        f"GTID_SUBTRACT({literal(arriving)}, @@GLOBAL.gtid_executed)"
-        f" <> GTID_SUBTRACT({literal(arriving)}, '')"
-    )
     stands = [
         *([asks.only_receives] if seen.receiver is ThreadState.STOPPED else []),
-        *([begun] if arriving and len(channels) == 1 else []),
+        *([some_executed(arriving)] if arriving and len(channels) == 1 else []),
     ]
     if stands:
         yield Guard(
@@ -63,10 +59,8 @@ def writes_nothing(action: StartChannel, setting: Setting) -> Iterator[Guard]:
     known = GtidSet.union_of(
         (reading.gtid_executed or GtidSet(), server.executed, action.waiting, *brought)
     )
-    waiting = literal(action.waiting)
     yield Guard(
-        f"GTID_SUBSET(@@GLOBAL.gtid_executed, {literal(known)})"
-        f" OR GTID_SUBTRACT({waiting}, @@GLOBAL.gtid_executed) <> GTID_SUBTRACT({waiting}, '')",
+        f"GTID_SUBSET(@@GLOBAL.gtid_executed, {literal(known)}) OR {some_executed(action.waiting)}",
         f"{server.name}: it has executed transactions that the plan did not see, and what waits may"
         " be older than their rows; nothing was changed; audit and plan again",
     )

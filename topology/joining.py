@@ -37,6 +37,7 @@ from topology.facts import ClusterFacts
 from topology.notable_settings import notable_values
 from topology.unseen import address_of, group_peers, outside_channels
 
+_PARTS_MIN: Final = 2  # one part is the whole
 _REFUSES: Final = frozenset({"gtid_mode", "log_bin"})  # not ON: no receiver by sets is accepted
 
 
@@ -73,15 +74,15 @@ class Parts:
 
 def evaluate_parts(facts: ClusterFacts) -> Parts:
     """Evaluate the parts of a cluster that no channel links."""
-    if len(facts.islands) < 2:  # noqa: PLR2004 - one part is the whole
+    if len(facts.islands) < _PARTS_MIN:
         return Parts((), ())
     excused = {name for name, _ in outside_channels(facts.graph)}
     excused.update(name for group in group_peers(facts.last.values()) for name in group)
     unlinked = [part for part in facts.islands if not excused & set(part)]
     known = [part for part in unlinked if set(part) <= facts.judgeable]
-    if len(unlinked) < len(facts.islands) and len(unlinked) < 2:  # noqa: PLR2004 - as above
+    if len(unlinked) < len(facts.islands) and len(unlinked) < _PARTS_MIN:
         return Parts(tuple(_left_behind(facts, known)), ())
-    if len(known) < 2:  # noqa: PLR2004 - as above
+    if len(known) < _PARTS_MIN:
         return Parts((), tuple(unlinked))
     main = max(
         known,

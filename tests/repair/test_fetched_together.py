@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from repair import LogEvidence, Plan, plan_repair
 from repair.model import Model
@@ -32,13 +33,13 @@ def planned(
     servers: Model,
     *findings: Finding,
     of_bypassed: Mapping[str, RowsOn] = FITS,
-    **of_passed: object,
+    **of_passed: Any,
 ) -> Plan:
     """Plan with what is known of the rows of H1 (they fit), and of H8's content."""
     snapshot = snapshot_of(servers)
     audit = replace(audit_cluster(snapshot), findings=findings)
     evidence = evidence_of(audit, ContentClass.DATA, rows_on=of_bypassed)
-    other = TransactionContent("a", {ContentClass.DATA: PASSED.gtid_set}, **of_passed)  # type: ignore[arg-type]
+    other = TransactionContent("a", {ContentClass.DATA: PASSED.gtid_set}, **of_passed)
     contents = dict(evidence.contents)
     for each in findings:
         if each.code == "H8":

@@ -216,7 +216,7 @@ def test_what_is_done_again_must_fit_where_it_arrives_and_where_it_is() -> None:
     assert [each.condition for each in holder.guards[1:]] == [there]
     assert unread.server == "c"
     assert f"'{UUIDS['c']}:1-" in unread.guards[1].condition
-    # There are no rows, but whoever has the transactions must not receive them again.
+    # There are no rows, but a server that has the transactions must not receive them again.
     [holder] = STEPS["redone"].checks
     assert [each.condition for each in holder.guards[1:]] == [there]
 

@@ -102,7 +102,7 @@ def failing_view(pair: Topology) -> None:
 
 
 def old_primary(star: Topology) -> None:
-    """Let the old primary return with a tail whose keys nobody else uses."""
+    """Let the old primary return with a tail whose keys no other server uses."""
     replica = star["replica1"]
     replica.execute(
         "SET GLOBAL auto_increment_increment = 10", "SET GLOBAL auto_increment_offset = 5"

@@ -139,7 +139,7 @@ def test_an_invariant_complains(action: Action, complaint: str) -> None:
         InjectEmpty("a", gtids("b:1-3")),
         InjectEmpty("a", gtids("e:7")),
         InjectEmpty("a", gtids("a:6")),
-        InjectEmpty("a", gtids("a:8")),  # nobody has a number of the hole
+        InjectEmpty("a", gtids("a:8")),  # no server has a GTID of the hole
         InjectEmpty("a", gtids("a:5"), may_be_executed=True),
         StartChannel("a", ""),
         StopChannel("b", ""),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from binlog.rows.images import VARCHAR
 from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
 from repair.content_questions import arrivals
 from repair.own_work import disturbed
@@ -29,8 +31,8 @@ WAITING = TransactionContent(
 )
 
 
-def own(kind: ContentClass, *rows: NetRow, **more: object) -> TransactionContent:
-    return TransactionContent("a", {kind: gtids("a:4")}, rows=rows, **more)  # type: ignore[arg-type]
+def own(kind: ContentClass, *rows: NetRow, **more: Any) -> TransactionContent:
+    return TransactionContent("a", {kind: gtids("a:4")}, rows=rows, **more)
 
 
 BACK = NetRow(TABLE, None, None, (2, 9))  # inserted and deleted
@@ -60,6 +62,16 @@ def test_rows_that_the_receiver_may_have_changed_itself_count_as_changed(
     assert found.state_on("a").state is state
     assert found.state_on("c").state is RowState.AS_AFTER, "it says more already"
     assert bool(found.state_on("a").why) is (state is RowState.CONFLICT)
+
+
+def test_keys_of_text_may_be_the_same_row() -> None:
+    """'m' and 'M' are one row where the collation calls them equal."""
+    [key, *others] = TABLE.columns
+    by_name = replace(TABLE, columns=(replace(key, type_code=VARCHAR), *others))
+    waiting = replace(WAITING, rows=(NetRow(by_name, None, (b"m", 7)),))
+    for rows_of, state in ((by_name, RowState.CONFLICT), (OTHER, RowState.AS_BEFORE)):
+        done = own(ContentClass.DATA, NetRow(rows_of, None, None, (b"M", 9)))
+        assert disturbed(waiting, [("a", gtids("a:4"), done)]).state_on("a").state is state
 
 
 def test_what_only_a_receiver_has_is_asked_for() -> None:

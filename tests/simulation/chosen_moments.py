@@ -73,7 +73,7 @@ def _another_end(
 ) -> Iterator[Violation]:
     """Report GTIDs that are missing at the end, and the second plan gives no reason why.
 
-    A finding may have another code by then (a purged transaction is E2), which nobody chose for.
+    A finding may have another code by then (a purged transaction is E2), for which no strategy was chosen.
     """
     where, codes = about
     for name, server in full.servers.items():

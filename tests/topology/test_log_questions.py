@@ -117,7 +117,7 @@ def test_a_place_counts_while_the_connection_is_the_same(
 ) -> None:
     made = behind(channel={"auto_position": False}, later=later)
     found = questions_of(made).get("a", Questions()).searches
-    assert (Search("b", "", BEFORE, ABSENT) in found) is is_asked  # type: ignore[arg-type]
+    assert (Search("b", "", BEFORE, ABSENT) in found) is is_asked  # type: ignore[arg-type]  # a place of the cases has one
 
 
 @pytest.mark.parametrize("change", [{"source_host": "z"}, {"source_port": 1}, {"name": "two"}])

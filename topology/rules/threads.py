@@ -72,8 +72,8 @@ def receiver_error(facts: ClusterFacts) -> Iterator[Finding]:
     for source, replica, channel in _channels(facts):
         if channel.receiver_errno or channel.receiver_error:
             stopped = channel.receiver is ThreadState.STOPPED
-            may_heal = may_connect(channel)
-            if may_heal and source is not None and has_no_log(facts.last[source]):
+            is_away = may_connect(channel)
+            if is_away and source is not None and has_no_log(facts.last[source]):
                 continue  # passing_on.py: that source refuses it
             yield finding(
                 facts,
@@ -82,7 +82,7 @@ def receiver_error(facts: ClusterFacts) -> Iterator[Finding]:
                 replica=replica.name,
                 channel=channel.name,
                 grade=Grade.PROVED,
-                severity=Severity.WARNING if may_heal else None,
+                severity=Severity.WARNING if is_away else None,
                 proof=(
                     evidence("receiver errno", channel.receiver_errno, replica),
                     evidence(RECEIVER_ERROR, channel.receiver_error, replica),

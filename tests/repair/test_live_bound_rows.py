@@ -164,3 +164,15 @@ def test_a_key_in_other_letters_is_another_row(shape: str, request: pytest.Fixtu
     late = examine(pair).plan()
     assert late.steps == ()
     assert rows(a, "d.p") == [("M", "1")]
+
+
+def test_what_the_receiver_deleted_under_other_letters_is_not_brought_back(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE d", "CREATE TABLE d.p (k VARCHAR(10) PRIMARY KEY)")
+    pair97.settle()
+    a.execute("STOP REPLICA")
+    b.execute("STOP REPLICA", "INSERT INTO d.p VALUES ('m')")
+    a.execute("INSERT INTO d.p VALUES ('M')", "DELETE FROM d.p WHERE k = 'M'")
+    plan = examine(pair97).plan()
+    assert not [step for step in plan.steps if step.server == "a"]
+    assert any("changed the same rows" in each.why for each in plan.not_planned)

@@ -52,6 +52,12 @@ def uuid_or_none(text: str | None) -> UUID | None:
         return None
 
 
+def own_gtids(gtids: GtidSet, server_uuid: UUID, group_name: UUID | None) -> GtidSet:
+    """Return which of these a server, or the group it is a member of, committed first."""
+    own = gtids.from_uuid(server_uuid)
+    return own if group_name is None else own | gtids.from_uuid(group_name)
+
+
 @dataclass(frozen=True, slots=True)
 class ServerState:
     """What must be known of a server before its logs are compared, read by one's own means."""
@@ -70,8 +76,7 @@ class ServerState:
 
     def own(self, gtids: GtidSet) -> GtidSet:
         """Return which of these the server, or the group it is a member of, committed first."""
-        own = gtids.from_uuid(self.server_uuid)
-        return own if self.group_name is None else own | gtids.from_uuid(self.group_name)
+        return own_gtids(gtids, self.server_uuid, self.group_name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@
 2. The moment of the first commit (original_commit_timestamp, 8.0.1 and later) is passed on from
    server to server to the microsecond. Where both logs have it, equal moments mean one commit, and
    different ones two. Before 8.0.1 different server_ids mean two commits: a replica logs the
-   server_id of the server that committed first (Log_event::server_id, sql/log_event.h). Two commits
-   with equal content are reported separately: a transaction redone under its GTID, or a GTID reused
-   for the same work. The transactions agree.
+   server_id of the server that committed first (Log_event::server_id, sql/log_event.h). So do two
+   timestamps of equal statements: a replica runs a statement by its source's clock, and logs that.
+   Two commits with equal content are reported separately: a transaction redone under its GTID, or a
+   GTID reused for the same work. The transactions agree.
 3. One commit whose rows differ found other rows on one of the servers: the data had drifted apart
    before. One commit of which one log has fewer rows, or nothing, was skipped there: by an error
    that the server ignores (replica_skip_errors, replica_exec_mode=IDEMPOTENT), or by a filter.
@@ -27,11 +28,12 @@ from binlog.content.digest import Content, content_of
 from binlog.content.parts import (
     LeftOut,
     Work,
-    are_equal_parts,
+    are_equal,
     compare_parts,
     folded,
     has_only_rows,
     has_rows,
+    ran_twice,
     rows_left_out,
     statements_of,
 )
@@ -98,7 +100,8 @@ class Version:
 class Comparison:
     """One GTID in two logs, and whether they hold one transaction.
 
-    `is_proved`: the commits were two, which no form of logging explains. `reason` is what decided.
+    `is_proved`: the commits were two, and did other work, which no form of logging explains, or the
+    same. `is_two_commits`: they were two, whatever they did. `reason` is what decided.
     """
 
     left: Version
@@ -107,6 +110,7 @@ class Comparison:
     is_proved: bool
     reason: str
     has_less: LeftOut = LeftOut.NONE  # the log that has fewer rows, or nothing, where SKIPPED
+    is_two_commits: bool = False
 
     def __post_init__(self) -> None:
         if self.left.transaction.gtid is None or self.gtid != self.right.transaction.gtid:
@@ -180,19 +184,13 @@ class _Pair:
             return self._of(
                 Agreement.SAME, "a view change, which every member of a group logs for itself"
             )
-        if self._are_equal():
+        if are_equal(*self._contents):
             if self._why_two() is None:
                 return self._of(Agreement.SAME, "the content is equal")
             return self._of(
                 Agreement.TWICE, f"{self._why_two()}, and the content is equal", is_proved=True
             )
         return self._one_commit() if self._is_one else self._unequal()
-
-    def _are_equal(self) -> bool:
-        left, right = self._contents
-        if left.digest is not None and left.digest == right.digest:
-            return True
-        return are_equal_parts(left, right)
 
     def _why_two(self) -> str | None:
         """Return what proves that there were two commits, or None."""
@@ -201,6 +199,8 @@ class _Pair:
         servers = self._left.transaction.server_id, self._right.transaction.server_id
         if servers[0] != servers[1]:
             return f"committed on two servers (server_id {servers[0]} and {servers[1]})"
+        if ran_twice(*self._contents):
+            return "run at two times by the clock in the logs, which a replica keeps"
         return None
 
     def _unequal(self) -> Comparison:
@@ -279,7 +279,8 @@ class _Pair:
         is_proved: bool = False,
         has_less: LeftOut = LeftOut.NONE,
     ) -> Comparison:
-        return Comparison(self._left, self._right, agreement, is_proved, reason, has_less)
+        is_two = self._why_two() is not None
+        return Comparison(self._left, self._right, agreement, is_proved, reason, has_less, is_two)
 
 
 _TEMPORARY: Final = re.compile(rb"\s*(?:CREATE|DROP)\s+TEMPORARY\b", re.IGNORECASE)

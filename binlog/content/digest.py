@@ -4,22 +4,46 @@ The digest is the same for the same transaction in the binary logs of its source
 
 1. What counts: of rows the schema, the table, what was done, the types of the columns with their
    metadata, the bitmaps of logged columns, and the row images; of statements the text, the schema,
-   the error code, sql_mode, the client's character set, and the insert ids, random seeds, user
-   variables and file contents logged for it.
+   the error code, what else decides their result, and the insert ids, random seeds, user variables
+   and file contents logged for it.
 2. What does not, because a replica writes its own: positions, lengths, checksums, table ids,
-   thread ids, times, XIDs, XA PREPARE events (the statements say it all), ROWS_QUERY, compression,
-   optional table metadata, BEGIN and COMMIT, and how rows are cut into events.
+   thread ids, times of rows and of commits, XIDs, XA PREPARE events (the statements say it all),
+   ROWS_QUERY, compression, optional table metadata, BEGIN and COMMIT, and how rows are cut into
+   events.
 3. Rows of one run (one table, one kind, one form, one after another) count in any order: a
    replica that finds rows of a table without a key by a hash of them changes them in the order of
    its own table (Rows_log_event::do_hash_scan_and_update, sql/log_event.cc).
 4. Two digests that differ are a question, not yet an answer: the two servers may have logged the
    same work in different forms. binlog/content/compare.py looks closer.
 5. Plain Python; kernels/digest.py is its compiled twin, and tests hold the two together.
+
+What decides the result of a statement
+--------------------------------------
+One text has two results if it runs at two times (NOW(), DEFAULT CURRENT_TIMESTAMP) or in two
+sessions (foreign_key_checks, time_zone). A source logs what decides it; a replica runs the
+statement under that, and logs it again, unchanged. So 5.6.24 and 9.7.4 do, with replicas of other
+time zones, character sets, sql_mode and auto_increment settings. Three kinds:
+
+    always logged, and in the digest     the event's timestamp; sql_mode; the three character sets;
+                                         sql_auto_is_null, foreign_key_checks and unique_checks
+    logged unless they are the default,  auto_increment_increment and _offset; lc_time_names
+      and in the digest
+    logged where they were used, and     time zone; microseconds; collation of the schema;
+      not in the digest (`used`)         explicit_defaults_for_timestamp; the default of utf8mb4
+
+Of the last kind a healthy replica may log less: within a routine each statement logs what any
+statement before it used, and the replica runs them one by one. An older source logs none of them.
+So they are compared where both servers logged them, and only where two versions are looked at one
+by one: whenever their moments differ.
+
+Left out: autocommit, the tables of a multi-table UPDATE, the schemas that a parallel applier needs,
+the invoker (he becomes the DEFINER), sql_require_primary_key and default_table_encryption, which a
+channel or a replica sets its own way, and XIDs.
 """
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from binlog.cursor import MalformedBody
@@ -41,6 +65,14 @@ from gtid.hashing import SEED, add, finish, mix, mix_bytes
 PARTS_MAX: Final = 1_000
 
 NOTHING: Final = (1 << 64) - 1  # stands for a status variable that was not logged
+
+# Status variables of a statement (Query_event_status_vars, statement_events.h), by their codes.
+FLAGS2, SQL_MODE, AUTO_INCREMENT, CHARSETS, LC_TIME_NAMES = 0, 1, 3, 4, 7
+# Microseconds, collation_database, explicit_defaults_for_timestamp, the collation of utf8mb4.
+USED: Final = (13, 8, 16, 18)
+# sql_auto_is_null, foreign_key_checks = 0, unique_checks = 0 (OPTION_…, sql/query_options.h).
+DECISIVE_FLAGS: Final = 1 << 14 | 1 << 26 | 1 << 27
+AUTO_INCREMENT_DEFAULT: Final = 1 | 1 << 16  # is not logged
 
 # What a part begins with. A row event's is ROWS plus its kind.
 STATEMENT, CONTEXT, INCIDENT, FILE, ROWS = 1, 2, 3, 4, 16
@@ -71,14 +103,40 @@ _HEADS = frozenset({EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAG
 
 
 @dataclass(frozen=True, slots=True)
+class Session:
+    """What else decides the result of a statement: see the module's text.
+
+    `numbers`: sql_mode, character sets, flags and auto_increment_*, lc_time_names. `used` are time
+    zone, microseconds, collation of the schema, explicit_defaults_for_timestamp, the collation of
+    utf8mb4; None for what was not logged.
+    """
+
+    numbers: tuple[int, int, int, int]
+    used: tuple[str | int | None, ...] = (None,) * (1 + len(USED))
+
+    @classmethod
+    def of(cls, query: Query) -> "Session":
+        """Take it from the statement's event."""
+        logged = dict(query.status)
+        flags = logged.get(FLAGS2, 0) & DECISIVE_FLAGS
+        numbers = (
+            logged.get(SQL_MODE, NOTHING),
+            logged.get(CHARSETS, NOTHING),
+            logged.get(AUTO_INCREMENT, AUTO_INCREMENT_DEFAULT) | flags << 32,
+            logged.get(LC_TIME_NAMES, 0),
+        )
+        return cls(numbers, (query.time_zone, *(logged.get(code) for code in USED)))
+
+
+@dataclass(frozen=True, slots=True)
 class StatementPart:
     """One statement and what was logged for it: INTVAR, RAND, USER_VAR bodies, in order."""
 
     schema: str
     sql: bytes
     error_code: int
-    sql_mode: int | None
-    charset_client: int | None
+    began_at_seconds: int  # since 1970: the clock that its functions see
+    session: Session
     context: tuple[bytes, ...]
 
 
@@ -97,6 +155,10 @@ class RowsPart:
     shape: int
     row_count: int
     rows: int  # the sum of the rows' hashes
+    # When the statement began that changed the first of them, since 1970. It is no content, but a
+    # replica logs it unchanged: 5.6 has no other time of a commit that stays (its GTID and XID
+    # events have the times of each server).
+    began_at_seconds: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +168,8 @@ class IncidentPart:
     number: int
     message: str
 
+
+_OF_FRAMES: Final = Session((NOTHING, NOTHING, AUTO_INCREMENT_DEFAULT, 0))
 
 Part = StatementPart | RowsPart | IncidentPart
 
@@ -153,6 +217,7 @@ class _Run:
     kind: RowKind
     form: int
     shape: int
+    began_at_seconds: int
     row_count: int = 0
     rows: int = 0
 
@@ -176,9 +241,9 @@ class ContentFolder:
             case TableMap():
                 self._maps[body.table_id] = body
             case Rows():
-                return self._add_rows(body)
+                return self._add_rows(body, event.header.timestamp_seconds)
             case Query():
-                self._add_query(body)
+                self._add_query(body, event.header.timestamp_seconds)
             case Incident():
                 self._end_run()
                 state = mix(mix(self._state, INCIDENT), body.number)
@@ -204,7 +269,7 @@ class ContentFolder:
         is_cut = self._part_count > len(self._parts)
         return Content(finish(self._state), tuple(self._parts), is_cut=is_cut)
 
-    def _add_query(self, query: Query) -> None:
+    def _add_query(self, query: Query, began_at_seconds: int) -> None:
         if query.sql in GROUP_WORDS:
             return
         self._end_run()
@@ -220,18 +285,19 @@ class ContentFolder:
             schema="" if is_frame else query.schema,
             sql=sql,
             error_code=query.error_code,
-            sql_mode=None if is_frame else query.sql_mode,
-            charset_client=None if is_frame else query.charset_client,
+            began_at_seconds=0 if is_frame else began_at_seconds,
+            session=_OF_FRAMES if is_frame else Session.of(query),
             context=tuple(self._context),
         )
         self._context.clear()
-        state = mix(mix(self._state, STATEMENT), part.error_code)
-        state = mix(state, NOTHING if part.sql_mode is None else part.sql_mode)
-        state = mix(state, NOTHING if part.charset_client is None else part.charset_client)
+        sql_mode, charsets, flags, lc_time_names = part.session.numbers
+        word = part.error_code | lc_time_names << 16 | part.began_at_seconds << 32
+        state = mix(mix(self._state, STATEMENT), word)
+        state = mix(mix(mix(state, sql_mode), charsets), flags)
         self._state = mix_bytes(mix_bytes(state, part.schema.encode()), sql)
         self._keep(part)
 
-    def _add_rows(self, rows: Rows) -> str | None:
+    def _add_rows(self, rows: Rows, began_at_seconds: int) -> str | None:
         table = self._maps.get(rows.table_id)
         if table is None:
             # An event without rows only ends a statement (sql/log_event.cc).
@@ -240,7 +306,8 @@ class ContentFolder:
         run = self._run
         if run is None or (run.kind, run.form) != (rows.kind, form):
             self._end_run()
-            self._run = run = _Run(table, rows.kind, form, shape_of(rows, table))
+            shape = shape_of(rows, table)
+            self._run = run = _Run(table, rows.kind, form, shape, began_at_seconds)
         try:
             for start, end in row_spans(rows, table):
                 run.rows = add(run.rows, finish(mix_bytes(SEED, rows.images[start:end])))
@@ -256,7 +323,9 @@ class ContentFolder:
         state = mix(mix(self._state, ROWS + KINDS[run.kind]), run.form)
         self._state = mix(mix(state, run.row_count), run.rows)
         name = (run.table.schema, run.table.table)
-        self._keep(RowsPart(*name, run.kind, run.shape, run.row_count, run.rows))
+        self._keep(
+            RowsPart(*name, run.kind, run.shape, run.row_count, run.rows, run.began_at_seconds)
+        )
 
     def _keep(self, part: Part) -> None:
         self._part_count += 1

@@ -19,6 +19,9 @@ commit, the replica skipped a row (question 2: "b has 1 of 2 rows of d.t").
 Rows are counted by table and kind. A run without counted rows may hold rows of which no column was
 logged (minimal row images): then counts prove nothing.
 
+Statements: equal text is equal work only where all that decides its result is equal, the clock as
+well (binlog/content/digest.py). Some DDL gives one result at any time: `_TIMELESS`.
+
 Names: a server with lower_case_table_names = 1 stores names in lower case, so the same table has
 two spellings in two logs. `folded` gives a content with all names in lower case.
 """
@@ -71,10 +74,38 @@ def _folded(part: Part) -> Part:
     return part
 
 
-def are_equal_parts(left: Content, right: Content) -> bool:
-    """Return whether both have the same parts, and all of them were kept."""
-    readable = left.digest is not None and right.digest is not None
-    return readable and not left.is_cut and not right.is_cut and left.parts == right.parts
+def are_equal(left: Content, right: Content) -> bool:
+    """Return whether both contents are the same work, with the same result."""
+    if left.digest is None or right.digest is None:
+        return False
+    if left.digest == right.digest:  # which does not cover what only some servers log
+        return all(map(_is_one_session, left.parts, right.parts))
+    is_whole = not left.is_cut and not right.is_cut and len(left.parts) == len(right.parts)
+    return is_whole and all(map(_are_equal_parts, left.parts, right.parts))
+
+
+def ran_twice(left: Content, right: Content) -> bool:
+    """Return whether the same statements, or the same changes of rows, were made at two times.
+
+    A replica works by the clock of its source, and logs that with statements and with rows.
+    """
+    if left.is_cut or right.is_cut or len(left.parts) != len(right.parts):
+        return False
+    pairs = list(zip(left.parts, right.parts, strict=True))
+    return all(_is_repeated(ours, theirs) for ours, theirs in pairs) and any(
+        _clock_of(ours) != _clock_of(theirs) for ours, theirs in pairs
+    )
+
+
+def _is_repeated(ours: Part, theirs: Part) -> bool:
+    match ours, theirs:
+        case StatementPart(), StatementPart():
+            return ours.sql == theirs.sql
+    return ours == theirs
+
+
+def _clock_of(part: Part) -> int:
+    return 0 if isinstance(part, IncidentPart) else part.began_at_seconds
 
 
 def compare_parts(left: Content, right: Content, *, kinds: str | None) -> tuple[Work, str]:
@@ -121,9 +152,9 @@ def rows_left_out(left: Content, right: Content) -> tuple[LeftOut, str]:
         {schema for schema, _, _ in ours} != {schema for schema, _, _ in theirs}
     ):
         return LeftOut.NONE, ""  # a schema that was rewritten
-    if ours == theirs or not (ours <= theirs or theirs <= ours):
+    if not (ours < theirs or theirs < ours):
         return LeftOut.NONE, ""
-    fewer, more = (ours, theirs) if ours <= theirs else (theirs, ours)
+    fewer, more = (ours, theirs) if ours < theirs else (theirs, ours)
     side = LeftOut.LEFT if fewer is ours else LeftOut.RIGHT
     [table, *others] = sorted(key for key in more if fewer[key] != more[key])
     why = f"one has {fewer[table]:,} of {more[table]:,} rows of {table[0]}.{table[1]}"
@@ -226,14 +257,17 @@ def _creates_from_rows(content: Content) -> bool:
 
 def _differ_in_errors_only(left: Content, right: Content) -> bool:
     """Tell whether what was done is equal: a statement may end with an error on one server (A1)."""
-    return not left.is_cut and not right.is_cut and _done(left) == _done(right)
-
-
-def _done(content: Content) -> list[Part]:
-    return [
-        replace(part, error_code=0) if isinstance(part, StatementPart) else part
-        for part in content.parts
+    without = [
+        replace(
+            content,
+            parts=tuple(
+                replace(part, error_code=0) if isinstance(part, StatementPart) else part
+                for part in content.parts
+            ),
+        )
+        for content in (left, right)
     ]
+    return are_equal(without[0], without[1])
 
 
 def _rest(left: Content, right: Content) -> tuple[Work, str]:
@@ -262,11 +296,61 @@ def _compare_statements(left: list[StatementPart], right: list[StatementPart]) -
             doubt = "a statement is worded differently"
         elif ours.context != theirs.context:
             return Work.DIFFERENT, "what was logged with a statement differs"
-        elif ours != theirs:
+        elif not _are_equal_parts(replace(ours, began_at_seconds=theirs.began_at_seconds), theirs):
             doubt = "a statement ran under other settings, or ended with another error"
+        elif not _are_equal_parts(ours, theirs):
+            doubt = doubt or "the statements are equal: their results may depend on the time"
     if doubt is not None:
         return Work.UNKNOWN, doubt
     return Work.SAME, "the statements are equal"
+
+
+def _are_equal_parts(left: Part, right: Part) -> bool:
+    match left, right:
+        case StatementPart(), StatementPart():
+            return _as_compared(left) == _as_compared(right) and _is_one_session(left, right)
+    return left == right
+
+
+def _as_compared(part: StatementPart) -> StatementPart:
+    session = replace(part.session, used=())
+    if _is_timeless(part.sql):
+        return replace(part, session=session, began_at_seconds=0)
+    return replace(part, session=session)
+
+
+def _is_one_session(left: Part, right: Part) -> bool:
+    """Return whether what both servers logged because a statement used it is equal."""
+    match left, right:
+        case StatementPart(), StatementPart():
+            return all(
+                ours == theirs
+                for ours, theirs in zip(left.session.used, right.session.used, strict=True)
+                if ours is not None and theirs is not None
+            )
+    return True
+
+
+# DDL whose result does not depend on the clock: it fills no column with a time.
+_TIMELESS: Final = re.compile(
+    rb"""\s*(?:
+        DROP | TRUNCATE | RENAME | GRANT | REVOKE | ANALYZE | OPTIMIZE | REPAIR | FLUSH
+      | (?:CREATE | ALTER) \s+ (?:DATABASE | SCHEMA | USER | ROLE)
+      | CREATE \s+ (?:(?:UNIQUE | FULLTEXT | SPATIAL) \s+)? INDEX
+      | CREATE \s+ (?:OR \s+ REPLACE \s+)? (?:ALGORITHM \s* = \s* \w+ \s+)?
+        (?:DEFINER \s* = \s* \S+ \s+)? (?:SQL \s+ SECURITY \s+ \w+ \s+)?
+        (?:VIEW | PROCEDURE | FUNCTION | TRIGGER)
+      | CREATE \s+ (?:TEMPORARY \s+)? TABLE \b (?! .* \b (?:SELECT | VALUES | TABLE) \b)
+      | ALTER \s+ TABLE \b
+        (?! .* (?:TIMESTAMP | DATETIME | NOW | CURRENT | CURDATE | CURTIME | LOCALTIME | SYSDATE
+        | UTC_ | UUID | DEFAULT \s* \())
+    )\b""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+
+
+def _is_timeless(sql: bytes) -> bool:
+    return _TIMELESS.match(sql) is not None
 
 
 def _is_reworded(left: bytes, right: bytes) -> bool:

@@ -113,16 +113,19 @@ def compare_after_starts(
     left: ComparedLogs,
     right: ComparedLogs,
     *,
+    others: Iterable[ComparedLogs] = (),
     also: GtidSet | None = None,
     more: Callable[["Search"], None] | None = None,
 ) -> Compared:
     """Compare what either server committed around each of its starts, and some GTIDs besides.
 
-    In each comparison `left` is left's version and `right` right's. `more` goes on searching.
+    In each comparison `left` is left's version and `right` right's. `others` are servers around
+    whose restarts the two are compared as well: one may hold what another server committed before
+    it lost it, and the other what that server committed later. `more` goes on searching.
     """
     search = Search(left, right)
-    search.look(left)
-    search.look(right)
+    for origin in (left, right, *others):
+        search.look(origin)
     if also:
         search.compare_in_chunks(also)
     if more is not None:

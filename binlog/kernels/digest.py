@@ -26,7 +26,7 @@ from binlog.kernels.images import (
 from binlog.kernels.statements import text_of_statement
 from gtid.jit import kernel
 from gtid.kernels.hashing import SEED, finish, integer, mix, mix_bytes
-from gtid.kernels.words import Bytes, Numbers, Words, load_byte, load_eight
+from gtid.kernels.words import Bytes, Numbers, Words, load_byte, load_eight, load_four
 
 # What becomes of a transaction.
 DIGEST, PAYLOAD, ASK = range(3)
@@ -36,6 +36,8 @@ _HEADER: Final = 19
 # compiled in, and stay when it changes.)
 _STATEMENT, _CONTEXT, _ROWS = np.uint64(1), 2, np.uint64(16)
 _NOTHING: Final = np.uint64((1 << 64) - 1)
+_DECISIVE_FLAGS: Final = 1 << 14 | 1 << 26 | 1 << 27
+_AUTO_INCREMENT_DEFAULT: Final = 1 | 1 << 16
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 # What an event is here.
@@ -123,7 +125,7 @@ def _read_events(
             is_alone &= known[images.NOW] == known[images.BEGAN]
             return at, PAYLOAD if is_alone else ASK
         if role == _QUERY:
-            sound = _add_query(body, stop, query_post, work)
+            sound = _add_query(event, body, stop, query_post, work)
         elif role == _TABLE:
             count = known[images.TABLES]
             table = announce(body, stop, known, tables, columns)
@@ -159,25 +161,27 @@ def _end_run(work: Words) -> None:
 
 
 @kernel
-def _add_query(at: int, stop: int, post: int, work: Words) -> bool:
+def _add_query(event: int, at: int, stop: int, post: int, work: Words) -> bool:
     """Put a statement into the digest; False if it does not hold what it should."""
     sql = text_of_statement(at, stop, post)
     if sql == 0:
         return False
-    error_code = integer(at + 9, 2)
+    word = integer(at + 9, 2)
     variables, schema = at + post, sql - 1 - integer(at + 8, 1)
     if _is(sql, stop, _BEGIN) or _is(sql, stop, _COMMIT) or _is(sql, stop, _ROLLBACK):
         return True
-    sql_mode, charset, is_sound = _settings(variables, schema)
+    sql_mode, charsets, flags, lc_time_names, is_sound = _settings(variables, schema)
     if not is_sound:
         return False
     _end_run(work)
-    state = mix(mix(work[_STATE], _STATEMENT), np.uint64(error_code))
+    schema_end = sql - 1
     if stop - sql >= 3 and _is(sql, sql + 3, _XA):
-        state = mix_bytes(mix(mix(state, _NOTHING), _NOTHING), schema, schema)
+        sql_mode, charsets, flags, schema_end = _NOTHING, _NOTHING, _AUTO_INCREMENT_DEFAULT, schema
     else:
-        state = mix_bytes(mix(mix(state, sql_mode), charset), schema, sql - 1)
-    work[_STATE] = mix_bytes(state, sql, stop)
+        word |= lc_time_names << 16 | np.int64(load_four(event)) << 32
+    state = mix(mix(work[_STATE], _STATEMENT), np.uint64(word))
+    state = mix(mix(mix(state, sql_mode), charsets), np.uint64(flags))
+    work[_STATE] = mix_bytes(mix_bytes(state, schema, schema_end), sql, stop)
     return True
 
 
@@ -190,9 +194,11 @@ def _is(at: int, stop: int, word: Bytes) -> bool:
 
 
 @kernel
-def _settings(at: int, stop: int) -> tuple[int, int, bool]:
-    """Find sql_mode and the client's character set among the status variables."""
-    sql_mode, charset = _NOTHING, _NOTHING
+def _settings(at: int, stop: int) -> tuple[int, int, int, int, bool]:
+    """Find what decides the statement's result among the status variables: `Session.numbers`."""
+    sql_mode, charsets, lc_time_names = _NOTHING, _NOTHING, 0
+    flags, increment = 0, _AUTO_INCREMENT_DEFAULT
+    is_sound = True
     while at < stop:
         code = integer(at, 1)
         size = _VARIABLES[code]
@@ -200,26 +206,33 @@ def _settings(at: int, stop: int) -> tuple[int, int, bool]:
         if size == -5:
             break
         if size < 0 and at >= stop:
-            return sql_mode, charset, False
-        if size == -3:
+            is_sound = False
+        elif size == -3:
             at = _behind_names(at, stop)
         elif size < 0:
             for _ in range(2 if size == -2 else 1):
-                if at >= stop:
-                    return sql_mode, charset, False
-                length = integer(at, 1)
-                at += 1 + length + (1 if size == -4 and length else 0)
-        elif size <= stop - at:
-            if code == 1:
-                sql_mode = load_eight(at)
-            elif code == 4:
-                charset = np.uint64(integer(at, 2))
-            at += size
+                if at < stop:
+                    length = integer(at, 1)
+                    at += 1 + length + (1 if size == -4 and length else 0)
+                else:
+                    is_sound = False
+        elif size > stop - at:
+            is_sound = False
         else:
-            return sql_mode, charset, False
-        if at > stop:
-            return sql_mode, charset, False
-    return sql_mode, charset, True
+            if code == 0:
+                flags = np.int64(load_four(at)) & _DECISIVE_FLAGS
+            elif code == 1:
+                sql_mode = load_eight(at)
+            elif code == 3:
+                increment = np.int64(load_four(at))
+            elif code == 4:
+                charsets = load_four(at) | np.uint64(integer(at + 4, 2)) << np.uint64(32)
+            elif code == 7:
+                lc_time_names = integer(at, 2)
+            at += size
+        if not is_sound or at > stop:
+            return sql_mode, charsets, 0, 0, False
+    return sql_mode, charsets, increment | flags << 32, lc_time_names, True
 
 
 @kernel

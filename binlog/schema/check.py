@@ -71,6 +71,13 @@ def misfit(definition: TableDefinition, table: TableMap) -> str | None:
     return None
 
 
+def column_misfit(column: Column, type_code: int, metadata: int) -> str | None:
+    """Return why a column cannot take values of a logged type; None if it can."""
+    if _fits(column, type_code, metadata):
+        return None
+    return f"{column.name} is {column.type_text}; logged is {_shown(type_code, metadata)}"
+
+
 def _bit(bits: bytes, at: int) -> bool:
     return bool(bits[at >> 3] >> (at & 7) & 1)
 

@@ -21,6 +21,9 @@ POST_HEADERS = bytes.fromhex(
 )
 
 
+NOON_SECONDS = 1_700_000_000
+
+
 class Log:
     """A file in the making: each `add` appends one event and answers where it starts."""
 
@@ -38,10 +41,24 @@ class Log:
         self.checksum = checksum
         return at
 
-    def add(self, kind: int, body: bytes, *, flags: int = 0, server_id: int = 7) -> int:
+    def add(
+        self,
+        kind: int,
+        body: bytes,
+        *,
+        flags: int = 0,
+        server_id: int = 7,
+        at_seconds: int = NOON_SECONDS,
+    ) -> int:
         at = len(self.data)
         self.data += event(
-            kind, body, at=at, checksum=self.checksum, flags=flags, server_id=server_id
+            kind,
+            body,
+            at=at,
+            checksum=self.checksum,
+            flags=flags,
+            server_id=server_id,
+            at_seconds=at_seconds,
         )
         return at
 
@@ -67,10 +84,11 @@ def event(
     flags: int = 0,
     server_id: int = 7,
     end_log_pos: int | None = None,
+    at_seconds: int = NOON_SECONDS,
 ) -> bytes:
     size = 19 + len(body) + 4 * checksum
     end = (at + size) % 2**32 if end_log_pos is None else end_log_pos
-    raw = struct.pack("<IBIIIH", 1_700_000_000, kind, server_id, size, end, flags) + body
+    raw = struct.pack("<IBIIIH", at_seconds, kind, server_id, size, end, flags) + body
     return raw + struct.pack("<I", zlib.crc32(raw)) if checksum else raw
 
 

@@ -20,7 +20,14 @@ from binlog.errors import BinlogMisuse
 from binlog.event_types import EventType
 from binlog.transactions import TransactionKind
 from gtid import Gtid, GtidSet, Tsid
-from tests.binlog.builders import UUID_A, Log, query_body, rows_body, table_map_body
+from tests.binlog.builders import (
+    NOON_SECONDS,
+    UUID_A,
+    Log,
+    query_body,
+    rows_body,
+    table_map_body,
+)
 
 NOON = 1_700_000_000_000_000
 LONG = b"\x03"
@@ -35,20 +42,33 @@ def version(log: Log, *, at: int | None = None) -> Version:
 
 
 def rows(
-    *numbers: int, table: str = "t", schema: str = "d", types: bytes = LONG, gno: int = 5
+    *numbers: int,
+    table: str = "t",
+    schema: str = "d",
+    types: bytes = LONG,
+    gno: int = 5,
+    seconds: int = 0,
 ) -> Log:
     log = Log()
     log.gtid(gno)
     log.query("BEGIN")
-    _add(log, *numbers, table=table, schema=schema, types=types)
+    _add(log, *numbers, table=table, schema=schema, types=types, seconds=seconds)
     log.xid()
     return log
 
 
-def _add(log: Log, *numbers: int, table: str, schema: str = "d", types: bytes = LONG) -> None:
+def _add(
+    log: Log,
+    *numbers: int,
+    table: str,
+    schema: str = "d",
+    types: bytes = LONG,
+    seconds: int = 0,
+) -> None:
     log.add(EventType.TABLE_MAP, table_map_body(types, b"", schema=schema, table=table))
     images = b"".join(b"\xfc" + struct.pack("<i", n) * len(types) for n in numbers)
-    log.add(EventType.WRITE_ROWS, rows_body(images, columns=len(types)))
+    body = rows_body(images, columns=len(types))
+    log.add(EventType.WRITE_ROWS, body, at_seconds=NOON_SECONDS + seconds)
 
 
 def two_tables() -> Log:
@@ -61,12 +81,13 @@ def two_tables() -> Log:
     return log
 
 
-def statement(sql: str, *, inside: bool = True, variables: bytes = b"") -> Log:
+def statement(sql: str, *, inside: bool = True, variables: bytes = b"", seconds: int = 0) -> Log:
     log = Log()
     log.gtid(5)
     if inside:
         log.query("BEGIN")
-    log.add(EventType.QUERY, query_body(sql, variables=variables))
+    body = query_body(sql, variables=variables)
+    log.add(EventType.QUERY, body, at_seconds=NOON_SECONDS + seconds)
     if inside:
         log.xid()
     return log
@@ -214,6 +235,73 @@ def test_what_two_versions_say(
     assert found.gtid == Gtid(Tsid(UUID_A), 5)
     is_empty = [version(log).content.is_empty for log in (left, right)]
     assert found.has_one_empty == (is_empty[0] != is_empty[1])
+
+
+TIME_ZONES = [b"\x05" + bytes((len(name),)) + name for name in (b"SYSTEM", b"+05:00")]
+CHECKS = [b"\x00" + struct.pack("<I", flags) for flags in (0, 1 << 26)]
+# Columns of a table may be set by the clock; most DDL has one result at any time.
+BY_THE_CLOCK = (
+    "UPDATE t SET a = NOW()",
+    "INSERT INTO t (a) VALUES (1)",
+    "CREATE TABLE t AS SELECT NOW() AS n",
+    "CREATE TABLE t (n DATETIME DEFAULT NOW()) TABLE s",
+    "ALTER TABLE t ADD n TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP",
+    "ALTER TABLE t ADD n DATE DEFAULT (curdate())",
+    "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO DELETE FROM t",
+)
+AT_ANY_TIME = (
+    "CREATE DATABASE d",
+    "DROP TABLE t",
+    "TRUNCATE TABLE t",
+    "CREATE TABLE t (a INT, n DATETIME DEFAULT NOW())",
+    "CREATE ALGORITHM=UNDEFINED DEFINER=`root`@`localhost` SQL SECURITY DEFINER VIEW `v` AS SELECT 1",
+    "CREATE DEFINER=`root`@`localhost` PROCEDURE p() INSERT INTO t VALUES (NOW())",
+    "ALTER TABLE t ADD b INT, ADD INDEX (b)",
+    "CREATE UNIQUE INDEX i ON t (a)",
+)
+
+
+@pytest.mark.parametrize("sql", [*BY_THE_CLOCK, *AT_ANY_TIME])
+def test_equal_statements_at_two_times_are_two_commits(sql: str) -> None:
+    """Replicas log the time of their source, so 5.6 shows it as well."""
+    one, other = statement(sql), statement(sql, seconds=1)
+    for moments in ((None, None), (NOON, NOON + 1)):
+        left, right = version(one, at=moments[0]), version(other, at=moments[1])
+        found = compare_versions(left, right)
+        expected = (TWICE, True) if sql in AT_ANY_TIME else (DIFFERENT, False)
+        assert (found.agreement, found.is_proved) == expected
+        assert found.is_two_commits
+    again = compare_versions(version(one), version(statement(sql)))
+    assert (again.agreement, again.is_two_commits) == (SAME, False)
+
+
+def test_equal_rows_at_two_times_are_two_commits() -> None:
+    found = compare_versions(version(rows(1)), version(rows(1, seconds=2)))
+    assert (found.agreement, found.is_proved, found.is_two_commits) == (TWICE, True, True)
+    one = compare_versions(version(rows(1), at=NOON), version(rows(1, seconds=2), at=NOON))
+    assert (one.agreement, one.is_two_commits) == (SAME, False)
+    other = compare_versions(version(rows(1)), version(rows(2, seconds=2)))
+    assert (other.agreement, other.is_proved) == (DIFFERENT, False)
+
+
+@pytest.mark.parametrize("variables", [TIME_ZONES, CHECKS])
+def test_equal_statements_of_two_sessions_are_not_equal_work(variables: list[bytes]) -> None:
+    sql = "INSERT INTO t VALUES ('2026-01-01 00:00:00')"
+    one, other = (statement(sql, variables=each) for each in variables)
+    found = compare_versions(version(one, at=NOON), version(other, at=NOON + 1))
+    assert (found.agreement, found.is_proved, found.is_two_commits) == (DIFFERENT, False, True)
+    assert compare_versions(version(one), version(other)).agreement is UNKNOWN
+    assert compare_versions(version(one, at=NOON), version(other, at=NOON)).agreement is SAME
+
+
+def test_what_one_server_alone_logged_of_a_session_proves_nothing() -> None:
+    """Within a routine a source logs what any statement before used; a replica does not."""
+    sql = "INSERT INTO t VALUES (1)"
+    used = TIME_ZONES[0] + b"\x0d\1\2\3" + b"\x08\5\0" + b"\x12\5\0"
+    for at in (None, NOON):
+        left, right = version(statement(sql, variables=used), at=at), version(statement(sql), at=at)
+        assert compare_versions(left, right).agreement is SAME
+        assert left.content.digest == right.content.digest
 
 
 def test_a_view_change_is_every_members_own() -> None:

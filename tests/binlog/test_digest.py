@@ -16,6 +16,7 @@ from binlog.event_types import EventType
 from binlog.events import FormatDescription
 from binlog.ledger.digests import digests_of
 from tests.binlog.builders import (
+    NOON_SECONDS,
     Log,
     decode,
     event,
@@ -219,17 +220,52 @@ CHARSET = b"\x04" + struct.pack("<HHH", 45, 45, 255)
         query_body("INSERT INTO t VALUES (1)", variables=CHARSET),
         query_body("INSERT INTO t VALUES (1)", variables=SQL_MODE),
         query_body("INSERT INTO t VALUES (1) ", variables=SQL_MODE + CHARSET),
+        *(
+            query_body("INSERT INTO t VALUES (1)", variables=SQL_MODE + each)
+            for each in (
+                b"\x04" + struct.pack("<HHH", 45, 46, 255),
+                b"\x04" + struct.pack("<HHH", 45, 45, 254),
+                CHARSET + b"\x00" + struct.pack("<I", 1 << 26),  # foreign_key_checks = 0
+                CHARSET + b"\x00" + struct.pack("<I", 1 << 27),  # unique_checks = 0
+                CHARSET + b"\x00" + struct.pack("<I", 1 << 14),  # sql_auto_is_null
+                CHARSET + b"\x03" + struct.pack("<HH", 2, 1),
+                CHARSET + b"\x03" + struct.pack("<HH", 1, 2),
+                CHARSET + b"\x07\1\0",  # lc_time_names
+            )
+        ),
     ],
 )
 def test_a_statement_counts_with_its_settings(other: bytes) -> None:
     plain = query_body("INSERT INTO t VALUES (1)", variables=SQL_MODE + CHARSET)
     # Time zone, microseconds, the schemas it touches, an XID of DDL: a replica may write its own.
     more = b"\x05\x03UTC" + b"\x0d\1\2\3" + b"\x0c\1d\0" + b"\x11" + bytes(8)
+    more += b"\x00" + struct.pack("<I", 1 << 19)  # autocommit
+    more += b"\x03" + struct.pack("<HH", 1, 1) + b"\x07\0\0"  # as if they were not logged
     same = query_body("INSERT INTO t VALUES (1)", variables=SQL_MODE + more + CHARSET)
     expected = both(Told((), statements=(plain,)).log())
     assert expected is not None
     assert both(Told((), statements=(same,)).log()) == expected
     assert both(Told((), statements=(other,)).log()) != expected
+
+
+def test_a_statement_counts_with_its_clock_and_rows_without() -> None:
+    def digest(kind: EventType, *bodies: bytes, seconds: int) -> int | None:
+        log = Log()
+        log.gtid(5)
+        log.query("BEGIN")
+        *first, last = bodies
+        for body in first:
+            log.add(EventType.TABLE_MAP, body)
+        log.add(kind, last, at_seconds=NOON_SECONDS + seconds)
+        return both(bytes(log))
+
+    insert = (EventType.QUERY, query_body("INSERT INTO t VALUES (1)"))
+    assert digest(*insert, seconds=0) != digest(*insert, seconds=1)
+    xa = (EventType.QUERY, query_body("XA START X'31',X'',1"))
+    assert digest(*xa, seconds=0) == digest(*xa, seconds=1)
+    table = table_map_body(TYPES, METADATA)
+    rows = (EventType.WRITE_ROWS, table, rows_body(image(1, b"a"), columns=2))
+    assert digest(*rows, seconds=0) == digest(*rows, seconds=1)
 
 
 def test_the_frame_of_an_xa_transaction_has_no_settings() -> None:

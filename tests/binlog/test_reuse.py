@@ -24,7 +24,7 @@ from binlog.errors import BinlogError, DumpRefused
 from binlog.event_types import EventType
 from binlog.scan import EventGroup
 from gtid import GtidSet, Tsid
-from tests.binlog.builders import UUID_A, Log
+from tests.binlog.builders import NOON_SECONDS, UUID_A, Log, query_body
 from tests.binlog.ledger_shapes import gtid_of_8_0
 
 STARTED = Start("binlog.000007", 1_700_000_000)
@@ -48,6 +48,7 @@ class Told:
     earlier: GtidSet = field(default_factory=GtidSet)
     folds: bool | None = False
     committed_at: int | None = None  # in microseconds; None: as before 8.0.1
+    seconds_later: int = 0  # the clock of the statements
 
     def starts(self) -> Iterator[Start | Unread]:
         if self.unread is not None:
@@ -91,7 +92,8 @@ class Told:
                 head = gtid_of_8_0(gno, transaction_bytes=None, immediate=moment)
                 log.add(EventType.GTID, head)
             for word in (sql,) if sql else ("BEGIN", "COMMIT"):
-                log.query(word)
+                seconds = NOON_SECONDS + self.seconds_later
+                log.add(EventType.QUERY, query_body(word), at_seconds=seconds)
         return MemoryLogs({"log": bytes(log)}).events_of(wanted)
 
 
@@ -111,6 +113,20 @@ def test_after_a_start_without_loss_the_first_are_compared_and_no_more() -> None
     assert found.gtids.gtid_count == FIRST_COMPARED
     assert found.starts == (("a", STARTED),)
     assert (found.unread, found.is_cut) == ((), False)
+
+
+def test_two_are_compared_around_the_restart_of_a_third_server() -> None:
+    """Neither committed what differs: one has it from before the crash, and one from after it."""
+    numbers = range(1, 101)
+    third = Told("c", same(*numbers), own=a("50-100"), earlier=a("40-49"))
+    left = Told("a", same(*numbers))
+    right = Told("b", {**same(*numbers), **other(50, 51)})
+    assert compare_after_starts(left, right).gtids == GtidSet()
+    found = compare_after_starts(left, right, others=(third,))
+    assert GtidSet.of(each.gtid for each in found.comparisons) == a("50-51")
+    assert found.gtids >= a("46-53")
+    assert found.starts == (("c", STARTED),)
+    assert third.asked == []  # only where its restarts are
 
 
 @pytest.mark.parametrize("lost", [1, 3, 8, 9, 30])
@@ -133,6 +149,18 @@ def test_work_that_was_done_again_under_its_numbers_does_not_end_the_search() ->
     told = {each.gtid.gno: each.agreement for each in found.comparisons}
     assert told[50] is Agreement.TWICE
     assert [gno for gno in told if told[gno] is Agreement.DIFFERENT] == [60, 61]
+
+
+def test_before_commit_times_the_clock_shows_that_work_was_done_again() -> None:
+    numbers = range(1, 101)
+    left = Told("a", same(*numbers), own=a("50-100"))
+    right = Told("b", {**same(*numbers), **other(56, 57)}, seconds_later=1)
+    found = compare_after_starts(left, right)
+    agreed = {each.gtid.gno: each.agreement for each in found.comparisons}
+    assert agreed[50] is Agreement.TWICE
+    assert [gno for gno in agreed if agreed[gno] is Agreement.DIFFERENT] == [56, 57]
+    unseen = Told("b", right.held)  # one clock: the first four agree
+    assert compare_after_starts(left, unseen).comparisons == ()
 
 
 def test_numbers_free_below_are_given_first_and_the_lost_ones_are_found_all_the_same() -> None:

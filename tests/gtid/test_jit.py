@@ -321,7 +321,7 @@ assert probe.twice(value) == value + value
 """
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_processes_that_compile_at_once_do_not_take_each_others_code(tmp_path: Path) -> None:
     kinds = ("int", "float", "complex", "bool")
     probe = probe_in(tmp_path / "probe")

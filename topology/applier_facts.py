@@ -60,6 +60,7 @@ from topology.snapshot import (
     ThreadState,
     WorkerSnapshot,
 )
+from topology.unread_relay_log import seconds_without_work
 from topology.version import ServerVersion
 
 # "Slave has read all relay log; waiting for the slave I/O thread to update it" (5.6), "Replica has
@@ -100,6 +101,7 @@ class ApplierFacts:
     backlog: GtidSet  # received, not executed, not passed
     overtaken: GtidSet  # of the backlog: received before something that was committed
     is_same: bool  # the channel was not changed between the readings: their places compare
+    is_started: bool  # between the readings: an operator may have moved it as well
     moved: bool  # something was applied, or a thread came further, between the readings
     is_delayed: bool  # SOURCE_DELAY holds the next transaction back
     waits: tuple[ApplierWait, ...]  # the longest first
@@ -147,6 +149,7 @@ def gather_applier_facts(
         backlog=channel.gtid_retrieved - executed - passed,
         overtaken=overtaken,
         is_same=before is not None,
+        is_started=before is not None and not _runs(before) and _runs(channel),
         moved=moved,
         is_delayed=bool(_DELAYED.match(channel.applier_state)),
         waits=tuple(_waits(channel, before, last)),
@@ -279,11 +282,14 @@ def _is_stopped_at_end(channel: ChannelSnapshot) -> bool:
     """Return whether an applier stopped behind all that was received.
 
     Its place in the source's log is then that of the lowest transaction it has not finished
-    (sql/rpl_rli_pdb.cc, mts_checkpoint_routine): at the receiver's place there is none.
+    (sql/rpl_rli_pdb.cc, mts_checkpoint_routine): at the receiver's place there is none. Beyond that
+    place there may be some: the receiver has connected again since, and has not come as far.
     """
     is_stopped = channel.applier is ThreadState.STOPPED
     failed = channel.applier_errno or channel.applier_error
-    return is_stopped and not failed and _has_applied_all(channel)
+    # A receiver that connects again by sets reads its source's log from the beginning of a file.
+    is_at_end = channel.applied_to is not None and channel.applied_to == channel.received_to
+    return is_stopped and not failed and is_at_end
 
 
 def _is_at_end(before: ChannelSnapshot, after: ChannelSnapshot) -> bool:
@@ -371,7 +377,9 @@ def _waits(
     state = channel.applier_state
     if not found and state and not _has_read_all(state) and not _DELAYED.match(state):
         # An applier without workers in 5.6, or a coordinator that is itself at work.
-        found.append(_wait(GtidSet(), state, channel.lag_seconds, is_exact=False))
+        ages = [channel.lag_seconds, seconds_without_work(channel, before, server)]
+        seconds = max((age for age in ages if age is not None), default=None)
+        found.append(_wait(GtidSet(), state, seconds, is_exact=False))
     yield from sorted(found, key=lambda wait: (-(wait.seconds or 0), wait.state, str(wait.gtids)))
 
 

@@ -63,7 +63,8 @@ THREAD_ROWS: tuple[Row, ...] = (
         "A8", "applier stalled", "warning", True, (),
         "Transactions wait in the relay log, and the applier has applied nothing for longer than"
         " `stall_seconds_max` of the policy.",
-        "A large transaction, DDL on a large table, a table without a primary key, a slow disk.",
+        "A large transaction, DDL on a large table, a table without a primary key, a slow disk; a"
+        " relay log file that is gone.",
         "Nothing was applied between the readings, the current transaction is older than the limit,"
         " and no thread of the applier waits for a lock. SOURCE_DELAY does not count.",
     ),

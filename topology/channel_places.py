@@ -23,6 +23,10 @@ def searched(
     source, replica = last[edge.source], first[edge.replica]
     if source.history_evidence is None or sign_of_reset_source(edge, before=replica, source=source):
         return GtidSet(), GtidSet()
+    # The applier's place is behind what it applied last. If no log of the source has that any more,
+    # the place may be one before the log numbers began again (a clone replaced the source).
+    if edge.channel.last_applied and edge.channel.last_applied <= (source.gtid_purged or GtidSet()):
+        return GtidSet(), GtidSet()
     found = [
         search
         for search in source.history_evidence.searches
@@ -33,11 +37,12 @@ def searched(
 
 
 def bypassed_by(
-    absent: GtidSet, *, edge: Edge, source: ServerSnapshot, before: GtidSet
+    absent: GtidSet, *, edge: Edge, source: ServerSnapshot, before: GtidSet, is_former: bool
 ) -> tuple[GtidSet, bool]:
     """Return what the receiver has gone past, and whether that is proved.
 
-    `before` is what the source's log shows before the channel's place.
+    `before` is what the source's log shows before the channel's place; `is_former`: the source
+    began its history again, and a place where auto-position stopped is one of the former log.
 
     The source's log position was read after its gtid_executed, so all of `absent` lies before it. A
     receiver that has read that far and still lacks them will never get them on this connection.
@@ -51,7 +56,8 @@ def bypassed_by(
         # the source's log has been behind them before: executed and forgotten (RESET BINARY LOGS
         # AND GTIDS), or skipped.
         was_behind = (
-            not (channel.applier_errno or channel.applier_error)
+            not is_former
+            and not (channel.applier_errno or channel.applier_error)
             and channel.applied_to is not None
             and source.log_end is not None
             and channel.applied_to >= source.log_end

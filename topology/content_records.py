@@ -61,6 +61,7 @@ DIFFERENCE = Shape(
         "source": _VERSION.codec,
         "replica": _VERSION.codec,
         "lesser": TEXT,
+        "is_two_commits": FLAG,
     },
 )
 
@@ -92,7 +93,7 @@ _ADDED_TO_READING: Final[Record] = {
     "newest_count": 0,
     "remarks": [],
 }
-_ADDED_TO_DIFFERENCE: Final[Record] = {"lesser": ""}
+ADDED_TO_DIFFERENCE: Final[Record] = {"lesser": "", "is_two_commits": False}
 
 # Held against the dataclasses by a test.
 SHAPES: Final[tuple[Shape[Any], ...]] = (_VERSION, DIFFERENCE, _UNREAD, _START, _READING)
@@ -133,7 +134,7 @@ def _with_added(plain: Plain) -> Plain:
     differences = found.get("differences")
     if isinstance(differences, list):
         found["differences"] = [
-            {**_ADDED_TO_DIFFERENCE, **each} if isinstance(each, dict) else each
+            {**ADDED_TO_DIFFERENCE, **each} if isinstance(each, dict) else each
             for each in differences
         ]
     return found

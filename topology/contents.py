@@ -45,11 +45,12 @@ class ContentDifference:
 
     gtid: Gtid
     difference: Difference
-    is_proved: bool  # there were two commits
+    is_proved: bool  # there were two commits, and how they differ
     reason: str
     source: TransactionVersion
     replica: TransactionVersion
     lesser: str = ""  # the server whose log has fewer rows, or nothing; "" where neither has
+    is_two_commits: bool = False  # there were two, whether or not it is proved how they differ
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -16,8 +16,8 @@ committed.
 
 It is `likely`: a clock may have been wrong then. Each clock is compared with ours as it is now, and
 whole seconds of doubt are left out. What is not seen: servers before 8.0.22, messages that are gone
-(the table holds 5 MB), an account that may not read the table, and servers that have purged a log
-since: their gtid_purged may come from that.
+(the table holds 5 MB), and servers that have purged a log since: their gtid_purged may come from
+that. Where the account may not read the table, it is UNKNOWN.
 """
 
 from collections.abc import Iterator, Mapping
@@ -73,7 +73,7 @@ def declared_early(snapshot: ClusterSnapshot) -> Iterator[Declared]:
         ahead = server.server_clock - server.read_ended
         ahead_there = origin.server_clock - origin.read_ended
         early, latest = GtidSet(), datetime.min.replace(tzinfo=UTC)
-        for change in server.history_evidence.purged_changes:
+        for change in server.history_evidence.purged_changes or ():
             added = GtidSet.union_of(
                 record.gtid
                 for record in origin.history_evidence.commits
@@ -85,6 +85,17 @@ def declared_early(snapshot: ClusterSnapshot) -> Iterator[Declared]:
                 early, latest = early | added, max(latest, change.at)
         if early:
             yield Declared(name, origin_name, early, latest)
+
+
+def unread_changes(snapshot: ClusterSnapshot) -> Mapping[str, GtidSet]:
+    """Return what was set on servers of which the error log could not be read."""
+    servers = {server.name: server for server in snapshot.last}
+    found: dict[str, GtidSet] = {}
+    for (name, _), asked in newest_set(snapshot).items():
+        evidence = servers[name].history_evidence
+        if evidence is not None and evidence.purged_changes is None:
+            found[name] = found.get(name, GtidSet()) | asked
+    return found
 
 
 def _has_its_first_log(server: ServerSnapshot) -> bool:

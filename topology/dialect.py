@@ -159,6 +159,9 @@ UNTIL_PLACES: dict[str, str] = {
     "Relay": "RELAY_LOG_POS",
 }
 
+# What arrives for one database is applied in another one: (from,to). 5.6 does not show it.
+REWRITES = "Replicate_Rewrite_DB"
+
 # The channel's filters, as SHOW REPLICA STATUS lists them.
 FILTER_COLUMNS: tuple[str, ...] = (
     "Replicate_Do_DB",
@@ -167,6 +170,7 @@ FILTER_COLUMNS: tuple[str, ...] = (
     "Replicate_Ignore_Table",
     "Replicate_Wild_Do_Table",
     "Replicate_Wild_Ignore_Table",
+    REWRITES,
 )
 
 # Options of the server without a variable: SHOW BINARY LOG STATUS lists them, names with commas

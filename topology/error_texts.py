@@ -29,6 +29,12 @@ _REPLICA = r"(?:slave|replica)"
 
 _PURGED = "the source has purged what the replica needs"
 _NO_FILE = "the file the replica asks for is gone"
+# The title of the text by which a source ends a receiver: a second one is the same server.
+ANOTHER_REPLICA = "another replica has the same identity"
+_NOT_CONNECTED = "the replica cannot connect"
+_NOT_SECURE = "authentication needs a secure connection"
+# The titles of texts by which a receiver is refused before it asks for anything.
+REFUSED_ACCOUNT = frozenset({_NOT_CONNECTED, _NOT_SECURE})
 # The titles of texts by which a source refuses to send what it has purged.
 FOR_WANT_OF_LOGS = frozenset({_PURGED, _NO_FILE})
 
@@ -98,7 +104,7 @@ TEXTS: tuple[ErrorText, ...] = (
         ("Stop the copy, remove auto.cnf from its data directory, and start it again.",),
     ),
     ErrorText(
-        "another replica has the same identity",
+        ANOTHER_REPLICA,
         rf"A {_REPLICA} with the same server_uuid/server_id",
         "C1",
         "Two replicas give the source the same server_uuid or server_id, and push each other out.",
@@ -236,6 +242,18 @@ TEXTS: tuple[ErrorText, ...] = (
         ("Before 5.7: stop the replica, set slave_parallel_workers = 0, start it, audit again.",),
     ),
     ErrorText(
+        "the applier cannot start its threads",
+        r"Failed during (?:slave|replica) (?:thread|workers?) initialization",
+        "A3",
+        "The applier or one of its workers ended before it applied anything. The error log of the"
+        " replica has the reason: a setting for the whole server that its sessions inherit, as"
+        " transaction_read_only, or threads and memory that it did not get.",
+        (
+            "Read the end of the replica's error log.",
+            "Compare its settings with those of a replica that runs: SHOW GLOBAL VARIABLES.",
+        ),
+    ),
+    ErrorText(
         "a GTID set that the server cannot read",
         r"Malformed GTID set",
         "U3",
@@ -269,14 +287,14 @@ TEXTS: tuple[ErrorText, ...] = (
         ("SET SESSION gtid_next = 'AUTOMATIC';",),
     ),
     ErrorText(
-        "the replica cannot connect",
+        _NOT_CONNECTED,
         rf"error (?:re)?connecting to {_SOURCE}",
         "A4",
         "The source is down, the network is cut, or the replication account is refused.",
         ("Read the rest of the text: it carries the client's own error number.",),
     ),
     ErrorText(
-        "authentication needs a secure connection",
+        _NOT_SECURE,
         r"Authentication requires secure connection",
         "A4",
         "caching_sha2_password wants TLS or the server's public key.",
@@ -307,8 +325,8 @@ NUMBERS: dict[int, str] = {
     1837: "a session still has an explicit GTID",
     1840: "gtid_purged refused: the history is not empty",
     1885: "the replica has more than the source",
-    2003: "the replica cannot connect",
-    2061: "authentication needs a secure connection",
+    2003: _NOT_CONNECTED,
+    2061: _NOT_SECURE,
     3546: "gtid_purged refused",
 }
 

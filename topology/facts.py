@@ -14,13 +14,14 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.channel_places import bypassed_by, searched
 from topology.former_ids import with_own_server_id
-from topology.former_logs import sign_of_former_log, waits_in_former_log
+from topology.former_logs import sign_of_former_log, sign_of_reset_source, waits_in_former_log
 from topology.graph import Edge, Graph, build_graph
 from topology.ignored_servers import ignored_by
 from topology.one_server import same_servers
+from topology.other_versions import with_other_version
 from topology.policy import Policy
 from topology.progress import Appliers, appliers_of, behind_appliers, same_server_id, stalls_of
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
 from topology.tearing import sign_of_tearing
 from topology.unseen import group_peers, group_uuids, unseen_sources
 
@@ -56,24 +57,6 @@ class EdgeFacts:
     way_back_is_stopped: bool  # channels would bring all of `errant`, but one is stopped by hand
     unseen: tuple[str, ...] = ()  # servers not read that may still deliver `errant` to the source
     own_id: GtidSet = GtidSet()  # noqa: RUF009 - immutable. Upstream, with the replica's server_id
-
-    @property
-    def is_clean(self) -> bool:
-        """Tell whether the two servers hold the same transactions."""
-        return not (
-            self.applying_below
-            or self.applying_above
-            or self.queued_below
-            or self.queued_above
-            or self.passed
-            or self.purged
-            or self.bypassed
-            or self.expected
-            or self.dropped_same_server_id
-            or self.ignored
-            or self.errant
-            or self.allowed
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,17 +171,17 @@ def _edge_facts(
     assert source.server_uuid is not None, "only judgeable servers have edge facts"
     assert replica.server_uuid is not None, "only judgeable servers have edge facts"
     executed, retrieved = _set(replica.gtid_executed), replica.gtid_retrieved
-    # A server's own transactions never come back to it from a replica (it drops events with its own
-    # server_id), so lacking them is not a backlog: see _lost_facts.
     behind, passed_is_proved = behind_appliers(edge, graph=graph, first=first, appliers=appliers)
+    before, ahead = searched(edge, first=first, last=last)
+    if edge.channel.applier is ThreadState.STOPPED:
+        behind -= ahead  # the log of the source shows more than two places that are equal
     # What the source is still committing is in its log: an applier may be behind it already.
     committed = _set(source.gtid_executed) | (_set(source.gtid_owned) & behind)
-    missing = (committed - executed).without_uuid(replica.server_uuid)
+    missing = _from_others(committed - executed, replica, last)
     own_id = with_own_server_id(edge, graph=graph, servers=last)
     dropped = missing & (same_server_id(replica, last) | own_id)
     missing -= dropped
     applying = missing & (_set(replica.gtid_owned) | _applying(replica))
-    before, ahead = searched(edge, first=first, last=last)
     passed_is_proved = passed_is_proved and not (before & missing & retrieved) - behind
     passed = (missing & (behind | (before & retrieved))) - applying
     queued = (missing & retrieved) - applying - passed
@@ -207,10 +190,13 @@ def _edge_facts(
     ignored, elsewhere = ignored_by(edge, absent - purged, graph=graph, last=last)
     absent -= ignored | elsewhere
     other_log = sign_of_former_log(edge, before=first[edge.replica], source=last[edge.source])
-    bypassed, proved = bypassed_by(absent - purged, edge=edge, source=source, before=before)
+    reset = sign_of_reset_source(edge, before=first[edge.replica], source=last[edge.source])
+    bypassed, proved = bypassed_by(
+        absent - purged, edge=edge, source=source, before=before, is_former=bool(reset)
+    )
     if waits_in_former_log(edge, before=first[edge.replica], source=last[edge.source]):
         bypassed = GtidSet()  # its next connection asks for them
-    extra, allowed = _extra(edge, first=first, last=last, policy=policy)
+    extra, allowed = _extra(edge, graph=graph, first=first, last=last, policy=policy)
     errant, way_back_is_stopped = _errant(extra, edge=edge, graph=graph, last=last)
     reach = executed.filled()
     facts = EdgeFacts(
@@ -242,9 +228,25 @@ def _edge_facts(
     return facts
 
 
+def _from_others(
+    missing: GtidSet, replica: ServerSnapshot, last: dict[str, ServerSnapshot]
+) -> GtidSet:
+    """Return what of `missing` a server did not commit itself.
+
+    Its own transactions never come back to it from a replica (it drops events with its own
+    server_id), so lacking them is not a backlog: see _lost_facts. A group may have any UUID for its
+    name, also that of a replica below it (seen on 9.7.4): then other servers committed them.
+    """
+    assert replica.server_uuid is not None, "only judgeable servers have edge facts"
+    if replica.server_uuid in group_uuids(last.values()):
+        return missing
+    return missing.without_uuid(replica.server_uuid)
+
+
 def _extra(
     edge: Edge,
     *,
+    graph: Graph,
     first: dict[str, ServerSnapshot],
     last: dict[str, ServerSnapshot],
     policy: Policy,
@@ -254,6 +256,7 @@ def _extra(
     assert source.server_uuid is not None, "only judgeable servers have edge facts"
     extra = _set(replica.gtid_executed) - _set(source.gtid_executed) - _set(source.gtid_owned)
     extra = extra.without_uuid(source.server_uuid)  # these are a lead or a loss: _lost_facts
+    unlike = extra & with_other_version(edge, graph=graph, servers=last)
     for channel in last[edge.replica].channels or ():
         if channel.name == edge.channel.name:
             continue
@@ -263,7 +266,7 @@ def _extra(
             for other in last.values():
                 if other.server_uuid == channel.source_uuid:
                     extra -= (other.gtid_executed or GtidSet()) | (other.gtid_owned or GtidSet())
-    allowed = GtidSet()
+    extra, allowed = extra | unlike, GtidSet()
     for uuid in sorted(policy.allowed_uuids):
         allowed |= extra.from_uuid(uuid)
     return extra - allowed, allowed
@@ -273,9 +276,11 @@ def _errant(
     extra: GtidSet, *, edge: Edge, graph: Graph, last: dict[str, ServerSnapshot]
 ) -> tuple[GtidSet, bool]:
     """Return what of `extra` is not on its way to the source, and whether only a halt keeps it."""
-    upstream = graph.upstream_of(edge.source, stopped_too=True) if extra else frozenset()
+    if not extra:
+        return GtidSet(), False
+    upstream = graph.upstream_of(edge.source, stopped_too=True)
     # Of a server whose channels were not read nobody knows what is on its way to it.
-    if not extra or any(last[name].channels is None for name in {edge.source, *upstream}):
+    if any(last[name].channels is None for name in {edge.source, *upstream}):
         return GtidSet(), False
     at_source = last[edge.source].gtid_retrieved | _applying(last[edge.source])
     at_source |= GtidSet.union_of(

@@ -3,10 +3,12 @@
 A server that was cloned or restored keeps its server_id and has a new server_uuid. Transactions
 that it committed under its former UUID may come back to it. Its receiver takes them for its own and
 drops them, without an error (sql/rpl_replica.cc, queue_event). No present server has that UUID, so
-only the server_id in a binary log shows it.
+only the server_id in a binary log shows it. So it is with a group's UUID: any of its members may
+have committed a transaction, also the one that lost it in a crash and receives from another now.
 """
 
 from collections.abc import Mapping
+from uuid import UUID
 
 from gtid import GtidSet
 from topology.graph import Edge, Graph
@@ -20,12 +22,15 @@ def of_unknown_uuids(
 ) -> dict[str, GtidSet]:
     """Return, by a server upstream that logs it, what the replica does not have of unknown UUIDs.
 
-    An unknown UUID is that of no server and of no group of this audit. The source comes first: what
-    it has logged already is what it sends.
+    An unknown UUID is that of no server and of no group of this audit, or that of a group in which
+    the replica, or another server with its server_id, commits. The source comes first: what it has
+    logged already is what it sends. What was received carries another server_id.
     """
     replica = servers[edge.replica]
     known = {server.server_uuid for server in servers.values()} | group_uuids(servers.values())
+    known -= _own_groups(replica, servers)
     rest = (replica.gtid_executed or GtidSet()) | (replica.gtid_owned or GtidSet())
+    rest |= edge.channel.gtid_retrieved  # what was received was not dropped
     found: dict[str, GtidSet] = {}
     upstream = graph.upstream_of(edge.source, stopped_too=True) - {edge.source}
     for name in (edge.source, *sorted(upstream)):
@@ -49,16 +54,49 @@ def with_own_server_id(
     """
     if all(server.history_evidence is None for server in servers.values()):
         return GtidSet()
-    own_id = servers[edge.replica].server_id
-    ids = {
-        (name, record.gtid): record.server_id
-        for name, server in servers.items()
-        if server.history_evidence is not None
-        for record in server.history_evidence.commits
-    }
+    own_id, ids = servers[edge.replica].server_id, _ids_in_logs(servers)
     return GtidSet.union_of(
         part
         for name, held in of_unknown_uuids(edge, graph=graph, servers=servers).items()
         for part in intervals_of(held)
         if all(ids.get((name, end)) == own_id for end in ends_of(part))
     )
+
+
+def maybe_own_server_id(
+    edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]
+) -> GtidSet:
+    """Return what of it no binary log shows with another server_id than the replica's.
+
+    The members of a group commit in turn under one UUID: only what was read counts there.
+    """
+    own_id, ids = servers[edge.replica].server_id, _ids_in_logs(servers)
+    groups = _own_groups(servers[edge.replica], servers)
+
+    def is_anothers(name: str, part: GtidSet) -> bool:
+        ends = ends_of(part)
+        is_whole = len(ends) == part.gtid_count or not groups & {tsid.uuid for tsid in part.tsids}
+        return is_whole and all(ids.get((name, end), own_id) != own_id for end in ends)
+
+    return GtidSet.union_of(
+        part
+        for name, held in of_unknown_uuids(edge, graph=graph, servers=servers).items()
+        for part in intervals_of(held)
+        if not is_anothers(name, part)
+    )
+
+
+def _own_groups(replica: ServerSnapshot, servers: Mapping[str, ServerSnapshot]) -> frozenset[UUID]:
+    """Return the groups whose transactions may carry the replica's server_id."""
+    same = (each for each in servers.values() if each.server_id == replica.server_id is not None)
+    return group_uuids((replica, *same))
+
+
+def _ids_in_logs(servers: Mapping[str, ServerSnapshot]) -> dict[tuple[str, GtidSet], int]:
+    """Return the server_ids that were read, by the server whose log shows it and the GTID."""
+    return {
+        (name, record.gtid): record.server_id
+        for name, server in servers.items()
+        if server.history_evidence is not None
+        for record in server.history_evidence.commits
+    }

@@ -14,6 +14,7 @@ on 9.7.4; a source of 5.6.24 sends the new log).
 
 from gtid import GtidSet
 from topology.dialect import dialect_of
+from topology.error_texts import row_of
 from topology.graph import Edge
 from topology.snapshot import ServerSnapshot, ThreadState
 
@@ -35,11 +36,16 @@ def sign_of_former_log(edge: Edge, *, before: ServerSnapshot, source: ServerSnap
 
 
 def sign_of_reset_source(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> str:
-    """Return what shows that the source began its history again; "" if nothing does."""
+    """Return what shows that the place is of an earlier log or server; "" if nothing does."""
     channel = edge.channel
+    if edge.doubt:
+        return "the channel may have received from another server"
     beyond = _beyond_end(edge, before=before, source=source)
     if beyond or channel.receiver is ThreadState.RUNNING:
         return beyond
+    refused = row_of(channel.receiver_error)
+    if refused is not None and refused.code == "E3":
+        return "the source had less of its own transactions than the replica"
     assert source.server_uuid is not None, "only judgeable servers have edge facts"
     held = (before.gtid_executed or GtidSet()) | channel.gtid_retrieved
     gone = held.from_uuid(source.server_uuid) - (source.gtid_executed or GtidSet())

@@ -6,7 +6,10 @@
    server. Two servers with one server_uuid (a copied auto.cnf) are separated by the server_id that
    the channel reports of its source. What is not separated: a copy that has the same server_id too,
    and a channel whose server_id of the source was not read.
-3. This file knows sets of servers, not sets of GTIDs.
+3. Only a connected receiver proves who its source is. Any other connects to its address when it
+   starts, and its SOURCE_UUID is that of the server that it was connected to last (seen on 9.7.4).
+   If another server has taken over the address, the source is that server.
+4. This file knows sets of servers, not sets of GTIDs.
 """
 
 from dataclasses import dataclass
@@ -22,6 +25,10 @@ class Edge:
     source: str
     replica: str
     channel: ChannelSnapshot  # as read last
+    # Why `source` need not be who the channel received from; "" if nothing shows it. `is_moved`:
+    # the address is the source's, and the channel received from another server.
+    doubt: str = ""
+    is_moved: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -89,7 +96,7 @@ def build_graph(snapshot: ClusterSnapshot) -> Graph:
             if source is None:
                 outside.append((replica.name, channel))
             else:
-                edges.append(Edge(source.name, replica.name, channel))
+                edges.append(_edge(source, replica, channel, by_uuid))
     edges.sort(key=lambda edge: (edge.source, edge.replica, edge.channel.name))
     outside.sort(key=lambda item: (item[0], item[1].name))
     return Graph(tuple(edges), tuple(outside))
@@ -109,10 +116,48 @@ def _source_of(
     # did not say its own it is the only one.
     if at_address is not None and at_address.server_uuid in (channel.source_uuid, None):
         return at_address
+    if at_address not in (None, replica) and channel.receiver is not ThreadState.RUNNING:
+        return at_address
     found = by_uuid.get(channel.source_uuid)
     if found is None or found is replica or is_another(channel, found):
         return None
     return found
+
+
+def _edge(
+    source: ServerSnapshot,
+    replica: ServerSnapshot,
+    channel: ChannelSnapshot,
+    by_uuid: dict[UUID, ServerSnapshot],
+) -> Edge:
+    """Return the edge, with what makes it doubtful.
+
+    Hosts have several names, so the port alone shows that an address is not the source's: it is
+    neither the one at which the source was read nor the one at which the source listens.
+    """
+    uuid = channel.source_uuid
+    if uuid is None or channel.receiver is ThreadState.RUNNING:
+        return Edge(source.name, replica.name, channel)
+    address = f"{channel.source_host}:{channel.source_port}"
+    former = by_uuid.get(uuid)
+    # A server that did not say its own UUID is another one if an audited server has this UUID.
+    if source.server_uuid != uuid and not (source.server_uuid is None and former is None):
+        name = "" if former is None else f" ({former.name})"
+        doubt = (
+            f"The receiver of {replica.name} was last connected to the server with the server_uuid"
+            f" {uuid}{name}, and its address, {address}, is that of {source.name} now: when it is"
+            f" started it connects to {source.name}. Its relay log and its positions are of the"
+            " former source."
+        )
+        return Edge(source.name, replica.name, channel, doubt, is_moved=True)
+    if str(channel.source_port) in (str(source.port), source.setting("port")):
+        return Edge(source.name, replica.name, channel)
+    doubt = (
+        f"The receiver of {replica.name} is not connected, and its address, {address}, has neither"
+        f" the port at which {source.name} was read nor the port of {source.name} itself: another"
+        " server may be there by now, and the receiver connects to it when it is started."
+    )
+    return Edge(source.name, replica.name, channel, doubt)
 
 
 def is_another(channel: ChannelSnapshot, server: ServerSnapshot) -> bool:

@@ -69,8 +69,10 @@ class HistoryEvidence:
     commits: tuple[CommitRecord, ...]  # in order of GTID
     unread: str = ""  # why something could not be read; empty if all was
     searches: tuple[LogSearch, ...] = ()
-    purged_changes: tuple[PurgedChange, ...] = ()  # in order of time
-    schemas_count: int | None = None  # without those of MySQL; None: not asked, or not to be seen
+    # In order of time; None: the error log could not be read.
+    purged_changes: tuple[PurgedChange, ...] | None = ()
+    # Without MySQL's own, while its executed set was as read; None: not asked, or not known.
+    schemas_count: int | None = None
 
     def commit_of(self, gtid: GtidSet) -> CommitRecord | None:
         """Return the record of one GTID, or None if it was not read."""

@@ -40,5 +40,5 @@ def ignored_by(
 
 def _of_ignored(gtid_set: GtidSet, edge: Edge, last: Mapping[str, ServerSnapshot]) -> GtidSet:
     names = ignored_servers(edge.channel, replica=last[edge.replica], last=last)
-    uuids = {last[name].server_uuid for name in names} - {None}
+    uuids = {last[name].server_uuid for name in names}
     return GtidSet.union_of(gtid_set.from_uuid(uuid) for uuid in uuids if uuid is not None)

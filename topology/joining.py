@@ -10,7 +10,8 @@ each server of the main part, the handshake's sets decide, in MySQL Shell's word
 * *extra*: executed there, and neither executed nor owned by the candidate or a server that the
   candidate receives from. The server would be accepted, and its extra transactions would be hidden:
   it has diverged (J3). What only a replica of the candidate has never arrives on the candidate.
-* *purged*: missing there, and purged by the candidate: refused with 1236 (J2).
+* *purged*: missing there, and purged by the candidate: refused with 1236 (J2). What the server lost
+  of its own UUID counts as well: the candidate compares everything that it has purged.
 * neither: it can join (J1); it is new, identical or recoverable.
 
 The best candidate is reported: one that has purged nothing that is missing, of these one that
@@ -47,8 +48,9 @@ class Joining:
 
     candidate: str
     server: str
-    missing: GtidSet  # the candidate has it and the server does not
-    purged: GtidSet  # the part of `missing` that the candidate cannot send
+    missing: GtidSet  # the candidate has it and the server does not, without `own`
+    own: GtidSet  # likewise, under the server's own UUID: its receiver would drop it
+    purged: GtidSet  # the part of both that the candidate cannot send: it would refuse
     extra: GtidSet  # the server has it, and the candidate neither has nor receives it
     lost: GtidSet  # no server of that part has what is of their own UUIDs: lost, another rule
     ahead: GtidSet  # the server has it, the candidate does not yet, one of its sources does
@@ -61,7 +63,7 @@ class Joining:
             return "diverged"
         if self.purged:
             return "irrecoverable"
-        return "recoverable" if self.missing else "identical"
+        return "recoverable" if self.missing or self.own else "identical"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +154,8 @@ def _best(facts: ClusterFacts, server: str, main: tuple[str, ...]) -> Joining:
 
 
 def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, ...]) -> Joining:
-    """Compare the sets. Nothing flows between the two, so both readings of the server count."""
-    has = (facts.first[server].gtid_executed or GtidSet()) | _executed(facts, (server,))
+    """Compare the sets: nothing flows between the two. All servers of both parts are evaluated."""
+    has = _executed(facts, (server,))
     for allowed in facts.policy.allowed_uuids:
         has = has.without_uuid(allowed)
     beyond = has - _executed(facts, main)
@@ -162,13 +164,15 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
     upstream = facts.graph.upstream_of(candidate, stopped_too=True) & facts.judgeable
     receives = _executed(facts, {candidate, *upstream})
     source, replica = facts.first[candidate], facts.last[server]
-    missing = (source.gtid_executed or GtidSet()) - (replica.gtid_executed or GtidSet())
-    missing = missing.without_uuid(_uuid(facts, server))
+    missing = _set(source.gtid_executed) - _set(replica.gtid_executed)
+    own = missing.from_uuid(_uuid(facts, server))
     return Joining(
         candidate=candidate,
         server=server,
-        missing=missing,
-        purged=missing & (source.gtid_purged or GtidSet()),
+        missing=missing - own,
+        own=own,
+        # The source compares the whole set that it has purged, whatever the UUID.
+        purged=missing & _set(source.gtid_purged),
         extra=has - receives - lost,
         lost=lost,
         ahead=(has & receives) - _executed(facts, (candidate,)),
@@ -179,6 +183,11 @@ def _uuid(facts: ClusterFacts, name: str) -> UUID:
     uuid = facts.last[name].server_uuid
     assert uuid is not None, "only judgeable servers are compared"
     return uuid
+
+
+def _set(gtid_set: GtidSet | None) -> GtidSet:
+    assert gtid_set is not None, "only judgeable servers are compared"
+    return gtid_set
 
 
 def _executed(facts: ClusterFacts, names: Iterable[str]) -> GtidSet:

@@ -20,13 +20,14 @@ the transaction, and the channel reports its own place in the same log.
   interval, and of what an applier before 8.0.17 has passed, for the time of commit; both ends of
   what servers upstream have of a UUID that no server has (a server that was cloned or restored):
   the replica drops what carries its own server_id;
-  the first one that a receiver which does not move should have brought (topology/receivers.py).
+  the first one that a receiver which does not move should have brought (topology/receivers.py);
+  a replica's own GTIDs that one of its sources has and another has not (other_versions.py).
 * **The first log**: of servers that lost transactions, or that may not have logged what they have
   purged (topology/unlogged.py).
 * **Changes of gtid_purged** in the error log of servers that have never purged a log, and when the
   origin committed the newest of what was set (topology/declared.py).
-* **The schemas** of a server that has executed nothing, and that no channel links: it is new only
-  if it has none.
+* **The schemas** of a server that has executed nothing, and that no channel links, or that has not
+  received what its source has: it is new only if it has none.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,6 +40,7 @@ from topology.former_ids import of_unknown_uuids
 from topology.history_evidence import ends_of
 from topology.joining import evaluate_parts
 from topology.lost import neighbours_of, samples_of
+from topology.other_versions import own_at_other_sources
 from topology.receivers import samples_in
 from topology.reset_signs import has_earlier, keeps_gtids, logged
 from topology.skipping import may_skip
@@ -96,6 +98,8 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
     for name, due in samples_in(facts):
         ask(name, Questions(commits=(due,)))
     for edge in facts.edges:
+        if edge.expected and not servers[edge.edge.replica].gtid_executed:
+            ask(edge.edge.replica, Questions(schemas=True))
         for search in _searches(facts, edge):
             ask(edge.edge.source, Questions(searches=(search,)))
         if edge.bypassed and not edge.edge.channel.auto_position:
@@ -105,6 +109,10 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
         held = of_unknown_uuids(edge.edge, graph=facts.graph, servers=servers)
         for holder, gtids in held.items():
             ask(holder, Questions(commits=(_ends(gtids),)))
+        elsewhere = own_at_other_sources(edge.edge, graph=facts.graph, servers=servers)
+        for holder, gtids in elsewhere.items():
+            for name in (holder, edge.edge.replica):
+                ask(name, Questions(commits=(_ends(gtids),)))
     for joining in evaluate_parts(facts).joinings:
         if not logged(facts.last[joining.server]):
             ask(joining.server, Questions(schemas=True))
@@ -117,12 +125,18 @@ def _searches(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
     if before is None:
         return
     received = edge.queued_below | edge.queued_above
+    # A gap that was there in both readings may have been skipped under another gtid_mode than now.
+    stays = bool(edge.queued_below & before.gtid_retrieved)
     absent = edge.expected if channel.auto_position else edge.expected | edge.bypassed
     is_stopped = ThreadState.STOPPED in (channel.receiver, channel.applier)
+    if channel.applier is ThreadState.STOPPED:
+        received |= (
+            edge.passed
+        )  # the receiver may have connected again: two equal places show little
     # A receiver that is not connected asks again, behind what the applier has come to.
     asks_again = channel.auto_position and channel.receiver is not ThreadState.RUNNING
     for gtids, place, is_asked in (
-        (received, before.applied_to, is_stopped or may_skip(facts, edge.edge)),
+        (received, before.applied_to, is_stopped or stays or may_skip(facts, edge.edge)),
         (
             absent,
             before.applied_to if asks_again else _read_to(before, channel),

@@ -147,7 +147,7 @@ def _by_hand_in(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> GtidSet:
     received = part & _received(facts, lost)
     rest = part - received
     ids = set(_server_ids(facts, lost, rest))
-    return rest if received and ids and ids <= _other_ids(facts, lost.origin) else GtidSet()
+    return rest if ids and ids <= _other_ids(facts, lost.origin) else GtidSet()
 
 
 def _is_by_hand(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> bool:
@@ -161,13 +161,9 @@ def _is_by_hand(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> bool:
 
 
 def _other_ids(facts: ClusterFacts, origin: str) -> set[int]:
-    """Return the server_ids of the other servers: one of them executed what carries its id.
-
-    An id of no server says nothing: the origin's server_id may have been another one, or it runs
-    with a copied server_uuid.
-    """
+    """Return the server_ids of other servers; an id that none has may have been the origin's."""
     ids = {server.server_id for name, server in facts.last.items() if name != origin}
-    return {each for each in ids if each} - {facts.last[origin].server_id or 0}
+    return {each for each in ids if each} - {facts.last[origin].server_id}
 
 
 def _has_a_copy(facts: ClusterFacts, origin: str) -> bool:
@@ -181,6 +177,11 @@ def _has_a_copy(facts: ClusterFacts, origin: str) -> bool:
         for other in facts.last.values()
         for channel in other.channels or ()
     )
+
+
+def _logged_by(facts: ClusterFacts, ids: tuple[int, ...]) -> GtidSet:
+    """Return what servers of these ids have logged: a clone has not, and may have had the UUID."""
+    return GtidSet.union_of(_logged(each) for each in facts.last.values() if each.server_id in ids)
 
 
 def _own_id(facts: ClusterFacts, origin: str) -> int | None:
@@ -242,7 +243,11 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
     executed_by = _server_ids(facts, lost, part)
     if is_by_hand:
         seen = bool(executed_by) and set(executed_by) <= _other_ids(facts, lost.origin)
-        seen = seen and not _has_a_copy(facts, lost.origin)
+        # Without a gap below them a server that then had this UUID may have committed them.
+        seen = (
+            seen and _is_isolated(facts, lost.origin, part) and not _has_a_copy(facts, lost.origin)
+        )
+        seen = seen and part <= _logged_by(facts, executed_by)
         cause, grade = Cause.BY_HAND, Grade.PROVED if seen else Grade.LIKELY
     else:
         # An id that no server has may be that of one that was not read.
@@ -333,7 +338,8 @@ def _reset(
             if theirs is not None and ours.is_exact and theirs.is_exact:
                 if ours.committed_at == theirs.committed_at:
                     return False, f"{ours.gtid} is the same commit in the log of {name}"
-                return True, f"{ours.gtid} was committed at another time than on {name}"
+                if ours.server_id == theirs.server_id:  # otherwise one of them was made by hand
+                    return True, f"{ours.gtid} was committed at another time than on {name}"
     log = origin.history_evidence.first_log if origin.history_evidence is not None else None
     if log is not None and committed is not None:
         if log.begun_at + _SECOND <= committed[0]:

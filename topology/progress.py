@@ -57,7 +57,8 @@ def behind_appliers(
     """Return what the replica will not get from its relay logs any more, and if that is proved.
 
     The applier of this channel has passed it, no other channel holds it before its applier, and
-    none with a running receiver has a source that has it and has not sent it yet.
+    none with a running receiver has a source that has it in its logs and has not sent it yet. A
+    source never sends what it has purged, or executed without a log (log_replica_updates = OFF).
     """
     mine = appliers[edge.replica, edge.channel.name]
     # A channel from a server that was not read may still bring it.
@@ -69,11 +70,17 @@ def behind_appliers(
         applier = appliers[other.replica, other.channel.name]
         passed -= applier.backlog
         if other.channel.receiver is not ThreadState.STOPPED:
-            to_come = first[other.source].gtid_executed
+            to_come = _in_logs(first[other.source])
             is_proved = is_proved and to_come is not None
             passed -= (to_come or GtidSet()) - applier.passed
         is_proved = is_proved and (applier.passed_is_proved or not passed & applier.passed)
     return passed, is_proved
+
+
+def _in_logs(server: ServerSnapshot) -> GtidSet | None:
+    if server.gtid_executed is None or server.gtid_purged is None:
+        return None
+    return server.gtid_executed - server.gtid_purged
 
 
 def same_server_id(replica: ServerSnapshot, last: Mapping[str, ServerSnapshot]) -> GtidSet:
@@ -90,10 +97,11 @@ def same_server_id(replica: ServerSnapshot, last: Mapping[str, ServerSnapshot]) 
         and other.server_id == replica.server_id
         and other.server_uuid not in (None, replica.server_uuid)
     ]
-    executed = [server.gtid_executed or GtidSet() for server in last.values()] if twins else []
-    everything = GtidSet.union_of(executed)
     return GtidSet.union_of(
-        everything.from_uuid(twin.server_uuid) for twin in twins if twin.server_uuid is not None
+        (server.gtid_executed or GtidSet()).from_uuid(twin.server_uuid)
+        for twin in twins
+        if twin.server_uuid is not None
+        for server in last.values()
     )
 
 

@@ -15,17 +15,26 @@ them: the receiver's place did not change between the readings, and the first tr
 has not received was logged on the source longer ago than the policy's stall_seconds_max. That time
 is read from the source's binary log, on demand (adapters/lost_logs.py).
 
+A receiver whose relay logs have reached relay_log_space_limit reads nothing either, and says so in
+its state: it goes on when the applier has freed one. Where the applier does not, that is the fault.
+
 The same question for a lead (T4): a source whose commits wait for the acknowledgement of a replica
 does not show them to any client, and a replica has them. For a moment that is normal; for minutes
 it is a source that does not commit any more.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts, LostFacts
 from topology.snapshot import ServerSnapshot, ThreadState
+
+# "Waiting for the … SQL thread to free enough relay log space" (5.6), "Waiting for the replica
+# SQL thread to free relay log space" (9.7), and the forms between.
+_RELAY_LOGS_FULL: Final = re.compile("SQL thread to free .*relay log space", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +57,25 @@ def samples_in(facts: ClusterFacts) -> Iterator[tuple[str, GtidSet]]:
 
 def overdue(facts: ClusterFacts, edge: EdgeFacts) -> Waiting | None:
     """Return what a receiver that does not move has left on its source for too long."""
-    gtid = _first_expected(facts, edge)
-    return _too_long(facts, edge.edge.source, gtid) if gtid else None
+    return _too_long(facts, edge.edge.source, _first_expected(facts, edge))
 
 
 def hanging(facts: ClusterFacts, lost: LostFacts) -> Waiting | None:
     """Return what a source has been committing for too long while a replica has it."""
-    return _too_long(facts, lost.holder, lost.leading.first(1)) if lost.leading else None
+    return _too_long(facts, lost.holder, lost.leading.first(1))
+
+
+def is_dated(facts: ClusterFacts, lost: LostFacts) -> bool:
+    """Return whether the replica's log shows since when it has what a source is committing."""
+    return _age(facts.last[lost.holder], lost.leading.first(1)) is not None
 
 
 def _first_expected(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
     """Return the first transaction that a receiver should bring, if it runs and does not move."""
     channel, source = edge.edge.channel, facts.last[edge.edge.source]
-    if channel.receiver is not ThreadState.RUNNING:
+    if channel.receiver is not ThreadState.RUNNING or _RELAY_LOGS_FULL.search(
+        channel.receiver_state
+    ):
         return GtidSet()
     before = [
         (other.received_to, other.last_queued)

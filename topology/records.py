@@ -183,7 +183,7 @@ _HISTORY_EVIDENCE = Shape(
         "commits": many(_COMMIT),
         "unread": TEXT,
         "searches": many(_LOG_SEARCH),
-        "purged_changes": many(_PURGED_CHANGE),
+        "purged_changes": optional(many(_PURGED_CHANGE)),
         "schemas_count": optional(NUMBER),
     },
 ).codec

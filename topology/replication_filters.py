@@ -4,13 +4,15 @@
    database-level options, then the table-level ones. Rows count by the schema of their table.
 2. Binary log filters (binlog_do_db, binlog_ignore_db) leave work out of the log, not of the tables;
    in the log the two look the same, so they explain it as well.
-3. Pure: filters come as SHOW REPLICA STATUS and SHOW BINARY LOG STATUS list them.
+3. Each channel has filters of its own: that of another source explains nothing.
+4. Pure: filters come as SHOW REPLICA STATUS and SHOW BINARY LOG STATUS list them.
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
+from uuid import UUID
 
 Table: TypeAlias = tuple[str, str]
 """Schema and table; of a statement whose tables are not known, the default schema and ''."""
@@ -25,7 +27,7 @@ _NAMED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ReplicationFilters:
-    """The filters of one server, by the names of their columns; each value is a list."""
+    """Filters of one place, by the names of their columns; each value is a list."""
 
     do_db: frozenset[str] = frozenset()
     ignore_db: frozenset[str] = frozenset()
@@ -45,15 +47,6 @@ class ReplicationFilters:
                 items = frozenset(item.strip() for item in text.split(",") if item.strip())
                 found[name] = found.get(name, frozenset()) | items
         return cls(**found)  # type: ignore[arg-type]
-
-    def __bool__(self) -> bool:
-        """Return whether there are any."""
-        return any(
-            (
-                *(self.do_db, self.ignore_db, self.do_table),
-                *(self.ignore_table, self.wild_do_table, self.wild_ignore_table),
-            )
-        )
 
     def leave_out(self, table: Table) -> bool:
         """Return whether work on a table is left out."""
@@ -76,11 +69,6 @@ class ReplicationFilters:
             return True
         return bool(self.do_table or self.wild_do_table)
 
-    def explain(self, tables: Iterable[Table]) -> bool:
-        """Return whether they leave out work on all of these tables, of which there is one."""
-        found = list(tables)
-        return bool(found) and all(map(self.leave_out, found))
-
     def _matches(self, wild: frozenset[str], whole: str) -> bool:
         for text in wild:
             if text not in self._patterns:
@@ -88,6 +76,30 @@ class ReplicationFilters:
             if self._patterns[text].fullmatch(whole):
                 return True
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFilters:
+    """The filters of one server: of its binary log, and of each channel."""
+
+    binary_log: ReplicationFilters = ReplicationFilters()
+    # By the server_uuid of the source; "" where the channel has never been connected.
+    channels: tuple[tuple[str, ReplicationFilters], ...] = ()
+
+    def explain(self, tables: Iterable[Table], source: UUID | None) -> bool:
+        """Return whether they leave out work of a source on all of these tables, at least one.
+
+        Where no channel comes from that source, the work may have come by any of them: then each
+        has to leave it out.
+        """
+        direct = [each for uuid, each in self.channels if uuid and uuid == str(source)]
+        ways = direct or [each for _, each in self.channels]
+        found = list(tables)
+        return bool(found) and all(
+            self.binary_log.leave_out(table)
+            or (bool(ways) and all(each.leave_out(table) for each in ways))
+            for table in found
+        )
 
 
 def tables_named_in(sql: str, schema: str) -> frozenset[Table]:

@@ -92,7 +92,8 @@ class WorkerSnapshot:
     error: str
     state: str = ""  # of its thread, as SHOW PROCESSLIST prints it; empty where it was not read
     # Since it began to apply, by the server's clock. 8.0 and later; for 5.6 the time of SHOW
-    # PROCESSLIST, which counts from the commit on the source.
+    # PROCESSLIST, which counts from the commit on the source. Of a worker that has applied nothing
+    # (8.0 and later): since it started, if its channel has received what is not executed.
     applying_seconds: int | None = None
     last_applied: GtidSet = GtidSet()  # noqa: RUF009 - immutable. 8.0 and later
 

@@ -17,10 +17,9 @@ def sign_of_tearing(first: ServerSnapshot, last: ServerSnapshot) -> str | None:
     if not _set(first.gtid_executed) <= _set(last.gtid_executed):
         shrunk = _set(first.gtid_executed) - _set(last.gtid_executed)
         return f"gtid_executed lost {shrunk} between the readings"
-    if None not in (first.uptime_seconds, last.uptime_seconds) and (
-        (last.uptime_seconds or 0) < (first.uptime_seconds or 0)
-    ):
-        return f"uptime fell from {first.uptime_seconds} to {last.uptime_seconds} seconds"
+    before, after = first.uptime_seconds, last.uptime_seconds
+    if before is not None and after is not None and after < before:
+        return f"uptime fell from {before} to {after} seconds"
     return None
 
 

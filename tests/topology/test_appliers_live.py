@@ -91,6 +91,7 @@ def test_an_applier_moved_in_its_relay_log_is_h8(pair97: Pair) -> None:
 
 
 def test_an_old_applier_moved_in_its_relay_log_is_h8(pair56: Pair) -> None:
+    time.sleep(2.1)  # uptime is in whole seconds: commit later than it started
     fault = faults.relay_position_moved(pair56)
     assert_passed(audited(pair56), fault, grade=Grade.PROVED)
 
@@ -154,10 +155,12 @@ def assert_blocked(topology: Topology, lock: str, *, grade: Grade) -> ClusterAud
         "metadata lock",
         "FLUSH TABLES WITH READ LOCK",
         pytest.param("row lock", marks=pytest.mark.slow),  # it waits for a retry
+        pytest.param("prepared XA transaction", marks=pytest.mark.slow),  # 4 s
     ],
 )
 def test_an_applier_that_waits_for_a_lock_is_a5(pair97: Pair, lock: str) -> None:
-    assert_blocked(pair97, lock, grade=Grade.PROVED)
+    audit = assert_blocked(pair97, lock, grade=Grade.PROVED)
+    assert "XA RECOVER" in above_info(audit)["A5"].explanation
     if lock == "row lock":
         assert_retried(pair97)
 
@@ -288,3 +291,29 @@ def test_an_account_that_cannot_see_the_workers_of_5_6_knows_nothing_of_them(
     audit = audit_cluster(collect_cluster("live", targets))
     hidden = {(each.server, each.fact) for each in audit.unknown}
     assert hidden == ({("b", "workers")} if workers else set())
+
+
+# -- reads nothing --------------------------------------------------------------------------------
+
+
+def test_an_applier_whose_relay_log_file_is_gone_is_a8(pair97: Pair) -> None:
+    fault = faults.relay_log_gone(pair97)
+    _await_worker_seconds(fault.replica, SOON.stall_seconds_max + 1)
+    finding = above_info(audited(pair97, SOON))["A8"]
+    assert (finding.source, finding.replica, finding.grade) == ("a", "b", Grade.LIKELY)
+    assert "No worker has had a transaction since the applier started" in finding.explanation
+    # More to come does not make it look busy, and the way out that the text names helps.
+    last = commit(fault.source, "INSERT INTO applier.t () VALUES ()")
+    faults.await_received(fault.replica, last)
+    assert "A8" in above_info(audited(pair97, SOON))
+    fault.replica.execute("STOP REPLICA", "RESET REPLICA", "START REPLICA")
+    wait_for(fault.replica, fault.held)
+    wait_for(fault.replica, last)
+    assert above_info(audited(pair97, SOON)) == {}
+
+
+def _await_worker_seconds(replica: Server, seconds: int) -> None:
+    """Wait until every worker has shown the same state for longer, by whole seconds."""
+    asks = "MIN(PROCESSLIST_TIME) FROM performance_schema.threads WHERE NAME LIKE '%replica_worker'"
+    while int(replica.query(f"SELECT {asks}")[0][0]) <= seconds:
+        time.sleep(0.1)

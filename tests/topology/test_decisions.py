@@ -166,7 +166,7 @@ def test_a_server_joins_only_with_nothing_extra_purged_or_lost(
 ) -> None:
     cluster = a_cluster("two", a_server("a", A, f"{A}:1-3"), a_server("b", B, f"{A}:1-3"))
     facts = gather_facts(cluster, Policy())
-    nothing = {name: GtidSet() for name in ("missing", "purged", "extra", "lost", "ahead")}
+    nothing = {name: GtidSet() for name in ("missing", "own", "purged", "extra", "lost", "ahead")}
 
     def codes(**sets: GtidSet) -> list[Finding]:
         found = Joining(candidate="a", server="b", unread=(), **{**nothing, **sets})

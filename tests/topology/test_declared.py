@@ -98,6 +98,22 @@ def test_times_of_whole_seconds_prove_nothing() -> None:
     assert findings(replace(snapshot, last=last)) == []
 
 
+UNREAD = HistoryEvidence(None, (), "changes of gtid_purged: denied", purged_changes=None)
+
+
+def test_an_error_log_that_was_not_read_leaves_it_unknown() -> None:
+    audit = audit_cluster(pair(history_evidence=UNREAD))
+    [unknown] = audit.unknown
+    assert (audit.verdict, unknown.server, unknown.reason) == (
+        Verdict.UNKNOWN,
+        "b",
+        "changes of gtid_purged: denied",
+    )
+    assert f"{A}:9-16 was set in gtid_purged" in unknown.fact
+    purged_since = pair(history_evidence=UNREAD, binary_logs=FIRST_LOGS[1:])
+    assert audit_cluster(purged_since).unknown == (), "the set may come from a purge"
+
+
 def test_what_a_plan_declared_is_accepted() -> None:
     repair = AcceptedRepair("p1", NOON, ((B, GtidSet.parse(f"{A}:16")),))
     assert findings(pair(), Policy(accepted=(repair,))) == []

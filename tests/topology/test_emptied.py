@@ -4,9 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+from gtid import GtidSet
 from tests.repair.build import channel, model, server, snapshot_of
+from tests.snapshots import A
+from tests.topology.test_decisions import of_pair, with_edges
+from topology.findings import Finding
+from topology.rules import threads
 from topology.rules.emptied import emptied_text
-from topology.snapshot import LogPosition
+from topology.snapshot import LogPosition, ThreadState
+
+STOPPED = ThreadState.STOPPED
 
 [_, REPLICA] = snapshot_of(
     model(server("a", "a:1-9"), server("b", "", channel("a", runs=False)))
@@ -29,3 +36,37 @@ def test_a_server_with_a_history_or_an_unread_one_is_not_emptied() -> None:
     [source, _] = snapshot_of(model(server("a", "a:1"), server("b", "", channel("a")))).last
     assert emptied_text(source, CHANNEL) == ""
     assert emptied_text(replace(REPLICA, gtid_executed=None), CHANNEL) == ""
+
+
+PLACE = LogPosition.of(file="binlog.000001", position=158)  # behind the header, on 9.7.4
+
+
+def stopped(**edge: GtidSet) -> Finding:
+    """Return A7 about a replica that has executed nothing, and whose channel has a place."""
+    facts = with_edges(of_pair(receiver=STOPPED, applier=STOPPED, applied_to=PLACE), edge)
+    [channel] = facts.last["b"].channels or ()
+    empty = replace(facts.last["b"], gtid_executed=GtidSet())
+    servers = {**facts.last, "b": empty}
+    first = {**facts.first, "b": empty}
+    [found] = threads.replication_not_running(replace(facts, last=servers, first=first))
+    assert found.channel == channel.name
+    return found
+
+
+def test_a_new_replica_that_is_stopped_was_not_reset() -> None:
+    assert "gtid_executed" not in stopped().explanation
+
+
+@pytest.mark.parametrize("part", ["behind", "passed", "bypassed", "purged"])
+def test_a_place_behind_transactions_shows_a_reset(part: str) -> None:
+    assert (
+        "gtid_executed of b is empty although"
+        in stopped(**{part: GtidSet.parse(f"{A}:1")}).explanation
+    )
+
+
+def test_what_was_there_in_the_first_reading_shows_a_reset() -> None:
+    facts = of_pair(receiver=STOPPED, applier=STOPPED, applied_to=PLACE)
+    empty = replace(facts.last["b"], gtid_executed=GtidSet())
+    [found] = threads.replication_not_running(replace(facts, last={**facts.last, "b": empty}))
+    assert "gtid_executed of b is empty although" in found.explanation

@@ -161,6 +161,8 @@ OTHER_TEXTS = [
     ("error connecting to master 'repl@db1:3306' - retry-time: 60 retries: 1", "A4"),
     ("error reconnecting to source 'repl@db1:3306'", "A4"),
     ("Authentication plugin reported error: Authentication requires secure connection.", "A4"),
+    ("Fatal error: Failed during slave workers initialization", "A3"),
+    ("Fatal error: Failed during replica thread initialization", "A3"),
     (
         (
             "The slave coordinator and worker threads are stopped, possibly leaving data in"

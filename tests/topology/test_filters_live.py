@@ -76,6 +76,7 @@ def test_a_source_that_does_not_log_what_it_receives_is_the_cause_of_p1(chain97:
     faults_filters.without_logged_updates(chain97)
     finding = only(audited(chain97))
     assert (finding.code, finding.source, finding.replica) == ("C6", "middle", "last")
+    _stays_by_file_position(chain97)
     fault = faults_filters.unlogged_updates(chain97)
     finding = only(audited(chain97))
     assert (finding.code, finding.source, finding.replica) == ("P1", "middle", "last")
@@ -87,6 +88,24 @@ def test_a_source_that_does_not_log_what_it_receives_is_the_cause_of_p1(chain97:
     restart_with(chain97["first"], "--skip-log-bin")
     found = {(each.code, each.source): each for each in audited(chain97).findings}
     assert found["A4", "first"].severity is Severity.CRITICAL, "before or after it was refused"
+
+
+def _stays_by_file_position(chain: Topology) -> None:
+    """By auto-position the source would refuse the replica as soon as it has received more."""
+    last = chain["last"]
+    for value in (0, 1):
+        last.execute(
+            last.dialect.stop_replica,
+            f"CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = {value}",
+            last.dialect.start_replica,
+        )
+        await_status(last, lambda status: status["Replica_IO_Running"] == "Yes")
+        if value == 0:
+            for plan in (examine(chain).plan(), examine(chain).plan({"C3": "auto_position_on"})):
+                assert not plan.steps
+                [why] = [each.why for each in plan.not_planned if each.code == "C3"]
+                assert "does not log what it receives" in why
+                assert "Set log_replica_updates = ON on middle first" in why
 
 
 @pytest.mark.mysql

@@ -1,25 +1,40 @@
-"""A replication group on real servers: not evaluated, and never called unlinked or errant."""
+"""A replication group on real servers: not evaluated, never called unlinked, never written to."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
+import pymysql
 import pytest
 
-from compose import faults
-from compose.native.groups import GROUP_NAME, group_and_replica
+from compose import faults, faults_group
+from compose.native import shapes
+from compose.native.command import Settings
+from compose.native.groups import PLUGIN, group_and_replica, start_group
 from compose.native.installation import Installation
-from compose.native.shapes import Topology, follow
+from compose.native.server import Server
+from compose.native.shapes import Topology, follow, wait_for
+from gtid import GtidSet
+from repair import Plan
+from repair.strategies import PLANNERS
+from tests.lending import is_connected
+from tests.repair.live import Examination, examine, executed, wait_until
 from tests.topology.test_faults_live import audited, targets_of
 from topology.adapters.collect import collect_cluster
 from topology.audit import audit_cluster
-from topology.findings import ClusterAudit, Severity, Verdict
+from topology.catalogue import answers
+from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 
 pytestmark = pytest.mark.slow  # a group takes some ten seconds to start, and as long to end
 
 
-@pytest.fixture(scope="module")
-def group97(installation97: Installation) -> Iterator[Topology]:
-    with group_and_replica(installation97) as group:
+@pytest.fixture(
+    scope="module",
+    params=[False, True],
+    ids=["a name of its own", "the name is the replica's server_uuid"],
+)
+def group97(installation97: Installation, request: pytest.FixtureRequest) -> Iterator[Topology]:
+    members, named = ("m1", "m2", "m3"), request.param
+    with group_and_replica(installation97, members=members, named_as_replica=named) as group:
         yield group
 
 
@@ -27,16 +42,39 @@ def part_of(topology: Topology, *names: str) -> Topology:
     return Topology({name: topology[name] for name in names}, ())
 
 
+def name_of(group: Topology) -> str:
+    return str(group["m1"].value("@@GLOBAL.group_replication_group_name"))
+
+
 def codes(audit: ClusterAudit) -> set[tuple[str, str | None]]:
     return {(one.code, one.replica) for one in audit.findings if one.severity is not Severity.INFO}
 
 
+def reads_from(replica: Server, source: Server) -> None:
+    """Let the replica follow another member: until it is connected, it shows no server_uuid."""
+    replica.execute("STOP REPLICA")
+    follow(replica, source)
+    assert is_connected(replica)
+
+
 def test_a_healthy_group_is_not_evaluated_and_not_unlinked(group97: Topology) -> None:
-    for names in (("m1", "m2"), ("m1", "m2", "r")):
+    for names in (("m1", "m2"), ("m1", "m2", "m3", "r")):
         audit = audited(part_of(group97, *names))
-        assert codes(audit) == {("U4", "m1"), ("U4", "m2")}, audit
+        assert codes(audit) == {("U4", name) for name in names if name != "r"}, audit
         assert audit.verdict is Verdict.UNKNOWN
-        assert GROUP_NAME in str(audit.unknown)
+        assert name_of(group97) in str(audit.unknown)
+
+
+def test_a_server_that_its_group_refuses_is_not_evaluated(installation97: Installation) -> None:
+    """The name of its group is its own server_uuid: no member, and configured for the group."""
+    with shapes.single(installation97, settings=Settings(extra=(PLUGIN,))) as server:
+        own = str(server.value("@@GLOBAL.server_uuid"))
+        with pytest.raises(pymysql.err.OperationalError, match="3092"):
+            start_group([server], own)
+        assert "matches group_replication_group_name" in server.error_log_tail()
+        audit = audited(Topology({"m": server}))
+        assert codes(audit) == {("U4", "m")}
+        assert "not a member now" in audit.findings[0].explanation
 
 
 def test_a_replica_of_a_member_that_lags_is_not_errant(group97: Topology) -> None:
@@ -49,8 +87,7 @@ def test_a_replica_of_a_member_that_lags_is_not_errant(group97: Topology) -> Non
         # More than there are workers, which own what they wait with.
         first.execute(*[f"INSERT INTO lagging.t VALUES ({number})" for number in range(20)])
         group97.settle()
-        replica.execute("STOP REPLICA")
-        follow(replica, second)
+        reads_from(replica, second)
         for names in (("m1", "m2", "r"), ("m2", "r")):
             snapshot = collect_cluster("live", targets_of(part_of(group97, *names)))
             audit = audit_cluster(snapshot)
@@ -60,5 +97,69 @@ def test_a_replica_of_a_member_that_lags_is_not_errant(group97: Topology) -> Non
         last = tuple(replace(server, group=None) for server in snapshot.last)
         blind = audit_cluster(replace(snapshot, last=last))
         assert "E1" in {one.code for one in blind.findings}
-    replica.execute("STOP REPLICA")
-    follow(replica, first)
+    reads_from(replica, first)
+
+
+def finding_of(found: Examination, code: str) -> Finding:
+    [finding] = [one for one in found.audit.findings if one.code == code]
+    return finding
+
+
+def every_plan(found: Examination, code: str) -> list[Plan]:
+    """Return the default plan, and one for each strategy that may be selected for a finding."""
+    names = [name for name in answers(code) if name in PLANNERS]
+    return [found.plan(), *(found.plan({code: name}) for name in names)]
+
+
+def test_an_expelled_member_with_an_errant_write_is_not_evaluated(group97: Topology) -> None:
+    first, replica = group97["m1"], group97["r"]
+    fault = faults_group.expelled_member(group97)
+    out = fault.member
+    for names in (("m1", "m3"), ("m1", "m2", "m3", "r")):
+        audit = audited(part_of(group97, *names))
+        assert codes(audit) == {("U4", name) for name in names if name != "r"}, audit
+        assert audit.verdict is Verdict.UNKNOWN
+        assert not examine(part_of(group97, *names)).plan().steps
+    # The replica reads from it for a while, and then from the group again.
+    reads_from(replica, out)
+    wait_for(replica, fault.errant)
+    reads_from(replica, first)
+    found = examine(part_of(group97, "m1", "r"))
+    errant = finding_of(found, "E1")
+    assert (errant.grade, errant.gtid_set) == (Grade.LIKELY, GtidSet.parse(fault.errant))
+    assert "the other members of the group" in errant.explanation
+    assert found.audit.verdict is Verdict.UNKNOWN
+    for plan in every_plan(found, "E1"):
+        assert not plan.steps, plan
+    assert codes(audited(group97)) == {("U4", name) for name in ("m1", "m2", "m3")}
+
+
+def test_nothing_is_committed_by_hand_under_the_uuid_of_a_group(group97: Topology) -> None:
+    """Where the audit sees one member, what that member waits for looks extra, or skipped."""
+    first, second, replica = group97["m1"], group97["m2"], group97["r"]
+    reads_from(replica, first)
+    wait_for(replica, executed(first))
+    second.execute("STOP GROUP_REPLICATION")
+    first.execute("CREATE DATABASE without_m2")
+    wait_for(replica, executed(first))
+    reads_from(replica, second)
+    found = examine(part_of(group97, "m2", "r"))
+    errant = finding_of(found, "E1")
+    assert name_of(group97) in str(errant.gtid_set)
+    assert (errant.grade, errant.severity) == (Grade.LIKELY, Severity.WARNING)
+    for plan in every_plan(found, "E1"):
+        assert not plan.steps, plan
+    second.execute("START GROUP_REPLICATION USER = 'replication'")
+    wait_for(second, executed(first))
+    reads_from(replica, first)
+    fault = faults.position_bypass(group97, source="m1", replica="r")
+    wait_for(second, executed(first))
+    # Until the receiver has read to the end of the log, it may still come (T3).
+    wait_until(lambda: "H1" in {one.code for one in audited(group97).findings})
+    found = examine(group97)
+    hole = finding_of(found, "H1")
+    assert hole.gtid_set == GtidSet.parse(fault.skipped)
+    for plan in every_plan(found, "H1"):
+        added = {"InjectEmpty", "AppendPurged", "ResetAndPurge", "RedoTransactions"}
+        assert not added & {step.action for step in plan.steps}, plan
+        assert {step.server for step in plan.steps} <= {"r"}

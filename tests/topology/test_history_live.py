@@ -5,17 +5,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from compose import faults, faults_history
+from compose import faults, faults_channels, faults_history
 from compose.faults import await_status
 from compose.native import load, shapes
 from compose.native.installation import Clients, Installation
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology
 from gtid import GtidSet
+from tests.repair.live import examine
 from tests.topology.test_faults_live import audited, only, targets_of
 from topology.adapters.collect import collect_cluster
+from topology.adapters.log_answers import with_history_evidence
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.log_questions import Questions
 from topology.policy import Policy
 from topology.strategies import STRATEGIES
 
@@ -105,7 +108,10 @@ def test_a_gtid_made_by_hand_next_to_a_lost_tail_is_not_lost(star97: Topology) -
     assert found.keys() == {"E3", "H7"}, audit
     assert found["E3"].gtid_set == GtidSet.parse(fault.lost)
     assert found["H7"].gtid_set == GtidSet.parse(by_hand)
-    assert {each.grade for each in found.values()} == {Grade.PROVED}
+    assert found["E3"].grade is Grade.PROVED
+    # Without a gap below it, a copied auto.cnf on that server would show the same.
+    assert found["H7"].grade is Grade.LIKELY
+    assert "another server that commits under the same server_uuid" in found["H7"].explanation
 
 
 # -- what is seen in part -------------------------------------------------------------------------
@@ -117,14 +123,21 @@ def ring97(installation97: Installation) -> Iterator[Topology]:
         yield ring
 
 
-def test_a_ring_seen_in_part_gives_no_alarm(ring97: Topology, mysql_clients: Clients) -> None:
+@pytest.mark.slow
+def test_a_ring_gives_no_alarm_whole_or_seen_in_part(
+    ring97: Topology, mysql_clients: Clients
+) -> None:
     part = part_of(ring97, "a", "b")
-    with load.write_load([ring97["b"]], clients=mysql_clients):
-        audits = [audited(part) for _ in range(3)]
-    ring97.settle()
     external = Policy(external_sources=frozenset({f"127.0.0.1:{ring97['c'].port}"}))
-    silent = audit_cluster(collect_cluster("live", targets_of(part)), external)
+    with load.write_load([ring97["b"]], clients=mysql_clients, connections=1):
+        audits = [audited(part) for _ in range(2)]
+        whole = [audited(ring97) for _ in range(2)]
+    ring97.settle()
+    silent = audit_cluster(collect_cluster("live", targets_of(part), policy=external), external)
     assert (silent.verdict, silent.findings, silent.unknown) == (Verdict.OK, (), ())
+    for audit in whole:
+        assert (audit.verdict, audit.unknown) == (Verdict.OK, ()), audit
+        assert {one.severity for one in audit.findings} <= {Severity.INFO}, audit
     for audit in audits:
         assert audit.verdict is Verdict.UNKNOWN
         assert all(one.severity is not Severity.CRITICAL for one in audit.findings), audit
@@ -169,6 +182,22 @@ def test_an_old_source_that_returns_with_a_tail_is_j3(star97: Topology) -> None:
     assert "inject_empty" not in {strategy.name for strategy in finding.strategies}
 
 
+def test_an_old_source_that_is_attached_with_its_tail_is_not_ok(star97: Topology) -> None:
+    """Its rows meet those of the new source: A2 and E1 have one cause, and A2 names it."""
+    fault = faults_history.attached_with_tail(star97, equal_keys=True)
+    found = examine(star97)
+    severe = {one.code: one for one in found.audit.findings}
+    assert severe.keys() == {"A2", "E1"}, found.audit
+    assert {one.severity for one in severe.values()} == {Severity.CRITICAL}
+    assert severe["E1"].gtid_set == GtidSet.parse(fault.tail)
+    assert "2 transactions that replica1 does not have (see E1" in severe["A2"].explanation
+    assert "may have written or deleted the row" in severe["A2"].explanation
+    plan = found.plan()
+    assert not plan.steps
+    assert "tail.t (2 inserted)" in str(plan.not_planned)
+    assert {each.code for each in plan.afterwards} == {"A2", "E1"}
+
+
 def test_a_detached_replica_can_join_until_it_is_purged(star97: Topology) -> None:
     source, replica = star97["source"], star97["replica1"]
     star97.settle()
@@ -203,6 +232,18 @@ def test_a_server_that_was_reset_is_not_new(star97: Topology) -> None:
     finding = only(audited(star97))
     assert (finding.code, finding.grade) == ("J1", Grade.PROVED)
     assert "It is new" in finding.explanation
+    targets = {each.name: each for each in targets_of(star97)}
+    before = collect_cluster("live", list(targets.values()))
+    replica.execute("CREATE DATABASE made_after_the_reading")
+    for snapshot, count in (
+        (before, None),
+        (collect_cluster("live", list(targets.values())), 1),
+    ):
+        asked = {"replica1": Questions(schemas=True)}
+        answered = with_history_evidence(snapshot, targets, asked, seconds_max=5.0)
+        [evidence] = [each.history_evidence for each in answered.last if each.name == "replica1"]
+        assert evidence is not None
+        assert (evidence.schemas_count, evidence.unread) == (count, "")
 
 
 def test_a_server_with_a_new_uuid_drops_what_it_committed_before(star97: Topology) -> None:
@@ -233,6 +274,18 @@ def _purge(server: Server, gtids: str) -> None:
         return bool(server.query("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_purged)", [gtids])[0][0])
 
     faults._await(is_gone, lambda: f"{server.name} does not purge {gtids}")
+
+
+def test_what_two_sources_do_not_have_is_one_finding(star97: Topology) -> None:
+    fault = faults_channels.errant_below_two_sources(star97)
+    found = examine(star97)
+    finding = only(found.audit)
+    assert (finding.code, finding.replica, finding.grade) == ("E1", "replica2", Grade.PROVED)
+    assert finding.gtid_set == GtidSet.parse(fault.errant)
+    named = {"source", "replica1"} - {finding.source}
+    assert f"Its other sources do not have them either: {named.pop()}." in finding.explanation
+    everywhere = found.plan({"E1": "inject_empty"})
+    assert {step.server for step in everywhere.steps} == {"source", "replica1"}
 
 
 # -- identity and settings ------------------------------------------------------------------------

@@ -10,8 +10,10 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.facts import gather_facts
+from topology.findings import Grade
 from topology.joining import Joining, Parts, evaluate_parts
 from topology.policy import Policy
+from topology.rules.joining import can_join
 from topology.snapshot import GroupSnapshot, ServerSnapshot, ThreadState, UnreadFact, UnreadReason
 
 D = UUID("dddddddd-0000-0000-0000-000000000000")
@@ -65,7 +67,7 @@ MEMBER = {"group": GroupSnapshot(str(D), "ONLINE", "PRIMARY", GtidSet())}
         ),
         (
             (one("a", "A:1-3"), one("b", "A:1-3", "a"), one("c", "A:1-8", "d"), one("d", "A:1-9", "c")),
-            ["a to d: identical"],
+            ["a to d: recoverable"],
             (),
         ),
         (
@@ -119,7 +121,7 @@ def test_the_best_candidate_is_reported(main: tuple[ServerSnapshot, ...], candid
 def joining_of(**sets: str) -> Joining:
     found = {name: gtids(text) for name, text in sets.items()}
     nothing: dict[str, Any] = dict.fromkeys(
-        ("missing", "purged", "extra", "lost", "ahead"), GtidSet()
+        ("missing", "own", "purged", "extra", "lost", "ahead"), GtidSet()
     )
     return Joining(candidate="a", server="c", **{**nothing, **found})
 
@@ -130,7 +132,7 @@ def joining_of(**sets: str) -> Joining:
         ("A:1-9", one("c", "A:1-5"), joining_of(missing="A:6-9")),
         ("A:1-9", one("c", "A:1-5,C:1"), joining_of(missing="A:6-9", extra="C:1")),
         ("A:1-9", one("c", "A:1-5", gtid_owned=gtids("C:1")), joining_of(missing="A:6-9", extra="C:1")),
-        ("A:1-9,C:1", one("c", "A:1-9"), joining_of()),  # its own never come back to it
+        ("A:1-9,C:1", one("c", "A:1-9"), joining_of(own="C:1")),  # its own never come back to it
         ("A:1-9", one("c", "A:1-10"), joining_of(lost="A:10")),
         ("A:1-9", one("c", "A:1-9,D:1"), joining_of(extra="D:1")),
     ],
@@ -151,6 +153,25 @@ def test_what_it_needs_and_the_candidate_purged() -> None:
         a, one("b", "A:1-9", "a", gtid_purged=gtids("A:1-7")), one("c", "A:1-5")
     ).joinings
     assert (found.purged, found.state) == (gtids("A:6-7"), "irrecoverable")
+
+
+def test_what_it_lost_of_its_own_and_the_candidate_purged() -> None:
+    """The candidate compares all that it has purged, and refuses the connection."""
+    a = one("a", "A:1-9,C:1-2", gtid_purged=gtids("C:1"))
+    snapshot = a_cluster("cluster", a, one("b", "A:1-9", "a"), one("c", "A:1-9"))
+    facts = gather_facts(snapshot, Policy())
+    [found] = evaluate_parts(facts).joinings
+    assert (found.candidate, found.own) == ("b", GtidSet())  # b does not have them
+    [alone] = parts(a, one("c", "A:1-9")).joinings
+    assert (alone.own, alone.purged, alone.state) == (gtids("C:1-2"), gtids("C:1"), "irrecoverable")
+
+
+def test_a_server_joins_and_does_not_get_its_own_back() -> None:
+    cluster = a_cluster("two", one("a", "A:1-9,C:1"), one("c", "A:1-9"))
+    [found] = can_join(gather_facts(cluster, Policy()))
+    assert found.grade is Grade.LIKELY
+    assert "a also holds 1 transaction of c's own that c does not have" in found.explanation
+    assert "has all else it holds" in found.explanation
 
 
 def test_both_readings_of_the_server_count() -> None:

@@ -12,12 +12,18 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, C, a_channel, a_server
 from topology.channel_places import bypassed_by, searched
-from topology.former_ids import of_unknown_uuids, with_own_server_id
+from topology.former_ids import maybe_own_server_id, of_unknown_uuids, with_own_server_id
 from topology.former_logs import sign_of_former_log, sign_of_reset_source, waits_in_former_log
 from topology.graph import Edge, Graph
 from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch
 from topology.reset_signs import has_earlier, keeps_gtids, logged, runs_since_before
-from topology.snapshot import ChannelSnapshot, LogPosition, ServerSnapshot, ThreadState
+from topology.snapshot import (
+    ChannelSnapshot,
+    GroupSnapshot,
+    LogPosition,
+    ServerSnapshot,
+    ThreadState,
+)
 from topology.version import ServerVersion
 
 STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
@@ -67,6 +73,7 @@ def test_what_a_receiver_has_gone_past(facts: dict[str, Any], expected: tuple[st
         edge=edge(**channel),
         source=a_server("a", A, gtids("A:1-9,C:1-9")),
         before=gtids("C:1-3"),
+        is_former=False,
     )
     assert (found, is_proved) == (gtids(expected[0]), expected[1])
 
@@ -78,8 +85,22 @@ def test_without_an_end_of_the_log_nothing_was_passed() -> None:
             edge=edge(**facts),
             source=a_server("a", A, gtids("A:1-9"), log_end=None),
             before=gtids("A:4"),
+            is_former=False,
         )
         assert found == gtids("A:4")
+
+
+def test_the_place_of_a_refused_receiver_in_a_former_log_shows_nothing() -> None:
+    """Its source was reset, and has less in its log than the applier has read of the former one."""
+    for is_former, passed in ((True, ""), (False, "A:4-5")):
+        found, _ = bypassed_by(
+            gtids("A:4-5"),
+            edge=edge(receiver=STOPPED, applied_to=BEYOND),
+            source=a_server("a", A, gtids("A:1-9")),
+            before=GtidSet(),
+            is_former=is_former,
+        )
+        assert found == gtids(passed)
 
 
 def test_a_search_counts_for_the_channel_that_it_was_made_for() -> None:
@@ -112,6 +133,8 @@ def pair(
 
 
 ENDS, NOT_OWN = f"the source's log ends at {SHORT}", "the source does not have all of its own"
+REFUSED = "Replica has more GTIDs than the source has, using the source's SERVER_UUID."
+HAD_LESS = "the source had less of its own transactions than the replica"
 
 
 @pytest.mark.parametrize(
@@ -133,6 +156,9 @@ ENDS, NOT_OWN = f"the source's log ends at {SHORT}", "the source does not have a
         ({"receiver": STOPPED}, {"gtid_executed": gtids("A:1-4"), "gtid_owned": gtids("A:5")}, ""),
         ({"receiver": STOPPED, "gtid_retrieved": gtids("A:6")}, {}, NOT_OWN),
         ({"receiver": STOPPED, "gtid_retrieved": gtids("C:6")}, {}, ""),
+        # It has given its GTIDs again since it refused the receiver.
+        ({"receiver": STOPPED, "receiver_error": REFUSED}, {}, HAD_LESS),
+        ({"receiver": STOPPED, "receiver_error": "error connecting to source"}, {}, ""),
     ],
 )
 def test_a_source_that_was_reset_is_seen(
@@ -161,6 +187,14 @@ def test_a_place_may_be_one_of_a_former_log(
 ) -> None:
     made = edge(**{**BY_PLACE, **channel})
     a, b = pair(made.channel, source)
+    assert sign_of_former_log(made, before=b, source=a) == sign
+
+
+def test_a_place_in_the_log_of_a_former_source_shows_nothing() -> None:
+    made = replace(edge(**BY_PLACE, receiver=STOPPED), doubt="its address is another server's")
+    a, b = pair(made.channel, {})
+    sign = "the channel may have received from another server"
+    assert sign_of_reset_source(made, before=b, source=a) == sign
     assert sign_of_former_log(made, before=b, source=a) == sign
 
 
@@ -314,6 +348,13 @@ def test_what_no_present_server_committed(facts: dict[str, Any], expected: dict[
     assert found == {name: gtids(text) for name, text in expected.items()}
 
 
+def test_what_was_received_was_not_dropped() -> None:
+    """Its server_id was another one; what follows may carry the replica's, and is looked at."""
+    graph, servers = three()
+    received = Edge("b", "c", a_channel("b", B, gtid_retrieved=gtids("C:1-5")))
+    assert of_unknown_uuids(received, graph=graph, servers=servers) == {"b": gtids("C:6-9")}
+
+
 @pytest.mark.parametrize(
     ("ids", "expected"),
     [
@@ -330,4 +371,29 @@ def test_what_carries_the_replicas_own_server_id_is_dropped(
     records = tuple(CommitRecord(gtids(f"C:{gno}"), each, NOON, True) for gno, each in ids.items())
     graph, servers = three(b={"history_evidence": HistoryEvidence(None, records)})
     found = with_own_server_id(graph.edges[1], graph=graph, servers=servers)
+    assert found == (gtids(expected) if expected else GtidSet())
+
+
+MEMBER_OF_C = {"group": GroupSnapshot(str(C), "OFFLINE", "", GtidSet())}
+
+
+@pytest.mark.parametrize(
+    ("replica", "ids", "expected"),
+    [
+        ({}, {4: 3, 9: 3}, "C:4-9"),
+        ({}, {4: 2, 9: 3}, "C:4-9"),
+        ({}, {4: 2}, "C:4-9"),
+        ({}, {4: 2, 9: 2}, ""),
+        # Members of a group commit in turn: both ends do not stand for the whole.
+        (MEMBER_OF_C, {4: 2, 9: 2}, "C:4-9"),
+        (MEMBER_OF_C, {4: 3, 9: 3}, "C:4-9"),
+        ({**MEMBER_OF_C, "gtid_executed": gtids("C:1-7")}, {8: 2, 9: 2}, ""),
+    ],
+)
+def test_what_may_carry_the_replicas_own_server_id(
+    replica: dict[str, Any], ids: dict[int, int], expected: str
+) -> None:
+    records = tuple(CommitRecord(gtids(f"C:{gno}"), each, NOON, True) for gno, each in ids.items())
+    graph, servers = three(b={"history_evidence": HistoryEvidence(None, records)}, c=replica)
+    found = maybe_own_server_id(graph.edges[1], graph=graph, servers=servers)
     assert found == (gtids(expected) if expected else GtidSet())

@@ -228,6 +228,17 @@ FIRST = Waiting(gtids("A:4"), 500)
             {"evidence": dated("A:4", 500, logged=500), "later": {"last_queued": gtids("A:4")}},
             None,
         ),
+        # It reads on when the applier has freed a relay log (5.6.24, 9.7.4).
+        *(
+            (
+                {"evidence": dated("A:4", 500, logged=500), "channel": {"receiver_state": state}},
+                None,
+            )
+            for state in (
+                "Waiting for the slave SQL thread to free enough relay log space",
+                "Waiting for the replica SQL thread to free relay log space",
+            )
+        ),
         # Of another origin, before 8.0.1: this server may have had it much later.
         ({"evidence": dated("C:1", 500), "executed": "A:1-3,C:1-2"}, None),
         (

@@ -105,6 +105,11 @@ ELSEWHERE = {"source_host": "other.example", "source_server_id": 9}
         # A restart since, and a reset.
         (OTHER, ("E6", Grade.LIKELY)),
         ({"first_log": AFTER}, ("E6", Grade.LIKELY)),
+        # One of two commits was made by hand: the times show nothing.
+        (
+            OTHER | {"theirs": (record(1, 500, server_id=2), record(98, 60), record(100, 50))},
+            ("E3", Grade.LIKELY),
+        ),
         (
             {"first_log": AFTER, "origin": {"gtid_purged": GtidSet.parse(f"{A}:1-9")}},
             ("E6", Grade.LIKELY),
@@ -132,7 +137,7 @@ ELSEWHERE = {"source_host": "other.example", "source_server_id": 9}
             ("E3", Grade.LIKELY),
         ),
         # The server_id in the log is that of another server of the audit: by hand.
-        ({"theirs": (record(98, 60, server_id=2),)}, ("H7", Grade.PROVED)),
+        ({"theirs": (record(98, 60, server_id=2),)}, ("H7", Grade.LIKELY)),
         # ... of no server of the audit: the origin's own id may have been changed, or copied.
         (SAME | {"theirs": (record(1, 500), record(98, 60, server_id=7))}, ("E3", Grade.LIKELY)),
         # What came from another server with this server_uuid is not this server's.

@@ -57,6 +57,9 @@ IDLE = {"applier_state": READ_ALL}
         ({"others": ({"receiver": ThreadState.CONNECTING},)}, "", True),
         ({"others": (RUNS,), "source": {"gtid_executed": gtids("A:1-5")}}, "A:6-9", True),
         ({"others": (RUNS,), "source": {"gtid_executed": None}}, "A:1-9", False),
+        # It never sends what it has purged, or had in no log: the receiver stays connected.
+        ({"others": (RUNS,), "source": {"gtid_purged": gtids("A:1-5")}}, "A:1-5", True),
+        ({"others": (RUNS,), "source": {"gtid_purged": None}}, "A:1-9", False),
         ({"others": ({**RUNS, **IDLE, "gtid_retrieved": gtids("A:5")},)}, "A:5", True),
         # What a channel from a server that was not read brings is not known.
         ({"others": ({"source_host": "z.example", "source_uuid": None},)}, "A:1-9", False),

@@ -141,7 +141,7 @@ evidences = st.builds(
     tuples_of(st.builds(CommitRecord, gtid_sets, int64s, times, st.booleans(), maybe(times))),
     texts,
     tuples_of(st.builds(LogSearch, texts, texts, texts, gtid_sets, gtid_sets)),
-    tuples_of(st.builds(PurgedChange, times, gtid_sets)),
+    maybe(tuples_of(st.builds(PurgedChange, times, gtid_sets))),
     maybe(int64s),
 )
 

@@ -1,8 +1,12 @@
 """Which work a server's filters leave out: the rules of the manual, one by one."""
 
+from uuid import UUID
+
 import pytest
 
-from topology.replication_filters import ReplicationFilters, tables_named_in
+from topology.replication_filters import ReplicationFilters, ServerFilters, tables_named_in
+
+A, B = UUID(int=1), UUID(int=2)
 
 
 def filters(**columns: str) -> ReplicationFilters:
@@ -32,17 +36,31 @@ def test_what_is_left_out(
 
     assert all(map(found.leave_out, pairs(left_out)))
     assert not any(map(found.leave_out, pairs(applied)))
-    assert found.explain(pairs(left_out))
-    assert not found.explain([])
-    if applied:
-        assert not found.explain(pairs((*left_out, *applied)))
+    for server in (ServerFilters(found), ServerFilters(channels=((str(A), found),))):
+        assert server.explain(pairs(left_out), A)
+        assert not server.explain([], A)
+        if applied:
+            assert not server.explain(pairs((*left_out, *applied)), A)
+
+
+def test_a_filter_of_another_channel_explains_nothing() -> None:
+    """A channel from the source decides alone; without one, the work may have come by any."""
+    ignoring, other = filters(Ignore_Table="a.t"), filters(Ignore_Table="a.u")
+    table, both = [("a", "t")], [("a", "t"), ("a", "u")]
+    from_both = ServerFilters(channels=((str(A), ignoring), (str(B), ReplicationFilters())))
+    assert from_both.explain(table, A)
+    assert not from_both.explain(table, B)
+    assert not from_both.explain(table, None)
+    relayed = ServerFilters(channels=((str(B), ignoring), ("", ignoring)))
+    assert relayed.explain(table, A)
+    assert not ServerFilters().explain(table, A)
+    assert ServerFilters(other, ((str(A), ignoring),)).explain(both, A), "each leaves out one"
 
 
 def test_filters_of_the_binary_log_count_and_other_columns_do_not() -> None:
     found = ReplicationFilters.of([("Binlog_Ignore_DB", "a"), ("Executed_Gtid_Set", "a")])
     assert found == ReplicationFilters(ignore_db=frozenset({"a"}))
-    assert found
-    assert not ReplicationFilters.of([("Replicate_Do_DB", "")])
+    assert ReplicationFilters.of([("Replicate_Do_DB", "")]) == ReplicationFilters()
 
 
 @pytest.mark.parametrize(
@@ -60,5 +78,6 @@ def test_the_tables_of_a_statement(sql: str, tables: set[tuple[str, str]]) -> No
 
 
 def test_a_statement_without_a_table_counts_by_its_schema() -> None:
-    assert filters(Ignore_DB="d").explain(tables_named_in("CREATE DATABASE d", "d"))
-    assert not filters(Ignore_Table="d.t").explain(tables_named_in("CREATE DATABASE d", "d"))
+    [schema] = tables_named_in("CREATE DATABASE d", "d")
+    assert filters(Ignore_DB="d").leave_out(schema)
+    assert not filters(Ignore_Table="d.t").leave_out(schema)

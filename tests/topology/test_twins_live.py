@@ -4,10 +4,11 @@ Where it does not, the grade is `likely` and the finding names the causes that r
 """
 
 import time
+from dataclasses import replace
 
 import pytest
 
-from compose import faults, faults_applier, faults_history
+from compose import faults, faults_applier, faults_channels, faults_history
 from compose.faults import await_status, commit, table_on
 from compose.faults_content import restart_with
 from compose.native import shapes
@@ -105,6 +106,8 @@ def test_the_refusal_of_a_gtid_made_by_hand_stands_beside_it_on_5_6(pair56: Pair
     fault = faults_history.made_by_hand(pair56, owner="a", written_on="b")
     assert above_info(audited(pair56)).keys() == {"H7"}
     fault.owner.restart()
+    # A receiver that met the server while it was down waits 60 s before it connects again.
+    fault.written_on.execute("STOP SLAVE IO_THREAD", "START SLAVE IO_THREAD")
     await_status(fault.written_on, faults._source_refused)
     found = above_info(audited(pair56))
     assert found.keys() == {"A4", "H7"}
@@ -132,6 +135,41 @@ def test_what_the_counter_skipped_is_no_backlog_behind_a_lock(pair97: Pair) -> N
     assert not [each for each in after.findings if each.code.startswith("T")]
 
 
+def test_what_was_skipped_and_is_fetched_again_is_not_only_backlog(pair97: Pair) -> None:
+    """Behind later updates of its row it makes the row older: the sets do not show it afterwards."""
+    source, replica = one_way(pair97).a, pair97.b
+    table_on(source, replica, "late")
+    wait_for(replica, commit(source, "INSERT INTO late.t (id, note) VALUES (7, 'first')"))
+    replica.execute(
+        "STOP REPLICA SQL_THREAD",
+        "SET GLOBAL gtid_mode = ON_PERMISSIVE",
+        "SET GLOBAL sql_replica_skip_counter = 1",
+        "START REPLICA SQL_THREAD",
+    )
+    skipped = commit(source, "UPDATE late.t SET note = 'older' WHERE id = 7")
+    newer = commit(source, "UPDATE late.t SET note = 'newest' WHERE id = 7")
+    wait_for(replica, newer)
+    # SOURCE_DELAY deletes the relay logs and holds what the receiver fetches again.
+    replica.execute(
+        "SET GLOBAL gtid_mode = ON",
+        "STOP REPLICA",
+        "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 3600",
+        "START REPLICA",
+    )
+    await_status(replica, lambda status: skipped in status["Retrieved_Gtid_Set"])
+    found = above_info(audited(pair97))["T1"]
+    assert (found.severity, found.grade) == (Severity.WARNING, Grade.LIKELY)
+    assert found.gtid_set == GtidSet.parse(skipped)
+    replica.execute(
+        "STOP REPLICA SQL_THREAD",
+        "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 0",
+        "START REPLICA SQL_THREAD",
+    )
+    wait_for(replica, skipped)
+    assert source.query("SELECT note FROM late.t WHERE id = 7") == [("newest",)]
+    assert replica.query("SELECT note FROM late.t WHERE id = 7") == [("older",)]
+
+
 @pytest.mark.parametrize("shape", ["pair97", "pair56"])
 def test_a_hole_that_a_restart_made_anonymous_names_both_causes(
     shape: str, request: pytest.FixtureRequest
@@ -153,6 +191,28 @@ def test_a_hole_that_a_restart_made_anonymous_names_both_causes(
     wait_for(pair.b, fault.passed)
     pair.settle()
     assert audited(pair).verdict is Verdict.OK
+
+
+def test_what_a_file_position_may_have_passed_is_never_proved_to_come(
+    installation97: Installation,
+) -> None:
+    with faults_channels.moved_past_and_waiting(installation97) as fault:
+        waiting = audited(fault.topology)
+        skipped, unread = GtidSet.parse(fault.skipped), GtidSet.parse(fault.unread)
+        found = {each.code: each for each in waiting.findings}
+        assert found.keys() == {"H1", "C3", "T2", "T3"}, waiting
+        assert (found["T3"].grade, found["T3"].gtid_set) == (Grade.LIKELY, unread)
+        assert "whether they come is known when" in found["T3"].explanation
+        assert (found["H1"].grade, found["H1"].gtid_set) == (Grade.LIKELY, skipped)
+        # By the sets alone nothing separates the two: the place in the log is not known.
+        snapshot = collect_cluster("live", targets_of(fault.topology))
+        blind = tuple(replace(server, history_evidence=None) for server in snapshot.last)
+        [behind] = [
+            each
+            for each in audit_cluster(replace(snapshot, last=blind)).findings
+            if each.code == "T3"
+        ]
+        assert (behind.grade, behind.gtid_set) == (Grade.LIKELY, skipped | unread)
 
 
 # -- maintenance, or data -------------------------------------------------------------------------

@@ -175,8 +175,9 @@ def test_what_the_applier_passed_is_found_exactly(shape: str, seed: int) -> None
     for one in found:
         assert one.gtid_set == gtids(skipped)
         assert one.grade is Grade.PROVED
+    # One that is not idle may apply them after all, behind later ones (T1, a warning).
     later = audit_cluster(world.snapshot())
-    assert {one.code for one in grave(later)} <= {"H8"}
+    assert {one.code for one in grave(later)} <= {"H8", "T1"}
     for one in grave(later):
         assert one.gtid_set <= gtids(skipped)
 

@@ -338,7 +338,7 @@ def _channel(key: str, words: dict[str, str], letters: dict[str, str]) -> Channe
     channel = ChannelSnapshot(
         name=name,
         source_host=f"{source}.example",
-        source_port=3306,
+        source_port=int(words.pop("port", "3306")),
         source_uuid=None if letter == "none" else uuid_of(letter),
         auto_position=words.pop("auto-position", "on") == "on",
         gtid_retrieved=gtids(words.pop("retrieved", "")),
@@ -381,8 +381,10 @@ def _workers(words: dict[str, str], errno: int, error: str) -> tuple[WorkerSnaps
         WorkerSnapshot(number, gtids, errno, error, state, age, last_applied)
         for number, (gtids, last_applied) in enumerate(zip(applying, last, strict=True), start=1)
     ]
+    waits = words.pop("idle-seconds", "")
+    unused = int(waits) if waits else None
     idle = [
-        WorkerSnapshot(len(busy) + number, GtidSet(), 0, "", _STATES["no work"])
+        WorkerSnapshot(len(busy) + number, GtidSet(), 0, "", _STATES["no work"], unused)
         for number in range(1, int(words.pop("idle", "0")) + 1)
     ]
     return (*busy, *idle)

@@ -25,7 +25,7 @@ from binlog.decode import FIRST_POSITION
 from binlog.errors import BinlogError
 from binlog.events import FormatDescription, PreviousGtids
 from binlog.transactions import Transaction
-from gtid import GtidSet
+from gtid import GtidError, GtidSet
 from topology.adapters.connection import Connection, connect
 from topology.dialect import dialect_of
 from topology.history_evidence import (
@@ -41,7 +41,7 @@ from topology.target import ServerTarget
 from topology.version import ServerVersion
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_FAILED: Final = (BinlogError, pymysql.MySQLError, OSError)
+_FAILED: Final = (BinlogError, GtidError, pymysql.MySQLError, OSError)
 _FOUND_MAX: Final = 10_000  # transactions before a place: far more than an operator loses by hand
 # 5.6 makes an empty schema `test` with every new data directory.
 _OF_MYSQL: Final = frozenset({"information_schema", "mysql", "performance_schema", "sys", "test"})
@@ -82,7 +82,7 @@ def _answered(
     """Ask one server, one question for each set: a dump ends once it has given its set."""
     logs = _logs_of(server, target, seconds_max)
     first_log, schemas_count = None, None
-    changes: tuple[PurgedChange, ...] = ()
+    changes: tuple[PurgedChange, ...] | None = ()
     commits: dict[str, CommitRecord] = {}
     searches: list[LogSearch] = []
     unread: list[str] = []
@@ -95,6 +95,7 @@ def _answered(
         if questions.purged_changes and server.version is not None:
             changes = _purged_changes(server.version, target, seconds_max)
     except _FAILED as error:
+        changes = None
         unread.append(f"changes of gtid_purged: {error}")
     try:
         for gtids in questions.commits:
@@ -109,7 +110,7 @@ def _answered(
         unread.append(f"places of transactions: {error}")
     try:
         if questions.schemas:
-            schemas_count = _schemas_count(target, seconds_max)
+            schemas_count = _schemas_count(server, target, seconds_max)
     except _FAILED as error:
         unread.append(f"schemas: {error}")
     return HistoryEvidence(
@@ -143,13 +144,22 @@ def _found(logs: ServerCompared, search: Search) -> LogSearch:
     )
 
 
-def _schemas_count(target: ServerTarget, seconds_max: float) -> int | None:
-    """Return how many schemas the server has besides MySQL's own; None if not all are shown."""
+def _schemas_count(server: ServerSnapshot, target: ServerTarget, seconds_max: float) -> int | None:
+    """Return how many schemas the server has besides MySQL's own.
+
+    None if not all are shown, or if the server has committed, or begun to, since it was read: that
+    may have made them.
+    """
     way = connect(target, timeout_seconds_max=seconds_max)
     with closing(way) as connection, connection.cursor() as cursor:
         cursor.execute("SHOW DATABASES")
         names = {str(name).lower() for row in cursor.fetchall() for name in row.values()}
-    return len(names - _OF_MYSQL) if "mysql" in names else None
+        cursor.execute("SELECT @@GLOBAL.gtid_owned AS owned, @@GLOBAL.gtid_executed AS executed")
+        now = [
+            (row.get("owned"), GtidSet.parse(str(row.get("executed")))) for row in cursor.fetchall()
+        ]
+    is_as_read = now == [("", server.gtid_executed)]
+    return len(names - _OF_MYSQL) if "mysql" in names and is_as_read else None
 
 
 def _logs_of(server: ServerSnapshot, target: ServerTarget, seconds_max: float) -> ServerCompared:

@@ -12,16 +12,33 @@
 from collections.abc import Iterator
 
 from gtid import GtidSet
-from topology.applier_facts import ApplierFacts, ApplierWait
+from topology.applier_facts import ApplierFacts, ApplierWait, is_without_work
 from topology.dialect import dialect_of
 from topology.facts import ClusterFacts, EdgeFacts
-from topology.findings import Evidence, Finding, Grade
+from topology.findings import Evidence, Finding, Grade, Severity
 from topology.gtid_waits import is_gtid_wait
 from topology.progress import blocked_by_lock, stalled
 from topology.reset_signs import has_earlier, logged
+from topology.rules.backlog_words import (
+    BELOW,
+    LOCKED,
+    NO_EARLIER,
+    OTHER,
+    OVERTAKEN,
+    arrival,
+    at,
+    outlook,
+)
 from topology.rules.build import evidence, finding, many, on_edge
+from topology.rules.out_of_order import (
+    behind_later_ones,
+    out_of_order_text,
+    rows_without_history,
+)
+from topology.rules.settings import may_be_dropped
 from topology.skipping import why_it_may_skip
 from topology.snapshot import ROW_LOCK_RETRY, ChannelSnapshot, ServerSnapshot, ThreadState
+from topology.unread_relay_log import has_had_no_work
 
 
 def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
@@ -32,26 +49,34 @@ def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
             gap |= edge.queued_below
         if gap:
             replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
-            clears = applier.moved and not edge.queued_below
+            clears = applier.moved and not (edge.queued_below or applier.is_started)
             no_reset = _is_to_come(edge, replica, gap)
             skips = _skips(facts, edge)
-            known = bool(edge.applying_below) and no_reset and not skips
-            known = known and (edge.edge.channel.auto_position or not edge.queued_below)
+            late = behind_later_ones(facts, edge, edge.queued_below & gap)
+            below = GtidSet() if edge.edge.channel.auto_position else edge.queued_below & gap
+            other = _of_other_channels(edge, gap)
+            known = bool(edge.applying_below) and no_reset and not applier.is_started
+            known = known and not (skips or late or below or other)
             yield on_edge(
                 facts,
                 edge,
                 "T1",
                 gap,
                 grade=Grade.PROVED if known else Grade.LIKELY,
+                severity=Severity.WARNING if late else None,
+                strategies=() if late else None,
                 proof=(
                     evidence("owned or being applied", edge.applying_below, replica),
                     evidence("missing below the highest applied", gap, replica),
                     *_progress(applier, replica),
                 ),
                 explanation=f"{edge.edge.replica} applies {many(gap)} out of order. "
-                + ("The gap closes by itself." if clears and not skips else _outlook(applier))
-                + ("" if no_reset else _NO_EARLIER.format(replica=replica.name))
-                + skips,
+                + ("The gap closes by itself." if clears and not skips else outlook(applier))
+                + (BELOW.format(what=many(below)) if below else "")
+                + (OTHER.format(what=many(other), replica=replica.name) if other else "")
+                + ("" if no_reset else NO_EARLIER.format(replica=replica.name))
+                + skips
+                + out_of_order_text(edge, late),
             )
 
 
@@ -70,14 +95,18 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
             lag = channel.lag_seconds
             overtaken = queue & applier.overtaken
-            works = bool(edge.applying_above or channel.gtid_applying)
+            other = _of_other_channels(edge, queue)
+            works = bool((edge.applying_above - other) or channel.gtid_applying)
             moves = applier.moved or (works and applier.lock_wait is None)
             no_reset = _is_to_come(edge, replica, queue)
             runs_on = (applier.is_delayed or moves) and not channel.until
+            runs_on = runs_on and not is_without_work(channel)
             known = channel.applier is not ThreadState.RUNNING or runs_on
             skips = _skips(facts, edge)
             below = _below_a_worker(edge, queue)
-            known = known and no_reset and not (overtaken or below or skips)
+            known = known and no_reset and not applier.is_started
+            locked = _locked_beside(facts, applier, replica)
+            known = known and not (overtaken or below or other or locked or skips)
             yield on_edge(
                 facts,
                 edge,
@@ -90,10 +119,12 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                     *_progress(applier, replica),
                 ),
                 explanation=f"{edge.edge.replica} has received {many(queue)} that it has not"
-                f" applied yet. {_outlook(applier)}"
-                + (_OVERTAKEN.format(what=many(overtaken)) if overtaken else "")
-                + (_BELOW.format(what=many(below)) if below else "")
-                + ("" if no_reset else _NO_EARLIER.format(replica=replica.name))
+                f" applied yet. {outlook(applier)}"
+                + (OVERTAKEN.format(what=many(overtaken)) if overtaken else "")
+                + (BELOW.format(what=many(below)) if below else "")
+                + (OTHER.format(what=many(other), replica=replica.name) if other else "")
+                + (LOCKED.format(replica=replica.name) if locked else "")
+                + ("" if no_reset else NO_EARLIER.format(replica=replica.name))
                 + skips,
             )
 
@@ -114,13 +145,19 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             moved = _receiver_moved(facts.first[edge.edge.replica], channel)
             comes = runs and moved and channel.auto_position
             skips = _skips(facts, edge)
-            comes = comes and _is_to_come(edge, replica, edge.expected) and not skips
+            late = behind_later_ones(facts, edge, edge.expected, received=channel.gtid_retrieved)
+            doubt = out_of_order_text(edge, late) + rows_without_history(facts, edge)
+            dropped = may_be_dropped(facts, edge)
+            comes = comes and _is_to_come(edge, replica, edge.expected)
+            comes = comes and not (skips or doubt or dropped)
             yield on_edge(
                 facts,
                 edge,
                 "T3",
                 edge.expected,
                 grade=Grade.PROVED if comes else Grade.LIKELY,
+                severity=Severity.WARNING if doubt else None,
+                strategies=() if doubt else None,
                 proof=(
                     evidence("missing and not retrieved", edge.expected, replica),
                     evidence("receiver", channel.receiver.value, replica),
@@ -131,7 +168,7 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("auto_position", int(channel.auto_position), replica),
                 ),
                 explanation=f"{edge.edge.replica} has not received {many(edge.expected)} of"
-                f" {edge.edge.source} yet. {_arrival(channel, moved=moved)}{skips}",
+                f" {edge.edge.source} yet. {arrival(channel, moved=moved)}{skips}{dropped}{doubt}",
             )
 
 
@@ -159,7 +196,7 @@ def applier_blocked(facts: ClusterFacts) -> Iterator[Finding]:
                 *_progress(applier, replica),
             ),
             explanation=f"The applier of {name} waits for a lock: its state is"
-            f' "{wait.state}"{_at(owned)}, for {wait.seconds} s.{rest}' + _way_out(wait, name),
+            f' "{wait.state}"{at(owned)}, for {wait.seconds} s.{rest}' + _way_out(wait, name),
         )
 
 
@@ -174,12 +211,16 @@ def _way_out(wait: ApplierWait, name: str) -> str:
     if _retries(wait):
         return (
             " Its last attempt ended because another session held a row lock, and it tries again"
-            " (replica_transaction_retries). The session that holds the lock is in SHOW PROCESSLIST"
-            f" of {name}."
+            f" (replica_transaction_retries). {_holder(name)}."
         )
+    return f" {_holder(name)}; the applier goes on when that transaction ends."
+
+
+def _holder(name: str) -> str:
+    """Name both that may hold a lock: a prepared XA transaction outlives its session (9.7.4)."""
     return (
-        f" The session that holds the lock is in SHOW PROCESSLIST of {name}; the applier goes on"
-        " when that session ends its transaction."
+        f"A session in SHOW PROCESSLIST of {name} holds the lock, or a prepared XA transaction"
+        " without a session (see XA RECOVER)"
     )
 
 
@@ -210,9 +251,15 @@ def applier_stalled(facts: ClusterFacts) -> Iterator[Finding]:
                 *_progress(applier, replica),
             ),
             explanation=f"The applier of {name} has applied nothing for {wait.seconds} s: its state"
-            f' is "{wait.state}"{_at(wait.gtids)}. {many(applier.backlog).capitalize()} wait in the'
-            f" relay log. {_stall_causes(wait, replica)}",
+            f' is "{wait.state}"{at(wait.gtids)}. {many(applier.backlog).capitalize()} wait in the'
+            f" relay log. {_stall_causes(wait, replica)}"
+            + (_unread_text(applier.channel) if has_had_no_work(applier.channel) else ""),
         )
+
+
+def _unread_text(channel: ChannelSnapshot) -> str:
+    way = _FETCH if channel.auto_position else _MOVE
+    return _NO_WORK.format(place=channel.relay_applied_to or "unknown", way=way)
 
 
 def _stall_causes(wait: ApplierWait, replica: ServerSnapshot) -> str:
@@ -242,81 +289,27 @@ def _stall_causes(wait: ApplierWait, replica: ServerSnapshot) -> str:
 
 # -- words ----------------------------------------------------------------------------------------
 
+_NO_WORK = (
+    " No worker has had a transaction since the applier started: the relay log file at its place"
+    " ({place}) may be missing or unreadable, and the applier then looks for it all the time. See"
+    " whether the file exists. If it does not, {way}"
+)
+_FETCH = (
+    "RESET REPLICA (with both threads stopped) makes the receiver fetch by auto-position what is"
+    " not executed, as far as the source still has it."
+)
+_MOVE = (
+    "do not use RESET REPLICA: the channel runs by file position, and would read its source's log"
+    " from the beginning. Stop both threads, and set SOURCE_LOG_FILE and SOURCE_LOG_POS to the"
+    " Relay_Source_Log_File and Exec_Source_Log_Pos that SHOW REPLICA STATUS prints."
+)
 _SEMI_SYNC = "semi-sync ACK"  # "Waiting for semi-sync ACK from replica"
-
-_OVERTAKEN = (
-    " It may have passed {what} of these: it has applied transactions that it received later, or it"
-    " no longer has one that it had applied. A worker may still have them. Audit again when the"
-    " applier has less to do."
-)
-
-_BELOW = (
-    " The channel runs by file position, and a worker is at a transaction behind {what} of these:"
-    " RELAY_LOG_POS may have skipped them. Audit again when the applier has nothing to do."
-)
-
-_NO_EARLIER = (
-    " The binary logs of {replica} have no earlier transaction of the same origin. If {replica} was"
-    " reset (RESET BINARY LOGS AND GTIDS), these were applied before it: compare the rows before"
-    " they are applied again."
-)
 
 
 def _skips(facts: ClusterFacts, edge: EdgeFacts) -> str:
     """Explain that the applier may skip these instead; empty where it cannot."""
     why = why_it_may_skip(facts, edge.edge)
     return f" On {edge.edge.replica} {why}: its applier may skip some of these." if why else ""
-
-
-def _outlook(applier: ApplierFacts) -> str:
-    """Explain whether the backlog shrinks: what is known, and no promise beyond it."""
-    channel, wait = applier.channel, applier.longest
-    if channel.applier is not ThreadState.RUNNING:
-        return "Its applier is stopped: nothing is applied until it is started."
-    if applier.is_delayed:
-        left = channel.delay_remaining_seconds
-        text = f"SOURCE_DELAY holds them back for {channel.delay_seconds} s"
-        return text + ("." if left is None else f"; {left} s remain for the next one.")
-    if channel.until:
-        return f"Its applier runs with START REPLICA UNTIL {channel.until}: it stops there."
-    if applier.moved:
-        delay = f"; SOURCE_DELAY is {channel.delay_seconds} s" if channel.delay_seconds else ""
-        return f"Its applier makes progress{delay}."
-    if not applier.is_same:
-        return "Its channel was changed between the readings: audit again."
-    if wait is not None and wait.seconds is not None:
-        return (
-            f'Its applier has been in the state "{wait.state}"{_at(wait.gtids)} for'
-            f" {wait.seconds} s and applied nothing between the readings."
-        )
-    return "Its applier runs; it applied nothing between the readings."
-
-
-def _arrival(channel: ChannelSnapshot, *, moved: bool) -> str:
-    """Explain whether the receiver will bring what is expected."""
-    if channel.receiver is ThreadState.RUNNING and moved:
-        text = "Its receiver is on the way."
-    elif channel.receiver is ThreadState.RUNNING:
-        text = (
-            "Its receiver runs, and received nothing between the readings although its source has"
-            " more. Possible causes: the transactions were committed just before they were read;"
-            " the connection is dead and replica_net_timeout has not passed yet; the receiver or"
-            " the source waits (see the receiver state); the source has no event for them."
-        )
-    elif channel.receiver_errno or channel.receiver_error:
-        text = f"Its receiver waits for a connection: error {channel.receiver_errno}."
-    else:
-        text = "Its receiver is connecting."
-    if channel.auto_position:
-        return text
-    return text + (
-        " The channel runs by file position, which may lie behind them: whether they come is known"
-        " when the receiver has read that far."
-    )
-
-
-def _at(gtids: GtidSet) -> str:
-    return f" at {gtids.shortened(ranges_max=1)}" if gtids else ""
 
 
 # -- leaves ---------------------------------------------------------------------------------------
@@ -335,6 +328,21 @@ def _progress(applier: ApplierFacts, replica: ServerSnapshot) -> tuple[Evidence,
         age = "unknown" if wait.seconds is None else f"{wait.seconds} s"
         shown += (evidence("longest worker", f"{wait.state}, {age}", replica),)
     return shown
+
+
+def _locked_beside(facts: ClusterFacts, applier: ApplierFacts, replica: ServerSnapshot) -> bool:
+    """Return whether another applier of the replica waits for a lock (A5)."""
+    return any(
+        blocked_by_lock(other, facts.policy) is not None
+        for (name, channel), other in facts.appliers.items()
+        if name == replica.name and channel != applier.channel.name
+    )
+
+
+def _of_other_channels(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
+    """Return what of it this channel has not received: the relay log of another one has it."""
+    mine = edge.edge.channel.gtid_retrieved | edge.edge.channel.gtid_applying
+    return queue - mine
 
 
 def _below_a_worker(edge: EdgeFacts, queue: GtidSet) -> GtidSet:

@@ -37,6 +37,10 @@ def finding(
     entry = entry_of(code)
     assert entry.judged, f"{code} is marked as not judged"
     moment = _moment(facts)
+    doubt = _doubt(facts, replica, channel)
+    if doubt:
+        grade = Grade.LIKELY if grade is Grade.PROVED else grade
+        explanation = f"{explanation}{'' if explanation.endswith('.') else '.'} {doubt}"
     return Finding(
         code=code,
         name=entry.name,
@@ -87,6 +91,14 @@ def many(gtid_set: GtidSet) -> str:
     """Say how many transactions: "1 transaction", "20 transactions"."""
     count = gtid_set.gtid_count
     return f"{count:,} transaction" if count == 1 else f"{count:,} transactions"
+
+
+def _doubt(facts: ClusterFacts, replica: str | None, channel: str | None) -> str:
+    """Return why the source of a finding's channel may be another server; "" if nothing does."""
+    for edge in facts.graph.edges:
+        if edge.doubt and (edge.replica, edge.channel.name) == (replica, channel):
+            return edge.doubt
+    return ""
 
 
 def _named(names: tuple[str, ...]) -> tuple[Strategy, ...]:

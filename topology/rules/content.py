@@ -170,15 +170,19 @@ def _different(shown: list[ContentDifference]) -> str:
         f"{source} and {replica} hold different transactions under the same GTID: {_count(shown)}."
         " Sets and threads do not show it, because each server skips a GTID that it already has."
         " Possible causes: a server lost its last transactions in a crash and reused their GTIDs;"
-        " RESET BINARY LOGS AND GTIDS made a server reuse its GTIDs; a client set gtid_next. The"
-        " rows differ until an operator repairs them."
+        " RESET BINARY LOGS AND GTIDS made a server reuse its GTIDs; a client set gtid_next."
     )
-    if not any(each.is_proved for each in shown):
-        text += (
-            " The commit times are not known. So it may also be one transaction that met other rows"
-            " on the replica, because the data had drifted apart before: compare the rows."
+    if any(each.is_proved for each in shown):
+        return text + " The rows differ until an operator repairs them."
+    if any(each.is_two_commits for each in shown):
+        return text + (
+            " The logs do not show whether the two commits had the same result: compare the rows."
         )
-    return text
+    return text + (
+        " The rows differ until an operator repairs them. The commit times are not known. So it may"
+        " also be one transaction that met other rows on the replica, because the data had drifted"
+        " apart before: compare the rows."
+    )
 
 
 def _drifted(shown: list[ContentDifference]) -> str:

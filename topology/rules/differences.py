@@ -11,7 +11,7 @@ from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.lost import Cause, losses_of
 from topology.notable_settings import notable_values
-from topology.receivers import hanging
+from topology.receivers import hanging, is_dated
 from topology.reset_signs import has_earlier, logged, runs_since_before
 from topology.rules.build import evidence, finding, many, on_edge
 from topology.rules.history import distance_to
@@ -42,13 +42,19 @@ def unconfirmed_lead(facts: ClusterFacts) -> Iterator[Finding]:
                     " replica, until rpl_semi_sync_source_timeout is over; see the state of the"
                     f" sessions in SHOW PROCESSLIST of {lost.origin}"
                 )
+            elif not is_dated(facts, lost):
+                text += (
+                    f". How long is not known, because the binary log of {lost.holder} does not"
+                    " show it: if the next audit reports the same, its clients wait"
+                )
+            is_known = hangs is None and is_dated(facts, lost)
             yield finding(
                 facts,
                 "T4",
                 source=lost.origin,
                 replica=lost.holder,
                 gtid_set=lost.leading,
-                grade=Grade.PROVED if hangs is None else Grade.LIKELY,
+                grade=Grade.PROVED if is_known else Grade.LIKELY,
                 severity=None if hangs is None else Severity.WARNING,
                 strategies=None if hangs is None else (),
                 proof=(
@@ -82,8 +88,10 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
     Proved when the receiver's position in the source's log is beyond the place where the source's
     log ended after the transactions were in it, the replica still does not have them, and no RESET
     of the replica explains it: it would have removed earlier transactions as well. Nor may a crash
-    explain it: the replica has been running since before their commit. With auto-position on it is
-    H8. A place in a former log of a source that was reset proves nothing.
+    explain it: the replica has been running since before their commit. And the channel has received
+    what follows each hole: otherwise the replica may have executed that before the position was
+    set, and its applier may have skipped the hole (sql_replica_skip_counter). With auto-position on
+    it is H8. A place in a former log of a source that was reset proves nothing.
     """
     for edge in facts.edges:
         channel = edge.edge.channel
@@ -91,13 +99,14 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
             replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
             no_reset = has_earlier(logged(replica), edge.bypassed)
             no_crash = runs_since_before(replica, edge.bypassed, facts.last[source.name])
+            has_next = _behind(edge.bypassed) <= channel.gtid_retrieved
             yield on_edge(
                 facts,
                 edge,
                 "H1",
                 edge.bypassed,
                 grade=Grade.PROVED
-                if edge.bypass_is_proved and no_reset and no_crash
+                if edge.bypass_is_proved and no_reset and no_crash and has_next
                 else Grade.LIKELY,
                 proof=(
                     evidence("executed and not purged on the source", edge.bypassed, source),
@@ -108,6 +117,7 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("neither executed, owned nor retrieved", edge.bypassed, replica),
                     evidence("uptime in seconds", replica.uptime_seconds, replica),
                     evidence("runs since before their commit", _yes(no_crash), replica),
+                    evidence("received what follows each hole", _yes(has_next), replica),
                 ),
                 explanation=_bypass_text(edge)
                 + (
@@ -123,8 +133,19 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
                     if no_reset
                     else f" RESET BINARY LOGS AND GTIDS on {edge.edge.replica} looks the same; then"
                     " the rows are there."
+                )
+                + (
+                    ""
+                    if has_next
+                    else f" Or {edge.edge.replica} skipped them before the file position was set"
+                    " (sql_replica_skip_counter, RELAY_LOG_POS)."
                 ),
             )
+
+
+def _behind(gtid_set: GtidSet) -> GtidSet:
+    """Return the GTID that follows each interval of a set."""
+    return GtidSet.from_intervals((tsid, end, end + 1) for tsid, _, end in gtid_set.intervals())
 
 
 def _yes(value: object) -> str:
@@ -331,8 +352,8 @@ def _way_back_text(edge: EdgeFacts, code: str) -> str:
             " channel brings them only if a server on the way has received them before."
         )
     return (
-        f" A channel on the way to {source} would bring them, but it is stopped: starting it"
-        " applies them there."
+        f" A channel on the way to {source} is stopped. Once it is started, they are applied there,"
+        " unless their rows conflict or a server on the way does not pass them on."
     )
 
 

@@ -20,7 +20,7 @@ def emptied_text(replica: ServerSnapshot, channel: ChannelSnapshot) -> str:
         return ""
     return (
         f" gtid_executed of {replica.name} is empty although its channel has applied the log of its"
-        f" source up to {place}: {replica.name} was probably reset, and its rows are then there. If"
+        f" source up to {place}. If RESET BINARY LOGS AND GTIDS emptied it, its rows are there. If"
         " a `reset_and_purge` script of a repair stopped there, run that script again: it holds the"
         " whole set. Until then start no channel and let no client write."
     )

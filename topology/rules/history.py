@@ -97,19 +97,22 @@ def _neither_text(facts: ClusterFacts, loss: Loss) -> str:
 def made_by_hand(facts: ClusterFacts) -> Iterator[Finding]:
     """H7: a GTID of a server's UUID that this server has not reached.
 
-    Proved where the binary log of the holder shows another server_id than the origin's.
+    Proved where the binary log of the holder shows another server_id than the origin's, and numbers
+    below them that no server has: a copied server_uuid would have used these up first.
     """
     for loss in losses_of(facts):
         if loss.cause is not Cause.BY_HAND:
             continue
+        is_proved = loss.grade is Grade.PROVED
+        known = "never committed: a session set gtid_next by hand" if is_proved else "does not have"
         yield _on(
             facts,
             loss,
             f"{loss.holder} has {many(loss.gtid_set)} of {loss.origin}'s UUID that {loss.origin}"
-            f" never committed: a session set gtid_next by hand. {distance_to(loss)} {loss.holder}"
+            f" {known}. {distance_to(loss)} {loss.holder}"
             " then skips the new transaction without an error. Read the content first, because"
             f" {loss.origin} does not have it. Then use up these GTIDs on {loss.origin}."
-            + ("" if loss.grade is Grade.PROVED else _causes(_BY_HAND, _CRASH)),
+            + ("" if is_proved else _causes(_BY_HAND, _COPIED, _CRASH)),
             None,
         )
 

@@ -48,15 +48,24 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
         if joining.extra or joining.purged or joining.lost:
             continue
         server, candidate = joining.server, joining.candidate
-        what = f"would receive {many(joining.missing)}" if joining.missing else "has all it holds"
+        what = f"would receive {many(joining.missing)}"
+        if not joining.missing:
+            what = f"has all {'else ' if joining.own else ''}it holds"
         text = (
             f"No channel links {server} to the other servers. It is {_state(facts, joining)}: it"
             f" can replicate from {candidate}, and {what}."
         )
+        if joining.own:
+            text += (
+                f" {candidate} also holds {many(joining.own)} of {server}'s own that {server} does"
+                " not have (see E3, E6 and H7 of this audit): its receiver would drop them."
+            )
         if joining.ahead:
             text += f" {candidate} has still to receive {many(joining.ahead)} that {server} has."
         doubt = _reset_doubt(facts, joining) + _refusal_doubt(facts, joining)
-        yield _on(facts, "J1", joining, text + doubt, likely=bool(joining.ahead or doubt))
+        yield _on(
+            facts, "J1", joining, text + doubt, likely=bool(joining.own or joining.ahead or doubt)
+        )
 
 
 def cannot_join_purged(facts: ClusterFacts) -> Iterator[Finding]:
@@ -192,7 +201,7 @@ def _proof(facts: ClusterFacts, joining: Joining) -> tuple[Evidence, ...]:
     return (
         evidence("state", _state(facts, joining), server),
         evidence("channels between them", "none", server),
-        evidence("missing", joining.missing, server),
+        evidence("missing", joining.missing | joining.own, server),
         evidence("missing and purged on the candidate", joining.purged, candidate),
         evidence("executed here only", joining.extra, facts.first[joining.server]),
         evidence("in its binary logs", logged(server), server),

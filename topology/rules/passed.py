@@ -20,10 +20,11 @@ from collections.abc import Iterator
 from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Finding, Grade
+from topology.notable_settings import notable_values
 from topology.reset_signs import has_earlier, keeps_gtids, logged, runs_since_before
 from topology.rules.build import evidence, many, on_edge
 from topology.rules.emptied import emptied_text
-from topology.snapshot import ThreadState
+from topology.snapshot import ServerSnapshot, ThreadState
 
 
 def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
@@ -60,7 +61,8 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
             gone,
             grade=Grade.PROVED if is_proved else Grade.LIKELY,
             proof=tuple(proof),
-            explanation=_passed_text(facts, edge, unsent=unsent) + emptied_text(replica, channel),
+            explanation=_passed_text(facts, edge, unsent=unsent)
+            + ("" if _logs_nothing_received(source) else emptied_text(replica, channel)),
             # What a receiver ignores does not come again.
             strategies=("configure", "inject_empty")
             if unsent and channel.ignored_server_ids
@@ -78,6 +80,8 @@ def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet) -> st
         " that of the server which committed them (the rows are missing)"
     )
     ghost = f"no event for them in the binary logs of {edge.edge.source} (the rows may be missing)"
+    if _logs_nothing_received(facts.last[edge.edge.source]):
+        ghost = f"log_replica_updates = OFF on {edge.edge.source}: {ghost}"
     causes = [] if has_earlier(logged(replica), gone) else [reset]
     returns = bool(unsent) and edge.edge.channel.receiver is not ThreadState.RUNNING
     if edge.passed or returns:
@@ -87,7 +91,8 @@ def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet) -> st
         causes.append(f"{crash} (the rows are probably there)")
     elif returns or edge.behind:
         causes.append(f"{crash} (compare the rows)")
-    if edge.behind and edge.edge.channel.receiver is not ThreadState.RUNNING:
+    is_connected = edge.edge.channel.receiver is ThreadState.RUNNING
+    if returns or (edge.behind and not is_connected):
         causes.append(
             f"RESET BINARY LOGS AND GTIDS on {edge.edge.source} since the channel stopped (then the"
             " place says nothing)"
@@ -97,10 +102,10 @@ def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet) -> st
     if unsent and edge.edge.channel.ignored_server_ids:
         listed = ", ".join(map(str, edge.edge.channel.ignored_server_ids))
         causes.insert(0, f"IGNORE_SERVER_IDS ({listed}) of its channel (the rows are missing)")
-    if unsent and not returns and _of_unread_servers(unsent, facts):
+    if unsent and not returns:
         causes.append(
-            f"the server that committed them, which was not read, has the server_id of {name},"
-            f" {replica.server_id} (the rows are missing)"
+            f"a server with the server_id of {name}, {replica.server_id}, committed them (the rows"
+            " are missing)"
         )
     text = f"{name} does not have {many(gone)} of {edge.edge.source}"
     if returns:
@@ -121,6 +126,11 @@ def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet) -> st
     )
 
 
+def _logs_nothing_received(source: ServerSnapshot) -> bool:
+    """Return whether a source's log has only what it commits itself: its place proves no more."""
+    return "log_replica_updates" in notable_values(source.notable_settings)
+
+
 def _forgets_in_crash(facts: ClusterFacts, edge: EdgeFacts) -> bool:
     """Return whether a crash of the replica may have removed what it applied from its GTIDs."""
     replica = facts.last[edge.edge.replica]
@@ -128,10 +138,3 @@ def _forgets_in_crash(facts: ClusterFacts, edge: EdgeFacts) -> bool:
     return bool(edge.passed) and not (
         keeps_gtids(replica) or runs_since_before(replica, edge.passed, source)
     )
-
-
-def _of_unread_servers(gtid_set: GtidSet, facts: ClusterFacts) -> GtidSet:
-    for server in facts.last.values():
-        if server.server_uuid is not None:
-            gtid_set = gtid_set.without_uuid(server.server_uuid)
-    return gtid_set

@@ -13,11 +13,13 @@ from itertools import combinations
 from typing import Final
 
 from gtid import GtidSet
-from topology.facts import ClusterFacts
+from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Finding, Grade, Severity
+from topology.former_ids import maybe_own_server_id
 from topology.notable_settings import notable_values
 from topology.rules.build import evidence, finding, many, on_edge
-from topology.snapshot import ThreadState
+from topology.snapshot import ServerSnapshot, ThreadState
+from topology.unseen import group_uuids
 
 EQUAL_IDS: Final = "equal MySQL server ids"  # in the error of a receiver: 1593, since 8.0 13117
 
@@ -66,27 +68,61 @@ def duplicate_server_id(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def former_server_id(facts: ClusterFacts) -> Iterator[Finding]:
-    """C2: transactions upstream of a replica that carry its own server_id, of no present UUID."""
+    """C2: transactions upstream of a replica that carry its own server_id, of no present UUID.
+
+    Those of a group are reported by the rule above where another server has the same server_id now.
+    """
+    groups = group_uuids(facts.last.values())
     for edge in facts.edges:
-        if not edge.own_id:
-            continue
         replica = facts.last[edge.edge.replica]
+        ids = [server.server_id for server in facts.last.values()]
+        of_groups = any(edge.own_id.from_uuid(uuid) for uuid in groups)
+        if not edge.own_id or (of_groups and ids.count(replica.server_id) > 1):
+            continue
         yield on_edge(
             facts,
             edge,
             "C2",
             edge.own_id,
-            grade=Grade.PROVED,
+            grade=Grade.LIKELY if _of_its_group(replica, edge.own_id) else Grade.PROVED,
             proof=(
                 evidence("server_id", replica.server_id, replica),
                 evidence("server_uuid", replica.server_uuid, replica),
                 evidence("upstream, logged with this server_id", edge.own_id, replica),
             ),
             explanation=f"{replica.name} drops {many(edge.own_id)} of its sources as if they were"
-            f" its own: they carry its server_id, {replica.server_id}, under a UUID that no server"
-            f" of this audit has. {replica.name} was probably cloned or restored, and kept its"
-            " server_id. Set another server_id on it. What was dropped must then be fetched again.",
+            f" its own: they carry its server_id, {replica.server_id}, under "
+            + (_AS_A_MEMBER if _of_its_group(replica, edge.own_id) else _AS_ANOTHER).format(
+                name=replica.name
+            ),
         )
+
+
+_AS_ANOTHER: Final = (
+    "a UUID that no server of this audit has. {name} was probably cloned or restored, and kept its"
+    " server_id. Set another server_id on it. What was dropped must then be fetched again."
+)
+_AS_A_MEMBER: Final = (
+    "the UUID of its group. {name} probably committed them as the primary and lost them since (a"
+    " crash, an older copy of its data). Of each interval only the first and the last transaction"
+    " were looked up. If {name} joins its group again, the group delivers them."
+)
+
+
+def _of_its_group(server: ServerSnapshot, gtids: GtidSet) -> bool:
+    return any(gtids.from_uuid(uuid) for uuid in group_uuids([server]))
+
+
+_MAYBE_OWN: Final = (
+    " {what} of these may carry the server_id of {name}, if it committed them itself under a UUID"
+    " that is not its own (that of its group, or its former one): its receiver drops those."
+)
+
+
+def may_be_dropped(facts: ClusterFacts, edge: EdgeFacts) -> str:
+    """Explain that a receiver drops what the replica itself committed; empty if there is none."""
+    own = maybe_own_server_id(edge.edge, graph=facts.graph, servers=facts.last) & edge.expected
+    return _MAYBE_OWN.format(name=edge.edge.replica, what=many(own)) if own else ""
 
 
 def silent_errors(facts: ClusterFacts) -> Iterator[Finding]:
@@ -177,5 +213,6 @@ def _dropped(facts: ClusterFacts, origin: str, replica: str) -> GtidSet:
         for edge in facts.edges
         if edge.edge.replica == replica
     )
+    offered |= GtidSet.union_of(edge.own_id for edge in facts.edges if edge.edge.replica == replica)
     held = facts.last[replica]
     return offered - (held.gtid_executed or GtidSet()) - (held.gtid_owned or GtidSet())

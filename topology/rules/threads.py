@@ -135,8 +135,21 @@ def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
                 + ("are" if len(stopped) > 1 else "is")
                 + " stopped, without an error."
                 + (_UNTIL.format(condition=channel.until) if stops else "")
-                + emptied_text(replica, channel),
+                + (emptied_text(replica, channel) if _had_any(facts, replica, channel) else ""),
             )
+
+
+def _had_any(facts: ClusterFacts, replica: ServerSnapshot, channel: ChannelSnapshot) -> bool:
+    """Return whether a replica had transactions, or its channel lies behind some that it misses.
+
+    The place of a new replica lies behind the header of its source's log, and nothing else (158 on
+    9.7.4, 151 on 5.6.24).
+    """
+    return bool(facts.first[replica.name].gtid_executed) or any(
+        bool(edge.behind or edge.passed or edge.bypassed or edge.purged)
+        for edge in facts.edges
+        if edge.edge.channel is channel
+    )
 
 
 def stops_at_until(facts: ClusterFacts) -> Iterator[Finding]:
@@ -229,7 +242,7 @@ def _errant(facts: ClusterFacts, source: str | None, replica: str) -> GtidSet:
 def _applier_text(channel: ChannelSnapshot) -> str:
     """Return the fullest text: with workers, the channel's own often only points at theirs."""
     texts = [worker.error for worker in channel.workers if worker.error]
-    return "; ".join([channel.applier_error, *texts]) if texts else channel.applier_error
+    return "; ".join([channel.applier_error, *texts])
 
 
 def _failing(channel: ChannelSnapshot, replica: ServerSnapshot) -> GtidSet:

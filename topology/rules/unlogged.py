@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from gtid import GtidSet
-from topology.declared import declared_early
+from topology.declared import declared_early, unread_changes
 from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade, Severity, Unknown
 from topology.rules.build import evidence, finding, many
@@ -89,7 +89,7 @@ def _accepted(
 
 
 def not_decided(facts: ClusterFacts) -> Iterator[Unknown]:
-    """Yield the servers of which the first log, that would decide, could not be read."""
+    """Yield the servers of which the first log, or the error log, could not be read."""
     candidates = _candidates(facts)
     for name in sorted(facts.judgeable & candidates.keys()):
         server = facts.last[name]
@@ -100,6 +100,10 @@ def not_decided(facts: ClusterFacts) -> Iterator[Unknown]:
             fact = f"whether its logs ever held {found.shortened()}"
             reason = evidence_of.unread or "its first binary log has no Previous_gtids"
             yield Unknown(facts.snapshot.cluster, name, fact, reason)
+    for name, gtids in sorted(unread_changes(facts.snapshot).items()):
+        fact = f"whether {gtids.shortened()} was set in gtid_purged before it was committed"
+        history = facts.last[name].history_evidence
+        yield Unknown(facts.snapshot.cluster, name, fact, history.unread if history else "")
 
 
 def _candidates(facts: ClusterFacts) -> Mapping[str, GtidSet]:
@@ -122,8 +126,9 @@ def _held_with_content(
 def _about(
     facts: ClusterFacts, server: ServerSnapshot, gtids: GtidSet, text: str, severity: Severity
 ) -> Finding:
-    log = server.history_evidence.first_log if server.history_evidence is not None else None
-    assert log is not None, "nothing is known to be unlogged unless the first log was read"
+    assert server.history_evidence is not None, "unlogged: the first log was read"
+    log = server.history_evidence.first_log
+    assert log is not None, "unlogged: the first log was read"
     made = finding(
         facts,
         "E4",

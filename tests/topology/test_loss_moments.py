@@ -1,0 +1,203 @@
+"""What the moments of a restart, of commits and of logs show of a loss: to the second."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
+from tests.topology.test_lost import LOST, ago, record, story
+from topology.facts import ClusterFacts, gather_facts
+from topology.findings import Grade
+from topology.history_evidence import (
+    INTERVALS_MAX,
+    CommitRecord,
+    HistoryEvidence,
+    LogStart,
+    ends_of,
+)
+from topology.lost import Restart, _committed, _reset, _restart, losses_of
+from topology.policy import Policy
+from topology.receivers import Waiting, hanging
+from topology.reset_signs import has_earlier
+
+COMMITTED = (ago(60), ago(50))
+
+
+@pytest.mark.parametrize(
+    ("up", "committed", "expected"),
+    [
+        (0, COMMITTED, Restart.SINCE),
+        (50, COMMITTED, Restart.SINCE),  # in the second of the last commit, or later
+        (51, COMMITTED, Restart.UNKNOWN),
+        (61, COMMITTED, Restart.UNKNOWN),  # the start was within two seconds from there on
+        (62, COMMITTED, Restart.NOT_SINCE),
+        (900, COMMITTED, Restart.NOT_SINCE),
+        (None, COMMITTED, Restart.UNKNOWN),
+        (900, None, Restart.UNKNOWN),
+    ],
+)
+def test_a_restart_is_compared_with_the_commits(
+    up: int | None, committed: tuple[datetime, datetime] | None, expected: Restart
+) -> None:
+    server = a_server("a", A, "", uptime_seconds=up)
+    assert _restart(server, committed) is expected
+    late = replace(server, server_clock=NOON + timedelta(seconds=0.9))  # whole seconds count
+    assert _restart(late, committed) is expected
+    assert _restart(replace(server, server_clock=None), committed) is Restart.UNKNOWN
+
+
+def facts_of(**parts: Any) -> ClusterFacts:
+    return gather_facts(story(**parts), Policy())
+
+
+def begun(seconds: float, *, number: int = 1, previous: str = "") -> LogStart:
+    return LogStart(f"binlog.{number:06}", ago(seconds), GtidSet.parse(previous))
+
+
+PURGED = {"gtid_purged": GtidSet.parse(f"{A}:1-9")}
+EXACT, COARSE = record(1, 500), record(1, 500, exact=False)
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        # The oldest transaction that both logs hold.
+        ({"ours": (EXACT,), "theirs": (EXACT,)}, False),
+        ({"ours": (record(1, 499.5),), "theirs": (EXACT,)}, True),
+        ({"ours": (COARSE,), "theirs": (EXACT,)}, None),
+        ({"ours": (EXACT,), "theirs": (COARSE,)}, None),
+        ({"ours": (EXACT,), "theirs": (record(2, 500),)}, None),
+        # The first log: begun a whole second before the first commit, or after the last.
+        ({"first_log": begun(61)}, False),
+        ({"first_log": begun(60.5)}, None),
+        ({"first_log": begun(50)}, None),
+        ({"first_log": begun(49.5)}, True),
+        ({"first_log": begun(40, previous=f"{A}:1-9")}, None),
+        # Number 1 is a reset's, whatever is purged; another number only where nothing is.
+        ({"first_log": begun(40), "origin": PURGED}, True),
+        ({"first_log": begun(40, number=7)}, True),
+        ({"first_log": begun(40, number=7), "origin": PURGED}, None),
+        ({"first_log": begun(40, number=11), "origin": PURGED}, None),
+    ],
+)
+def test_logs_show_a_reset_exclude_it_or_neither(
+    parts: dict[str, Any], *, expected: bool | None
+) -> None:
+    facts = facts_of(**parts)
+    [lost] = facts.lost
+    reset, history = _reset(facts, lost, COMMITTED)
+    assert reset is expected
+    assert (history == "unknown") is (expected is None)
+    if "ours" not in parts:
+        assert _reset(facts, lost, None) == (None, "unknown")
+
+
+@pytest.mark.parametrize(
+    ("queued", "at", "expected"),
+    [
+        (LOST, ago(10), (ago(10), ago(10))),
+        (f"{A}:90-100", ago(10), None),  # not all of it was lost
+        ("", ago(10), None),  # nothing was queued
+        (LOST, None, None),
+    ],
+)
+def test_the_last_transaction_that_was_queued_dates_a_loss(
+    queued: str, at: datetime | None, expected: tuple[datetime, datetime] | None
+) -> None:
+    last = {"last_queued": GtidSet.parse(queued), "last_queued_committed_at": at}
+    facts = facts_of(theirs=(), channel=last)
+    [lost] = facts.lost
+    assert _committed(facts, lost, lost.lost) == expected
+
+
+@pytest.mark.parametrize(
+    ("copy", "grade"),
+    [
+        ({}, Grade.LIKELY),  # another server has the UUID, by address and server_id
+        ({"source_server_id": 1}, Grade.PROVED),
+        ({"source_host": "a.example"}, Grade.PROVED),  # its server_id was another one then
+        ({"source_server_id": None}, Grade.PROVED),
+        ({"source_uuid": C}, Grade.PROVED),
+    ],
+)
+def test_what_a_copy_of_the_server_committed_was_not_made_by_hand(
+    copy: dict[str, Any], grade: Grade
+) -> None:
+    other = {"source_host": "copy.example", "source_server_id": 9, **copy}
+    seen = HistoryEvidence(None, (record(99, 60, server_id=2), record(100, 50, server_id=2)))
+    first, second = story().first
+    second = replace(second, gtid_executed=GtidSet.parse(f"{A}:1-97:99-100"), channels=())
+    third = a_server("c", C, f"{A}:1-97", server_id=3, channels=(a_channel("x", A, **other),))
+    read = a_cluster("pair", first, replace(second, history_evidence=seen), third)
+    losses = [loss for loss in losses_of(gather_facts(read, Policy())) if loss.holder == "b"]
+    assert [(loss.cause.value, loss.grade) for loss in losses] == [("H7", grade)]
+
+
+@pytest.mark.parametrize(("server_id", "cause"), [(2, "H7"), (1, "E3")])
+def test_a_server_id_that_the_origin_has_as_well_shows_no_commit_by_hand(
+    server_id: int, cause: str
+) -> None:
+    records = (record(98, 60, server_id=server_id), record(100, 50, server_id=server_id))
+    seen = HistoryEvidence(None, records)
+    first, second = story().first
+    holder = replace(second, server_id=server_id, history_evidence=seen)
+    facts = gather_facts(a_cluster("pair", first, holder), Policy())
+    assert {loss.cause.value for loss in losses_of(facts)} == {cause}
+
+
+def test_a_gtid_made_by_hand_ends_a_lost_tail() -> None:
+    """98 and 99 were received from the origin; 100 carries another server_id, or none is known."""
+    received = {"gtid_retrieved": GtidSet.parse(f"{A}:98-99")}
+    for records, expected in (
+        ((record(98, 60), record(100, 50, server_id=2)), {f"{A}:100": "H7", f"{A}:98-99": "E3"}),
+        ((record(98, 60),), {LOST: "E3"}),
+        ((record(98, 60), record(100, 50, server_id=7)), {LOST: "E3"}),
+    ):
+        facts = facts_of(channel=received, theirs=records)
+        losses = {str(loss.gtid_set): loss.cause.value for loss in losses_of(facts)}
+        assert losses == expected
+
+
+def test_both_ends_of_the_first_and_last_intervals_decide() -> None:
+    assert list(map(str, ends_of(GtidSet.parse(f"{A}:1-3:5")))) == [f"{A}:{n}" for n in (1, 3, 5)]
+    many = GtidSet.parse(f"{A}:" + ":".join(str(2 * n) for n in range(1, INTERVALS_MAX + 3)))
+    half = INTERVALS_MAX // 2
+    expected = [*range(2, 2 * half + 1, 2), *range(2 * half + 6, 4 * half + 5, 2)]
+    assert list(map(str, ends_of(many))) == [f"{A}:{n}" for n in expected]
+
+
+@pytest.mark.parametrize(
+    ("executed", "hole", "expected"),
+    [
+        (f"{A}:1-3", f"{A}:4-5", True),
+        (f"{A}:1-3:6", f"{A}:4-5", True),
+        (f"{A}:6", f"{A}:4-5", False),  # above it
+        (f"{B}:1-3", f"{A}:4-5", False),
+        (f"{A}:dba:1-3", f"{A}:4-5", False),
+        ("", f"{A}:4-5", False),
+        (f"{A}:2", f"{A}:1:3", False),  # the lowest of the hole counts
+        (f"{A}:1-3", f"{A}:4-5,{B}:4", False),  # for each UUID
+    ],
+)
+def test_an_earlier_transaction_of_the_same_origin(
+    executed: str, hole: str, *, expected: bool
+) -> None:
+    assert has_earlier(GtidSet.parse(executed), GtidSet.parse(hole)) is expected
+
+
+def test_a_commit_hangs_from_the_limit_of_the_policy_on() -> None:
+    """The replica has A:4 since then; its source is committing it."""
+    for seconds, expected in ((60, None), (61, Waiting(GtidSet.parse(f"{A}:4"), 61))):
+        four = GtidSet.parse(f"{A}:4")
+        logged = CommitRecord(four, 1, ago(900), is_exact=True, logged_at=ago(seconds))
+        evidence = HistoryEvidence(None, (logged,))
+        a = a_server("a", A, f"{A}:1-3", gtid_owned=four)
+        b = a_server("b", B, f"{A}:1-4", channels=(a_channel("a", A, gtid_retrieved=four),))
+        read = a_cluster("pair", a, replace(b, history_evidence=evidence))
+        [lost] = gather_facts(read, Policy(stall_seconds_max=60)).lost
+        facts = gather_facts(read, Policy(stall_seconds_max=60))
+        assert hanging(facts, lost) == expected
+        assert hanging(facts, replace(lost, leading=GtidSet())) is None

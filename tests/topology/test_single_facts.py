@@ -1,0 +1,257 @@
+"""Decisions that one fact turns, each with both outcomes: what scenarios and histories do not have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_cluster, a_server
+from topology.applier_facts import (
+    _commits_in_order,
+    _is_at_end,
+    gather_applier_facts,
+    is_without_work,
+)
+from topology.findings import Evidence, Finding, Grade, Severity
+from topology.gtid_waits import waits_for_gtid
+from topology.ignored_servers import ignored_servers
+from topology.not_received import not_received, purged_instead
+from topology.one_server import same_servers
+from topology.siblings import held_by_siblings
+from topology.snapshot import LogPosition, ThreadState, WorkerSnapshot
+from topology.tearing import sign_of_tearing
+
+STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
+SOME = GtidSet.parse(f"{A}:3")
+BEHIND = LogPosition.of(file="binlog.000003", position=4)
+BEYOND = LogPosition.of(file="binlog.000009", position=4)
+
+
+def a5(code: str = "A5", fact: str = "state", value: str = "") -> Finding:
+    evidence = (Evidence(fact, value, "b", NOON),)
+    return Finding(
+        *(code, "an applier waits", Severity.WARNING, Grade.LIKELY, "c", "a", "b", ""),
+        *(SOME, NOON, NOON, evidence, "", ()),
+    )
+
+
+@pytest.mark.parametrize(
+    ("finding", "expected"),
+    [
+        (a5(value="Waiting for GTID to be committed"), True),
+        (a5(value="waiting for GTID to be written to binary log"), True),
+        (a5(value="Waiting for table metadata lock"), False),
+        (a5(fact="applier state", value="Waiting for GTID to be committed"), False),
+        (a5(code="A8", value="Waiting for GTID to be committed"), False),
+    ],
+)
+def test_a_wait_for_a_gtid_is_an_a5_whose_state_says_so(
+    finding: Finding, *, expected: bool
+) -> None:
+    assert waits_for_gtid(finding) is expected
+
+
+# -- absent facts ---------------------------------------------------------------------------------
+
+
+def star(b: dict[str, Any] | None = None, a: dict[str, Any] | None = None) -> Any:
+    """Return b and c below a, both with a stranger's C:7."""
+    extra = f"{A}:1-9,{C}:7"
+    return (
+        a_server("a", A, f"{A}:1-9", **(a or {})),
+        a_server("b", B, extra, **{"channels": (a_channel("a", A),), **(b or {})}),
+        a_server("c", C, extra, channels=(a_channel("a", A),)),
+    )
+
+
+@pytest.mark.parametrize("reading", ["first", "last"])
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_replicas_are_compared_only_with_servers_that_were_read_whole(
+    name: str, reading: str
+) -> None:
+    snapshot = a_cluster("star", *star())
+    assert held_by_siblings(snapshot) == {("b", "c"): GtidSet.parse(f"{C}:7")}
+    unread = tuple(
+        replace(each, gtid_owned=None) if each.name == name else each
+        for each in getattr(snapshot, reading)
+    )
+    changed: dict[str, Any] = {reading: unread}
+    found = held_by_siblings(replace(snapshot, **changed))
+    assert bool(found) is (name == "a" and reading == "first")
+
+
+def holes(**facts: Any) -> Any:
+    """Return b, which has all of a and did not receive A:4 in its place."""
+    made = {"gtid_retrieved": GtidSet.parse(f"{A}:1-3:5-9"), **facts.pop("channel", {})}
+    return a_cluster(
+        "pair",
+        a_server("a", A, f"{A}:1-9", **facts.pop("source", {})),
+        a_server("b", B, f"{A}:1-9", channels=(a_channel("a", A, **made),), **facts),
+    )
+
+
+FOUR = GtidSet.parse(f"{A}:4")
+
+
+@pytest.mark.parametrize(
+    ("facts", "logged", "purged"),
+    [
+        ({}, True, False),
+        ({"gtid_purged": GtidSet.parse(f"{A}:1-6")}, False, True),
+        ({"gtid_purged": GtidSet.parse(f"{A}:1-3")}, True, False),
+        ({"channel": {"auto_position": False}}, False, False),
+        ({"channel": {"auto_position": False}, "gtid_purged": FOUR}, False, False),
+        ({"source": {"gtid_purged": FOUR}}, False, False),
+        ({"source": {"gtid_purged": FOUR}, "gtid_purged": FOUR}, False, False),
+        ({"source": {"gtid_owned": None}, "gtid_purged": FOUR}, False, False),
+        ({"gtid_owned": None, "gtid_purged": FOUR}, False, False),
+        ({"gtid_owned": None}, False, False),
+        ({"channel": {"gtid_retrieved": GtidSet.parse(f"{A}:1-9")}}, False, False),
+    ],
+)
+def test_what_was_not_received_in_its_place(
+    facts: dict[str, Any], *, logged: bool, purged: bool
+) -> None:
+    snapshot = holes(**facts)
+    assert not_received(snapshot) == (FOUR if logged else GtidSet())
+    instead = purged_instead(snapshot).get("b", GtidSet())
+    assert instead == (FOUR if purged else GtidSet())
+
+
+SETTINGS = (("datadir", "/d"), ("hostname", "h"), ("pid_file", "/p"), ("port", "3306"))
+
+
+@pytest.mark.parametrize("reading", ["first", "last"])
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"server_uuid": B},
+        {"server_id": 99},
+        {"settings": SETTINGS[1:]},
+        {"server_clock": None},
+        {"uptime_seconds": None},
+        {"gtid_executed": None},
+        {"gtid_executed": GtidSet.parse(f"{A}:1-3")},
+    ],
+)
+def test_one_server_is_the_same_in_both_readings(facts: dict[str, Any], reading: str) -> None:
+    one = a_server("db1", A, f"{A}:1-9", settings=SETTINGS)
+    snapshot = a_cluster("pair", one, replace(one, name="db2"))
+    assert same_servers(snapshot) == (("db1", "db2"),)
+    for at in (0, 1):
+        servers = list(getattr(snapshot, reading))
+        servers[at] = replace(servers[at], **facts)
+        changed: dict[str, Any] = {reading: tuple(servers)}
+        other = replace(snapshot, **changed)
+        grows = reading == "first" and facts.get("gtid_executed")
+        assert bool(same_servers(other)) is bool(grows), "a smaller set read first may grow"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "is_torn"),
+    [
+        (9, 10, False),
+        (9, 9, False),
+        (9, 8, True),
+        (0, 0, False),
+        (None, 9, False),
+        (9, None, False),
+    ],
+)
+def test_an_uptime_that_falls_is_a_restart(
+    first: int | None, last: int | None, *, is_torn: bool
+) -> None:
+    readings = [a_server("a", A, f"{A}:1", uptime_seconds=each) for each in (first, last)]
+    assert (sign_of_tearing(*readings) is not None) is is_torn
+
+
+def test_a_receiver_ignores_other_servers_that_were_read() -> None:
+    servers = {
+        "a": a_server("a", A, "", server_id=1),
+        "b": a_server("b", B, "", server_id=2),
+        "c": a_server("c", None, "", server_id=3),
+        "d": a_server("d", B, "", server_id=4),  # the replica's own UUID: a copy of it
+    }
+    channel = a_channel("a", A, ignored_server_ids=(1, 2, 3, 4))
+    assert ignored_servers(channel, replica=servers["b"], last=servers) == ("a",)
+    other = replace(channel, ignored_server_ids=(9,))
+    assert ignored_servers(other, replica=servers["b"], last=servers) == ()
+
+
+# -- the applier ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "workers", "expected"),
+    [
+        ((("replica_parallel_workers", "0"),), 0, True),
+        ((("replica_parallel_workers", "1"),), 0, True),
+        ((("replica_parallel_workers", "4"),), 0, False),
+        ((("replica_parallel_workers", "4"), ("replica_preserve_commit_order", "ON")), 0, True),
+        ((("replica_parallel_workers", "4"), ("replica_preserve_commit_order", "1")), 0, True),
+        ((("replica_parallel_workers", "4"), ("replica_preserve_commit_order", "OFF")), 0, False),
+        ((("replica_parallel_workers", "4"),), 1, True),  # one is seen
+        ((("replica_parallel_workers", "1"),), 2, False),
+        ((), 0, False),
+    ],
+)
+def test_one_worker_or_the_setting_keeps_the_order_of_commits(
+    settings: tuple[tuple[str, str], ...], workers: int, *, expected: bool
+) -> None:
+    at_work = tuple(WorkerSnapshot(number, GtidSet(), 0, "") for number in range(workers))
+    server = a_server("b", B, "", settings=settings)
+    assert _commits_in_order(a_channel("a", A, workers=at_work), server) is expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({"relay_applied_to": HERE}, {"relay_applied_to": HERE, "applied_to": BEHIND}, True),
+        ({"relay_applied_to": BEHIND}, {"relay_applied_to": HERE, "applied_to": BEHIND}, False),
+        ({}, {"applied_to": HERE}, True),
+        ({}, {"applied_to": BEYOND}, True),
+        ({}, {"applied_to": BEHIND}, False),
+        ({}, {"applied_to": None}, False),
+        ({"received_to": None}, {"applied_to": HERE}, False),
+    ],
+)
+def test_places_confirm_that_nothing_is_left(
+    before: dict[str, Any], after: dict[str, Any], *, expected: bool
+) -> None:
+    assert _is_at_end(a_channel("a", A, **before), a_channel("a", A, **after)) is expected
+
+
+def test_what_a_session_owns_was_not_left_behind_by_a_stopped_applier() -> None:
+    channel = a_channel("a", A, applier=STOPPED, gtid_retrieved=SOME)
+    for owned_by, owned in ((0, SOME), (1, SOME), (0, GtidSet())):
+        readings = [
+            a_server("b", B, f"{A}:1-2", gtid_owned=owned if at == owned_by else GtidSet())
+            for at in (0, 1)
+        ]
+        first, last = (replace(each, channels=(channel,)) for each in readings)
+        facts = gather_applier_facts(first, last, channel, GtidSet())
+        assert facts.passed == SOME - owned
+
+
+@pytest.mark.parametrize(
+    ("state", "worker", "expected"),
+    [
+        ("Replica has read all relay log", None, True),
+        ("Executing event", None, False),
+        ("Replica has read all relay log", ("Waiting for an event from Coordinator", ""), True),
+        ("Replica has read all relay log", ("Replica has read all relay log", ""), True),
+        ("Replica has read all relay log", ("Executing event", ""), False),
+        ("Replica has read all relay log", ("Waiting for an event from Coordinator", "3"), False),
+    ],
+)
+def test_an_applier_is_without_work_if_each_worker_is(
+    state: str, worker: tuple[str, str] | None, *, expected: bool
+) -> None:
+    workers: tuple[WorkerSnapshot, ...] = ()
+    if worker is not None:
+        applying = GtidSet.parse(f"{A}:{worker[1]}" if worker[1] else "")
+        workers = (WorkerSnapshot(1, applying, 0, "", state=worker[0]),)
+    assert is_without_work(a_channel("a", A, applier_state=state, workers=workers)) is expected

@@ -1,0 +1,251 @@
+"""Decisions of rules that one fact turns, each with both outcomes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
+from tests.topology.test_decisions import of_pair, with_edges
+from topology.accepted import (
+    PLAN_FORMAT_VERSION,
+    Acceptance,
+    AcceptedRepair,
+    NotAPlan,
+    accepted_from_plan,
+    accepted_from_text,
+)
+from topology.contents import ContentDifference, Difference, TransactionVersion
+from topology.facts import gather_facts
+from topology.findings import Grade, Severity
+from topology.history_evidence import HistoryEvidence
+from topology.policy import Policy
+from topology.rules import backlogs, differences, joining, threads
+from topology.snapshot import ServerSnapshot, ThreadState
+
+STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
+SOME, FOUR = GtidSet.parse(f"{A}:3"), GtidSet.parse(f"{A}:4")
+
+
+# -- words and grades of backlogs -----------------------------------------------------------------
+
+
+def outlook(**channel: Any) -> str:
+    facts = with_edges(of_pair(**channel), {"queued_above": SOME})
+    [found] = backlogs.applier_backlog(facts)
+    return found.explanation
+
+
+def test_a_delay_is_named_with_what_remains() -> None:
+    delayed = {"applier_state": "Waiting until SOURCE_DELAY seconds after", "delay_seconds": 60}
+    assert "SOURCE_DELAY holds them back for 60 s. " in outlook(**delayed) + " "
+    text = outlook(**delayed, delay_remaining_seconds=7)
+    assert "for 60 s; 7 s remain for the next one." in text
+    assert "0 s remain" in outlook(**delayed, delay_remaining_seconds=0)
+
+
+def test_an_applier_that_stops_at_a_place_promises_nothing() -> None:
+    assert "it stops there" in outlook(until="SQL_BEFORE_GTIDS")
+    [edge] = of_pair().edges
+    for until, grade in (("", Grade.PROVED), ("SQL_BEFORE_GTIDS", Grade.LIKELY)):
+        facts = with_edges(of_pair(until=until, gtid_retrieved=SOME), {"queued_above": SOME})
+        key = (edge.edge.replica, "")
+        moving = {key: replace(facts.appliers[key], moved=True)}
+        [found] = backlogs.applier_backlog(replace(facts, appliers=moving))
+        assert found.grade is grade
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"receiver": CONNECTING}, "Its receiver is connecting."),
+        ({"receiver": CONNECTING, "receiver_errno": 2003}, "waits for a connection: error 2003"),
+        ({"receiver": CONNECTING, "receiver_error": "odd"}, "waits for a connection: error 0"),
+        ({}, "received nothing between the readings"),
+    ],
+)
+def test_what_is_expected_arrives_by_a_receiver(facts: dict[str, Any], words: str) -> None:
+    read = with_edges(of_pair(**facts), {"expected": SOME})
+    [found] = backlogs.receiver_backlog(read)
+    assert words in found.explanation
+    by_file = with_edges(of_pair(auto_position=False, **facts), {"expected": SOME})
+    [other] = backlogs.receiver_backlog(by_file)
+    assert "runs by file position, which may lie behind them" in other.explanation
+    assert "by file position" not in found.explanation
+
+
+@pytest.mark.parametrize(
+    ("channel", "source", "expected"),
+    [
+        ({"receiver": CONNECTING, "receiver_errno": 2003}, {}, True),
+        ({"receiver": CONNECTING, "receiver_errno": 1045}, {}, False),
+        ({"receiver": STOPPED, "receiver_errno": 2003}, {}, False),
+    ],
+)
+def test_a_source_that_is_away_may_come_back(
+    channel: dict[str, Any], source: dict[str, Any], *, expected: bool
+) -> None:
+    [found] = threads.receiver_error(of_pair(receiver_error="lost", **channel, **source))
+    assert (found.severity is Severity.WARNING) is expected
+
+
+# -- donors ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("executed", "purged", "is_donor"),
+    [("1-9", "", True), ("1-9", "1", True), ("1-9", "3", False), ("1-2", "", False)],
+)
+def test_a_donor_has_all_that_was_purged_in_its_logs(
+    executed: str, purged: str, *, is_donor: bool
+) -> None:
+    gone = GtidSet.parse(f"{A}:{purged}" if purged else "")
+    a = a_server("a", A, f"{A}:1-9", gtid_purged=GtidSet.parse(f"{A}:1-5"))
+    b = a_server("b", B, f"{A}:1-2", channels=(a_channel("a", A, receiver=STOPPED),))
+    c = a_server("c", C, f"{A}:{executed}", gtid_purged=gone)
+    facts = gather_facts(a_cluster("three", a, b, c), Policy())
+    [found] = differences.purged_on_source(facts)
+    assert (found.strategies[0].name == "donor_refetch") is is_donor
+    assert found.gtid_set == GtidSet.parse(f"{A}:3-5")
+
+
+# -- joining --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("executed", "schemas", "words"),
+    [
+        ("", 0, ""),  # a new server
+        ("", None, "if it was reset, it has the rows already"),
+        ("", 1, " It has 1 schema of its own."),
+        ("", 2, " It has 2 schemas of its own."),
+        (f"{B}:1", 0, "if it was reset, it has the rows already"),
+        (f"{A}:1", 0, ""),  # its logs have an earlier transaction
+    ],
+)
+def test_a_server_without_a_history_may_have_been_reset(
+    executed: str, schemas: int | None, words: str
+) -> None:
+    a = a_server("a", A, f"{A}:1-9,{B}:1")
+    b: ServerSnapshot = replace(
+        a_server("b", B, executed),
+        history_evidence=HistoryEvidence(None, (), schemas_count=schemas),
+    )
+    facts = gather_facts(a_cluster("two", a, b), Policy())
+    [found] = joining.can_join(facts)
+    assert words in found.explanation
+    assert ("RESET BINARY LOGS" in found.explanation) is bool(words)
+
+
+# -- accepted repairs -----------------------------------------------------------------------------
+
+
+def a_version(name: str, *, empty: bool, committed: float | None) -> TransactionVersion:
+    at = None if committed is None else NOON + timedelta(seconds=committed)
+    logged = NOON + timedelta(hours=1)
+    return TransactionVersion(name, "binlog.1:4", at, logged, "", is_empty=empty)
+
+
+@pytest.mark.parametrize(
+    ("committed", "empty", "plan"),
+    [
+        (-1.0, (True, False), "p1"),
+        (0.0, (True, False), "p1"),  # at the moment of the plan
+        (0.5, (True, False), None),  # later: another transaction
+        (None, (True, False), None),  # its log is from later
+        (-1.0, (False, True), "p1"),
+        (-1.0, (True, True), None),
+        (-1.0, (False, False), None),
+    ],
+)
+def test_what_a_plan_emptied_was_committed_before_it(
+    committed: float | None, empty: tuple[bool, bool], plan: str | None
+) -> None:
+    repair = AcceptedRepair("p1", NOON, ((B, SOME),))
+    a, b = (
+        a_version(name, empty=is_empty, committed=committed)
+        for name, is_empty in zip("ab", empty, strict=True)
+    )
+    [gtid] = SOME.gtids()
+    difference = ContentDifference(gtid, Difference.EMPTY, True, "", a, b)
+    executed = a_server("b", B, f"{A}:1-3")
+    assert Acceptance((repair,), (executed,)).plan_of(difference) == plan
+    assert Acceptance((repair,), (a_server("b", B, f"{A}:1-2"),)).plan_of(difference) is None
+    assert Acceptance((repair,), (a_server("c", C, f"{A}:1-3"),)).plan_of(difference) is None
+
+
+def test_an_accepted_repair_has_a_moment_with_a_zone_and_sets_that_are_joined() -> None:
+    one = AcceptedRepair("p1", NOON, ((A, SOME), (B, FOUR)))
+    assert accepted_from_text(one.to_text()) == one
+    with pytest.raises(NotAPlan):
+        accepted_from_text(one.to_text().replace("+00:00", ""))
+    step = '{"change": {"type": "%s", "server": "b", "gtids": "%s"}}'
+    steps = ", ".join(
+        step % each
+        for each in (
+            ("InjectEmpty", SOME),
+            ("AppendPurged", FOUR),
+            ("StartChannel", ""),
+            ("ResetAndPurge", f"{A}:9"),
+        )
+    )
+    plan = (
+        '{"format_version": %s, "id": "p1", "snapshot_read_at": "%s", "steps": [%s],'
+        ' "assumed": [{"server": "b", "server_uuid": "%s"}]}'
+    )
+    text = plan % (PLAN_FORMAT_VERSION, NOON.isoformat(), steps, B)
+    assert accepted_from_plan(text) == AcceptedRepair("p1", NOON, ((B, SOME | FOUR),))
+    for other in (PLAN_FORMAT_VERSION + 1, '"2"'):
+        with pytest.raises(NotAPlan):
+            accepted_from_plan(plan % (other, NOON.isoformat(), steps, B))
+
+
+# -- what a backlog does not promise --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("channel", "grade", "words"),
+    [
+        ({"gtid_retrieved": SOME}, Grade.PROVED, "Its applier makes progress."),
+        ({}, Grade.LIKELY, "Another channel of b has received 1 transaction of these"),
+        (
+            {"gtid_retrieved": SOME, "applier_state": "Replica has read all relay log"},
+            Grade.LIKELY,
+            "nothing left to do a moment later: what it had received is applied, or passed",
+        ),
+    ],
+)
+def test_a_backlog_is_that_of_its_channel(
+    channel: dict[str, Any], grade: Grade, words: str
+) -> None:
+    facts = with_edges(of_pair(**channel), {"queued_above": SOME})
+    [edge] = facts.edges
+    key = (edge.edge.replica, "")
+    moving = {key: replace(facts.appliers[key], moved=True)}
+    [found] = backlogs.applier_backlog(replace(facts, appliers=moving))
+    assert (found.grade, words in found.explanation) == (grade, True), found.explanation
+
+
+@pytest.mark.parametrize(
+    ("auto_position", "retrieved", "words"),
+    [
+        (True, SOME, ""),
+        (False, SOME, "RELAY_LOG_POS may have skipped them"),
+        (True, GtidSet(), "Another channel of b has received 1 transaction of these"),
+    ],
+)
+def test_a_gap_is_that_of_its_channel(
+    auto_position: bool,
+    retrieved: GtidSet,
+    words: str,
+) -> None:
+    read = of_pair(auto_position=auto_position, gtid_retrieved=retrieved)
+    [found] = backlogs.tail_gap(with_edges(read, {"queued_below": SOME}))
+    assert words in found.explanation
+    if not words:
+        assert "RELAY_LOG_POS" not in found.explanation
+        assert "Another channel" not in found.explanation

@@ -1,0 +1,100 @@
+"""What the audit does not see of a topology: addresses, groups, and nodes of other kinds."""
+
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import A, B, a_channel, a_cluster, a_server
+from topology.facts import gather_facts
+from topology.graph import Graph
+from topology.policy import Policy
+from topology.snapshot import GroupSnapshot, ServerSnapshot
+from topology.unseen import (
+    address_of,
+    group_peers,
+    is_galera,
+    outside_channels,
+    undeclared_channels,
+    unseen_sources,
+)
+from topology.version import Vendor
+
+GROUP = "aaaaaaaa-0000-0000-0000-00000000000a"
+MEMBER = GroupSnapshot(GROUP, "ONLINE", "PRIMARY", GtidSet())
+
+
+def of_kind(vendor: Vendor, *settings: tuple[str, str]) -> ServerSnapshot:
+    return a_server("a", A, f"{A}:1", vendor=vendor, settings=settings)
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("db1", "db1:3306"), ("10.0.0.1", "10.0.0.1:3306"), ("::1", "[::1]:3306")],
+)
+def test_an_address_of_ipv6_has_brackets(host: str, expected: str) -> None:
+    assert address_of(a_channel("x", None, source_host=host)) == expected
+
+
+@pytest.mark.parametrize(
+    ("server", "expected"),
+    [
+        (of_kind(Vendor.GALERA), True),
+        (of_kind(Vendor.GALERA, ("wsrep_on", "ON")), True),
+        (of_kind(Vendor.GALERA, ("wsrep_on", "OFF")), False),  # it replicates like any other
+        (of_kind(Vendor.MYSQL, ("wsrep_on", "ON")), True),
+        (of_kind(Vendor.MYSQL, ("wsrep_on", "OFF")), False),
+        (of_kind(Vendor.MYSQL), False),
+        (of_kind(Vendor.MARIADB), False),
+    ],
+)
+def test_a_galera_node_is_one_that_replicates_write_sets(
+    server: ServerSnapshot, *, expected: bool
+) -> None:
+    assert is_galera(server) is expected
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({}, ()),
+        ({"vendor": Vendor.GALERA}, ("the other nodes of the Galera cluster",)),
+        ({"group": MEMBER}, (f"the other members of the group {GROUP}",)),
+        (
+            {"settings": (("group_replication_group_name", GROUP),)},
+            (f"the other members of the group {GROUP}",),
+        ),
+    ],
+)
+def test_the_other_members_of_a_source_are_not_seen(
+    facts: dict[str, Any], expected: tuple[str, ...]
+) -> None:
+    cluster = a_cluster(
+        "pair",
+        a_server("a", A, f"{A}:1", **facts),
+        a_server("b", B, f"{A}:1", channels=(a_channel("a", A),)),
+    )
+    read = gather_facts(cluster, Policy())
+    assert unseen_sources("b", graph=read.graph, servers=read.last) == expected
+    assert unseen_sources("a", graph=read.graph, servers=read.last) == expected
+
+
+def test_channels_of_group_replication_come_from_no_server() -> None:
+    names = ("", "group_replication_applier", "group_replication_recovery", "x")
+    graph = Graph((), tuple(("b", a_channel("a", None, name=name)) for name in names))
+    assert [channel.name for _, channel in outside_channels(graph)] == ["", "x"]
+    declared = Policy(external_sources=frozenset({"a.example:3306"}))
+    assert list(undeclared_channels(graph, declared, read=())) == []
+    assert list(undeclared_channels(graph, Policy(), read={"a.example:3306"})) == []
+    assert len(list(undeclared_channels(graph, Policy(), read=()))) == 2
+
+
+def test_members_of_one_group_are_peers_whatever_the_case_of_its_name() -> None:
+    servers = (
+        a_server("a", A, "", group=MEMBER),
+        a_server("b", B, "", settings=(("group_replication_group_name", GROUP.upper()),)),
+        a_server("c", None, "", vendor=Vendor.GALERA),
+        a_server("d", None, "", vendor=Vendor.GALERA),
+        a_server("e", None, ""),
+    )
+    assert group_peers(servers) == (("a", "b"), ("c", "d"))

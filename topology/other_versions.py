@@ -1,0 +1,82 @@
+"""A replica's own GTIDs under which another of its sources has another transaction.
+
+How it works
+------------
+What one source of a replica does not have, another one may have sent: it is not errant then. A
+replica's own transactions are no such case. Its sources have them only where they received them
+from it, now or before a failover, or where a session set gtid_next there by hand:
+
+    c receives from a and from b, and commits c:1. A session on b commits another c:1 by hand.
+    a has no c:1. The sets of b and c are equal, so b seems to have sent it.
+
+The sets do not separate the failover from the session. The logs of b and c do: replicas keep the
+server_id and the time of the first commit. Two transactions with one GTID differ in one of them,
+and what c committed is then errant on c as far as a is concerned. Where a channel leads from c to b
+nothing is asked: b received it. What is in no log any more cannot be separated, and counts as sent.
+"""
+
+from collections.abc import Mapping
+
+from gtid import GtidSet
+from topology.graph import Edge, Graph, build_graph
+from topology.history_evidence import CommitRecord, ends_of
+from topology.reset_signs import logged
+from topology.snapshot import ClusterSnapshot, ServerSnapshot
+
+
+def own_at_other_sources(
+    edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]
+) -> dict[str, GtidSet]:
+    """Return, by another source, which of the replica's own GTIDs it logs and this one has not.
+
+    Only sources to which nothing leads from the replica.
+    """
+    replica, source = servers[edge.replica], servers[edge.source]
+    if replica.server_uuid is None:
+        return {}
+    own = logged(replica).from_uuid(replica.server_uuid)
+    own -= (source.gtid_executed or GtidSet()) | (source.gtid_owned or GtidSet())
+    others = {each.source for each in graph.edges if each.replica == edge.replica} if own else set()
+    found = {
+        name: own & logged(servers[name])
+        for name in sorted(others - {edge.source})
+        if edge.replica not in graph.upstream_of(name, stopped_too=True)
+    }
+    return {name: each for name, each in found.items() if each}
+
+
+def with_other_version(
+    edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]
+) -> GtidSet:
+    """Return which of them are two transactions, as far as their commits were read."""
+    if servers[edge.replica].history_evidence is None:
+        return GtidSet()
+    return GtidSet.union_of(
+        end
+        for name, held in own_at_other_sources(edge, graph=graph, servers=servers).items()
+        for end in ends_of(held)
+        if _are_two(_record(servers[edge.replica], end), _record(servers[name], end))
+    )
+
+
+def with_other_versions(snapshot: ClusterSnapshot) -> GtidSet:
+    """Return all of a cluster, so that their contents are compared."""
+    graph = build_graph(snapshot)
+    servers = {server.name: server for server in snapshot.last}
+    return GtidSet.union_of(
+        with_other_version(edge, graph=graph, servers=servers) for edge in graph.edges
+    )
+
+
+def _record(server: ServerSnapshot, gtid: GtidSet) -> CommitRecord | None:
+    return None if server.history_evidence is None else server.history_evidence.commit_of(gtid)
+
+
+def _are_two(ours: CommitRecord | None, theirs: CommitRecord | None) -> bool:
+    """Return whether two records are of two commits."""
+    if ours is None or theirs is None:
+        return False
+    is_timed = ours.is_exact and theirs.is_exact
+    return ours.server_id != theirs.server_id or (
+        is_timed and ours.committed_at != theirs.committed_at
+    )

@@ -1,0 +1,95 @@
+"""Words about an applier and a receiver that are behind: what is known, and no promise."""
+
+from typing import Final
+
+from gtid import GtidSet
+from topology.applier_facts import ApplierFacts, is_without_work
+from topology.snapshot import ChannelSnapshot, ThreadState
+
+OVERTAKEN: Final = (
+    " It may have passed {what} of these: it has applied transactions that it received later, or it"
+    " no longer has one that it had applied. A worker may still have them. Audit again when the"
+    " applier has less to do."
+)
+
+BELOW: Final = (
+    " The channel runs by file position, and a worker is at a transaction behind {what} of these:"
+    " RELAY_LOG_POS may have skipped them. Audit again when the applier has nothing to do."
+)
+
+OTHER: Final = (
+    " Another channel of {replica} has received {what} of these: they wait for its applier, or for"
+    " this channel to receive them."
+)
+
+LOCKED: Final = (
+    " Another applier of {replica} waits for a lock (A5), which may hold these back as well."
+)
+
+NO_EARLIER: Final = (
+    " The binary logs of {replica} have no earlier transaction of the same origin. If {replica} was"
+    " reset (RESET BINARY LOGS AND GTIDS), these were applied before it: compare the rows before"
+    " they are applied again."
+)
+
+
+def outlook(applier: ApplierFacts) -> str:
+    """Explain whether the backlog shrinks: what is known, and no promise beyond it."""
+    channel, wait = applier.channel, applier.longest
+    if channel.applier is not ThreadState.RUNNING:
+        return "Its applier is stopped: nothing is applied until it is started."
+    if applier.is_delayed:
+        left = channel.delay_remaining_seconds
+        text = f"SOURCE_DELAY holds them back for {channel.delay_seconds} s"
+        return text + ("." if left is None else f"; {left} s remain for the next one.")
+    if channel.until:
+        return f"Its applier runs with START REPLICA UNTIL {channel.until}: it stops there."
+    if is_without_work(channel):
+        return (
+            "Its applier had nothing left to do a moment later: what it had received is applied, or"
+            " passed."
+        )
+    if applier.is_started:
+        return (
+            "Its applier was started between the readings. If it was moved as well, it may have"
+            " passed some of these: audit again."
+        )
+    if applier.moved:
+        delay = f"; SOURCE_DELAY is {channel.delay_seconds} s" if channel.delay_seconds else ""
+        return f"Its applier makes progress{delay}."
+    if not applier.is_same:
+        return "Its channel was changed between the readings: audit again."
+    if wait is not None and wait.seconds is not None:
+        return (
+            f'Its applier has been in the state "{wait.state}"{at(wait.gtids)} for'
+            f" {wait.seconds} s and applied nothing between the readings."
+        )
+    return "Its applier runs; it applied nothing between the readings."
+
+
+def arrival(channel: ChannelSnapshot, *, moved: bool) -> str:
+    """Explain whether the receiver will bring what is expected."""
+    if channel.receiver is ThreadState.RUNNING and moved:
+        text = "Its receiver is on the way."
+    elif channel.receiver is ThreadState.RUNNING:
+        text = (
+            "Its receiver runs, and received nothing between the readings although its source has"
+            " more. Possible causes: the transactions were committed just before they were read;"
+            " the connection is dead and replica_net_timeout has not passed yet; the receiver or"
+            " the source waits (see the receiver state); the source has no event for them."
+        )
+    elif channel.receiver_errno or channel.receiver_error:
+        text = f"Its receiver waits for a connection: error {channel.receiver_errno}."
+    else:
+        text = "Its receiver is connecting."
+    if channel.auto_position:
+        return text
+    return text + (
+        " The channel runs by file position, which may lie behind them: whether they come is known"
+        " when the receiver has read that far."
+    )
+
+
+def at(gtids: GtidSet) -> str:
+    """Return at which transaction, as a part of a sentence; "" if that is not known."""
+    return f" at {gtids.shortened(ranges_max=1)}" if gtids else ""

@@ -1,0 +1,43 @@
+"""An applier that runs and reads nothing: the relay log file at its place is gone.
+
+8.0 and later. No thread shows it: both run without an error. A server of 5.6.24 goes on with the
+next file by itself.
+"""
+
+from typing import Final
+
+from topology.snapshot import IDLE_WORKER, ChannelSnapshot, ServerSnapshot
+
+_LOG_HEADER_BYTES: Final = 4  # BIN_LOG_HEADER_SIZE: the first event of a file begins behind them
+
+
+def has_had_no_work(channel: ChannelSnapshot) -> bool:
+    """Return whether no worker has had a transaction since it started, although some wait."""
+    return bool(channel.workers) and all(
+        IDLE_WORKER.match(worker.state)
+        and not (worker.applying or worker.last_applied)
+        and worker.applying_seconds is not None
+        for worker in channel.workers
+    )
+
+
+def seconds_without_work(
+    channel: ChannelSnapshot, before: ChannelSnapshot | None, server: ServerSnapshot
+) -> int | None:
+    """Return for how long an applier has started nothing of what waits; None if it has.
+
+    A coordinator whose relay log file is gone looks for it all the time: its state changes and its
+    time is always 0 (seen on 9.7.4). What has lasted is that its workers, since they started, had
+    no work. That is so, too, of an applier to which the first transaction has just come. So either
+    the place of the applier is the beginning of a file (it has not read even the header), or the
+    newest transaction that waits was committed as long ago.
+    """
+    if before is None or not (has_had_no_work(before) and has_had_no_work(channel)):
+        return None
+    seconds = min(worker.applying_seconds or 0 for worker in channel.workers)
+    place, committed_at = channel.relay_applied_to, channel.last_queued_committed_at
+    if place is not None and place.position <= _LOG_HEADER_BYTES:
+        return seconds
+    if committed_at is None or server.server_clock is None:
+        return None
+    return max(0, min(seconds, int((server.server_clock - committed_at).total_seconds())))

@@ -207,7 +207,7 @@ def _is_partial(part: RowChanges, image: Image) -> bool:
 
 def _where(table: RowTable, image: Image, found: AffectedRows) -> str | None:
     if not table.key or not table.has_names:
-        why = "it has no key" if table.key == () else "its key is not known"
+        why = "it has no key" if table.key == () else "its key is not known (no SELECT on it?)"
         found.note(f"{table.name}: its rows cannot be found: {why}")
         return None
     try:

@@ -8,15 +8,19 @@
 4. Servers are compared along the channels between them, in either direction, and members of a group
    one with the next. What could not be read is UNKNOWN, with the reason; what can never be compared
    (no binary log, purged) is a remark.
+5. A restart is due on every channel whose two servers hold transactions of the restarted server,
+   and not on its own channels alone. Example: first → middle → last. `first` lost :5-6 in a crash
+   and reused them, and `middle` was then rebuilt from `first`. `first` and `middle` agree, and
+   `last` has the old :5-6: only `middle` and `last` differ, about GTIDs that neither committed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from binlog.adapters.compare_server import (
@@ -25,6 +29,7 @@ from binlog.adapters.compare_server import (
     ServerState,
     Since,
     Starts,
+    own_gtids,
     uuid_or_none,
 )
 from binlog.content.compare import Agreement
@@ -78,6 +83,7 @@ def read_contents(
     wanted = _Wanted(back, newest=newest, seconds_max=seconds_max)
     servers = {server.name: server for server in snapshot.last if server.is_judgeable}
     ways = {target.name: _way_to(target, seconds_max) for target in targets}
+    opened: dict[_Key, ServerCompared] = {}
     readings = []
     look_again: set[str] = set()
     answered: dict[tuple[str, str], GtidSet] = {}
@@ -89,11 +95,18 @@ def read_contents(
         also = suspects & siblings.get(names, _held_by_all(snapshot, names))
         # Of two replicas only that is compared: each is compared with its source.
         want = replace(wanted, back={}, newest=False) if names in siblings else wanted
-        if not want.back.keys() & set(names) and not also:
+        others = [
+            server
+            for name, server in servers.items()
+            if name in want.back and name not in names and _is_held(server, snapshot, names)
+        ]
+        if not want.back.keys() & set(names) and not others and not also:
             continue
-        look = Looked(None, frozenset(names))  # where facts were not read, which the audit reports
+        # Where facts were not read, which the audit reports.
+        look = Looked(None, frozenset((*names, *(server.name for server in others))))
         if len(pair) == len(names):
-            look = _compared(pair, ways, also, want)
+            channel = _Channel(pair[0], pair[1], others, _passes_on(snapshot, names))
+            look = _compared(channel, _Logs(ways, want, opened), also)
         if look.reading is not None:
             readings.append(look.reading)
         look_again |= look.look_again
@@ -102,6 +115,28 @@ def read_contents(
         settled -= also - look.settled
     reading = _merged(readings) if readings else None
     return Looked(reading, frozenset(look_again), settled, answered)
+
+
+def _is_held(server: ServerSnapshot, snapshot: ClusterSnapshot, names: Sequence[str]) -> bool:
+    """Return whether these servers have transactions that another one committed first.
+
+    A server whose set was not read may have them.
+    """
+    sets = [each.gtid_executed for each in snapshot.last if each.name in names]
+    return all(held is None or _own(server, held) for held in sets)
+
+
+def _own(server: ServerSnapshot, gtids: GtidSet) -> GtidSet:
+    """Return which of these the server, or the group it is a member of, committed first."""
+    assert server.server_uuid is not None, "only judgeable servers are compared"
+    return own_gtids(gtids, server.server_uuid, _group_of(server))
+
+
+def _passes_on(snapshot: ClusterSnapshot, names: Sequence[str]) -> str | None:
+    """Return which of two servers is the source of the other; None if both are, or neither."""
+    edges = build_graph(snapshot).edges
+    found = {each.source for each in edges if {each.source, each.replica} == set(names)}
+    return next(iter(found)) if len(found) == 1 else None
 
 
 def _held_by_all(snapshot: ClusterSnapshot, names: Sequence[str] | None = None) -> GtidSet:
@@ -149,58 +184,110 @@ def _starts_of(server: ServerSnapshot, back: Mapping[str, timedelta | None]) -> 
     return Since(int(((server.server_clock or server.read_ended) - far).timestamp()))
 
 
-def _compared(
-    pair: Sequence[ServerSnapshot], ways: Mapping[str, Way], also: GtidSet, wanted: _Wanted
-) -> Looked:
-    left, right = pair
-    names = (left.name, right.name)
-    logs = []
-    unread, remarks = [], []
-    for server in pair:
+# A server, and how far back its restarts are looked at.
+_Key: TypeAlias = tuple[str, Starts | Since]
+
+
+@dataclass(frozen=True, slots=True)
+class _Channel:
+    """Two servers that are compared."""
+
+    left: ServerSnapshot
+    right: ServerSnapshot
+    others: Sequence[ServerSnapshot]  # that restarted, and of which both hold transactions
+    source: str | None  # of the other one; None if that is not known, or each of them is
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.left.name, self.right.name
+
+
+@dataclass(slots=True)
+class _Logs:
+    """Opens the logs of servers, and keeps why some cannot be compared.
+
+    `opened`: what was read of a server's files serves all of its channels.
+    """
+
+    ways: Mapping[str, Way]
+    wanted: _Wanted
+    opened: dict[_Key, ServerCompared]
+    unread: list[UnreadContent] = field(default_factory=list)
+    remarks: list[UnreadContent] = field(default_factory=list)
+
+    def of(self, servers: Iterable[ServerSnapshot]) -> list[ServerCompared]:
+        """Return the logs of those servers that have some and can be reached."""
+        return [logs for server in servers if (logs := self._of(server)) is not None]
+
+    def _of(self, server: ServerSnapshot) -> ServerCompared | None:
         if server.binary_logs is None:
-            return Looked(None, frozenset(names))  # which the audit reports
+            return None  # which the audit reports
         if not server.binary_logs:
-            remarks.append(UnreadContent(server.name, "it has no binary logs (log_bin is off)"))
-        elif (mode := server.setting("gtid_mode")) not in (None, "ON"):
+            reason = "it has no binary logs (log_bin is off)"
+            self.remarks.append(UnreadContent(server.name, reason))
+            return None
+        if (mode := server.setting("gtid_mode")) not in (None, "ON"):
             reason = f"it sends no transactions by GTID (gtid_mode is {mode})"
-            remarks.append(UnreadContent(server.name, reason))
-        elif server.name not in ways:
-            unread.append(UnreadContent(server.name, "no way to it is known"))
-        else:
+            self.remarks.append(UnreadContent(server.name, reason))
+            return None
+        if server.name not in self.ways:
+            self.unread.append(UnreadContent(server.name, "no way to it is known"))
+            return None
+        starts = _starts_of(server, self.wanted.back)
+        if (server.name, starts) not in self.opened:
             state = _state(server, server.binary_logs)
-            starts = _starts_of(server, wanted.back)
-            logs.append(ServerCompared(state, ways[server.name], wanted.seconds_max, starts))
+            self.opened[server.name, starts] = ServerCompared(
+                state, self.ways[server.name], self.wanted.seconds_max, starts
+            )
+        return self.opened[server.name, starts]
+
+
+def _compared(channel: _Channel, logs: _Logs, also: GtidSet) -> Looked:
+    pair, names = (channel.left, channel.right), channel.names
+    all_names = frozenset((*names, *(server.name for server in channel.others)))
+    if any(server.binary_logs is None for server in pair):
+        return Looked(None, all_names)  # which the audit reports
+    both = logs.of(pair)
     moment = max(server.read_ended for server in pair)
-    if len(logs) < len(pair):
+    if len(both) < len(pair):
         nothing = ContentReading(
-            moment, 0, (), (), tuple(unread), pairs=(names,), remarks=tuple(remarks)
+            moment, 0, (), (), tuple(logs.unread), pairs=(names,), remarks=tuple(logs.remarks)
         )
         return Looked(nothing)
+    others = logs.of(channel.others)
     beyond = also - also.first(SUSPECTS_MAX)
     counts: list[int] = []
-    one, other = logs
-    more = partial(_compare_newest, one, other, counts) if wanted.newest else None
-    compared = compare_after_starts(one, other, also=also - beyond, more=more)
+    one, other = both
+    newest = logs.wanted.newest
+    more = partial(_compare_newest, one, other, counts) if newest else None
+    compared = compare_after_starts(one, other, others=others, also=also - beyond, more=more)
     comparing = Comparing(
         names=names,
         origins={server.server_uuid: server.name for server in pair if server.server_uuid},
-        filters={server.name: partial(filters_of, ways[server.name]) for server in pair},
+        filters={server.name: partial(filters_of, logs.ways[server.name]) for server in pair},
         is_asked_for=False,
+        source=channel.source,
     )
+    reading = reading_of(compared, comparing, read_at=moment)
     reading = replace(
-        reading_of(compared, comparing, read_at=moment),
+        reading,
         suspect_count=(also & compared.gtids).gtid_count,
         newest_count=sum(counts),
+        unread=tuple(sorted({*reading.unread, *logs.unread})),
+        remarks=tuple(sorted({*reading.remarks, *logs.remarks})),
     )
-    if wanted.newest:
-        reading = _due(reading, [server for server in pair if _restarted_lately(server)])
+    if newest:
+        restarted = [each for each in (*pair, *channel.others) if _restarted_lately(each)]
+        reading = _due(reading, restarted)
     if beyond:
         text = f"more than {SUSPECTS_MAX:,} to compare: {counted(beyond)}"
-        reading = replace(reading, unread=(*reading.unread, UnreadContent(right.name, text)))
+        reading = replace(reading, unread=(*reading.unread, UnreadContent(names[1], text)))
     is_over = all(each.is_lasting for each in compared.unread)
-    look_again = frozenset() if is_over else frozenset(names)
+    look_again = frozenset() if is_over else all_names
+    unopened = {each.name for each in channel.others if each.binary_logs is None}
     settled = _settled(compared, also - beyond) if is_over else GtidSet()
-    return Looked(reading, look_again, settled, {_in_order(*names): _answered(compared)})
+    answered = {_in_order(*names): _answered(compared)}
+    return Looked(reading, look_again | unopened, settled, answered)
 
 
 def _due(reading: ContentReading, restarted: Sequence[ServerSnapshot]) -> ContentReading:
@@ -213,12 +300,10 @@ def _due(reading: ContentReading, restarted: Sequence[ServerSnapshot]) -> Conten
 
 def _restarted_lately(server: ServerSnapshot) -> bool:
     """Return whether a server that has own transactions restarted within the last day."""
-    assert server.binary_logs is not None, "only servers with logs are compared"
-    state = _state(server, server.binary_logs)
     is_recent = server.uptime_seconds is not None and (
         timedelta(seconds=server.uptime_seconds) < RECENT
     )
-    return is_recent and bool(state.own(state.executed))
+    return is_recent and bool(_own(server, server.gtid_executed or GtidSet()))
 
 
 def _compare_newest(

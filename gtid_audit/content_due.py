@@ -8,7 +8,8 @@
    empty transaction under a lost GTID. They are compared as soon as both servers have them.
 3. GTIDs that a replica executed and did not receive where its source has them in its log
    (topology/not_received.py) are compared in every audit: another transaction may have them. So
-   are those that two replicas have and their source has not (topology/siblings.py).
+   are those that two replicas have and their source has not (topology/siblings.py), and those of a
+   replica under which one of its sources has another commit (topology/other_versions.py).
 4. GTIDs that an earlier audit proved to be different stay different until a comparison shows them
    alike: that the logs were purged since repairs nothing. They are compared in every audit, and
    where that is no longer possible the difference is reported as it was found.
@@ -29,6 +30,7 @@ from topology.contents import ContentDifference, ContentReading, Difference
 from topology.findings import Finding
 from topology.gtid_waits import waits_for_gtid
 from topology.not_received import not_received
+from topology.other_versions import with_other_versions
 from topology.siblings import held_by_siblings
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
@@ -123,7 +125,8 @@ def suspects_now(snapshot: ClusterSnapshot, chosen: bool | None) -> GtidSet:
     """Return the GTIDs that must be compared by what was read now; `chosen` as in looked_back."""
     if chosen is False:
         return GtidSet()
-    return GtidSet.union_of((not_received(snapshot), *held_by_siblings(snapshot).values()))
+    parts = (not_received(snapshot), with_other_versions(snapshot))
+    return GtidSet.union_of((*parts, *held_by_siblings(snapshot).values()))
 
 
 def held_by_two(snapshot: ClusterSnapshot, suspects: GtidSet) -> GtidSet:

@@ -29,7 +29,7 @@ from topology.contents import (
     TransactionVersion,
     UnreadContent,
 )
-from topology.replication_filters import ReplicationFilters, Table, tables_named_in
+from topology.replication_filters import ServerFilters, Table, tables_named_in
 
 _DIFFERENCES: Final = {
     Agreement.TWICE: Difference.COMMIT,
@@ -50,8 +50,10 @@ class Comparing:
 
     names: tuple[str, str]  # of the left and the right server
     origins: Mapping[UUID, str]  # the server of a UUID
-    filters: Mapping[str, Callable[[], ReplicationFilters | None]]
+    filters: Mapping[str, Callable[[], ServerFilters | None]]
     is_asked_for: bool  # by a command that compares, not by an audit
+    # Which of the two sends to the other what neither of them committed; None if not known.
+    source: str | None = None
 
 
 def reading_of(compared: Compared, comparing: Comparing, *, read_at: datetime) -> ContentReading:
@@ -140,7 +142,7 @@ def _difference(
         _version(version, name)
         for version, name in zip((comparison.left, comparison.right), names, strict=True)
     ]
-    if comparing.origins.get(comparison.gtid.tsid.uuid) == names[1]:
+    if comparing.origins.get(comparison.gtid.tsid.uuid, comparing.source) == names[1]:
         versions.reverse()
     difference, reason = _DIFFERENCES[comparison.agreement], comparison.reason
     lesser = _lesser(comparison, names)
@@ -159,6 +161,7 @@ def _difference(
         source=versions[0],
         replica=versions[1],
         lesser=lesser,
+        is_two_commits=comparison.is_two_commits,
     )
 
 
@@ -167,7 +170,7 @@ class _Filters:
 
     def __init__(self, comparing: Comparing) -> None:
         self._comparing = comparing
-        self._read: dict[str, ReplicationFilters | None] = {}
+        self._read: dict[str, ServerFilters | None] = {}
 
     def explain(self, comparison: Comparison, lesser: str) -> bool:
         """Return whether the filters of a server leave out what its log does not have."""
@@ -178,7 +181,9 @@ class _Filters:
         filters = self._read[lesser]
         contents = comparison.left.content, comparison.right.content
         less, more = contents if comparison.has_less is LeftOut.LEFT else contents[::-1]
-        return bool(filters) and filters is not None and filters.explain(_absent(less, more))
+        uuids = {name: uuid for uuid, name in self._comparing.origins.items()}
+        [other] = [name for name in self._comparing.names if name != lesser]
+        return filters is not None and filters.explain(_absent(less, more), uuids.get(other))
 
 
 def _absent(less: Content, more: Content) -> set[Table]:

@@ -21,7 +21,7 @@ from uuid import UUID, uuid4
 from gtid import GtidError, GtidSet
 from gtid_audit.content_due import KnownDifference, Remembered
 from gtid_audit.exits import UsageProblem
-from topology.content_records import DIFFERENCE
+from topology.content_records import ADDED_TO_DIFFERENCE, DIFFERENCE
 from topology.record_codec import MalformedRecord
 from topology.records import time_from_text, time_to_text
 
@@ -48,7 +48,8 @@ def _plain(known: KnownDifference) -> dict[str, Any]:
 
 def _known(plain: dict[str, Any]) -> KnownDifference:
     source, replica = map(UUID, plain["server_uuids"])
-    return KnownDifference(DIFFERENCE.read(plain["difference"]), (source, replica))
+    difference = {**ADDED_TO_DIFFERENCE, **plain["difference"]}
+    return KnownDifference(DIFFERENCE.read(difference), (source, replica))
 
 
 @dataclass(slots=True)

@@ -4,6 +4,8 @@
 2. Planned again behind a part of its steps, a cluster has fewer findings. A choice of the earlier
    plan for a finding that is gone has been carried out, and is left out. A choice that is typed and
    fits nothing is an error: that is for the planner.
+3. Half-way through leaving transactions out, the finding may have another code and other servers:
+   what was added to gtid_purged on a server is E2 there, no longer E1. The choice goes on for it.
 """
 
 import json
@@ -11,12 +13,20 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
 
+from gtid import GtidSet
 from gtid_audit.exits import UsageProblem
 from repair import Plan
 from repair.render import PLAN
-from topology.findings import ClusterAudit
+from topology.catalogue import answers
+from topology.findings import ClusterAudit, Finding
 from topology.target import ServerTarget
+
+# Their choice is about GTIDs, on whatever servers these are missing.
+_LEAVING_OUT: Final = frozenset({"inject_empty", "gtid_purged_append"})
+_NOTHING: Final[Mapping[str, GtidSet]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +35,34 @@ class Wanted:
 
     choices: Mapping[str, str] = field(default_factory=dict)
     only: tuple[str, ...] | None = None
+    # By strategy, what steps of the plan leave out because it was selected.
+    left_out: Mapping[str, GtidSet] = field(default_factory=lambda: _NOTHING)
 
-    def still(self, audit: ClusterAudit) -> "Wanted":
-        """Return what of it concerns findings that are still there."""
+    def still(self, audit: ClusterAudit, typed: Iterable[str] = ()) -> "Wanted":
+        """Return what of it concerns findings that are still there, or go on under another id.
+
+        Not what has been typed for a finding or its code.
+        """
         ids = {finding.id for finding in audit.findings}
         there = ids | {finding.code for finding in audit.findings}
-        return Wanted(
-            {key: name for key, name in self.choices.items() if key in there},
-            None if self.only is None else tuple(each for each in self.only if each in ids),
+        choices = {key: name for key, name in self.choices.items() if key in there}
+        known = {*choices, *typed}
+        for finding in audit.findings:
+            name = None if {finding.id, finding.code} & known else self._going_on(finding)
+            if name is not None:
+                choices[finding.id] = name
+        only = None if self.only is None else tuple(each for each in self.only if each in ids)
+        return Wanted(choices, only)
+
+    def _going_on(self, finding: Finding) -> str | None:
+        if not finding.gtid_set or not finding.code.startswith("E"):
+            return None
+        fitting = (
+            name
+            for name, gtids in self.left_out.items()
+            if finding.gtid_set <= gtids and name in answers(finding.code)
         )
+        return next(fitting, None)
 
     def and_typed(self, choices: Mapping[str, str], only: Iterable[str] | None) -> "Wanted":
         """Return it with what was typed, which comes first."""
@@ -44,16 +73,34 @@ def wanted_by(directory: Path) -> Wanted:
     """Read what a written plan was asked for. Raises UsageProblem."""
     path = directory / PLAN
     try:
-        written = json.loads(path.read_text())
-        choices, only = written["choices"], written["only_findings"]
-        return Wanted(
-            {key: str(name) for key, name in choices.items()},
-            None if only is None else tuple(map(str, only)),
-        )
+        return wanted_of(json.loads(path.read_text()))
     except OSError as error:
         raise UsageProblem(f"{path}: {error.strerror or error}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UsageProblem(f"{path}: not a plan that this version wrote") from error
+
+
+def wanted_of(written: Mapping[str, Any]) -> Wanted:
+    """Return what a plan was asked for, from its plain values (plan.json)."""
+    choices, only = written["choices"], written["only_findings"]
+    return Wanted(
+        {key: str(name) for key, name in choices.items()},
+        None if only is None else tuple(map(str, only)),
+        _left_out(written),
+    )
+
+
+def _left_out(written: Mapping[str, Any]) -> Mapping[str, GtidSet]:
+    changes = {each["number"]: each["change"] for each in written["steps"]}
+    found: dict[str, GtidSet] = {}
+    for answered in written["answered"]:
+        name = answered["strategy"]
+        chosen = {answered["finding_id"], answered["code"]} & written["choices"].keys()
+        if chosen and name in _LEAVING_OUT:
+            parts = (changes[number].get("gtids") for number in answered["steps"])
+            gtids = GtidSet.union_of(GtidSet.parse(each) for each in parts if each is not None)
+            found[name] = found.get(name, GtidSet()) | gtids
+    return found
 
 
 def command_line(

@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 LOG_BYTES_MAX: Final = 4 << 30
 LOG_BYTES_WITHOUT_KERNELS_MAX: Final = 512 << 20
 
+# ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE.
+_NOT_THERE: Final = frozenset({1049, 1146})
+
 Note = Callable[[str], None]
 
 
@@ -65,6 +68,8 @@ class Definitions:
         self._connection = connection
         self._note = note
         self._known: dict[tuple[str, str], TableDefinition | None] = {}
+        self.missing: set[tuple[str, str]] = set()  # there is no such table, or no such database
+        self.texts: dict[tuple[str, str], str] = {}
 
     def __call__(self, schema: str, table: str) -> TableDefinition | None:
         """Return what a table is now, or None."""
@@ -82,10 +87,13 @@ class Definitions:
                 cursor.execute(f"SHOW CREATE TABLE {name}")
                 [row] = cursor.fetchall()
             if "Create Table" in row:
-                return definition_from_create(str(row["Create Table"]), schema=schema)
+                text = self.texts[schema, table] = str(row["Create Table"])
+                return definition_from_create(text, schema=schema)
             reason = "it is a view"
         except pymysql.MySQLError as error:
             reason = server_words(error)
+            if error.args and error.args[0] in _NOT_THERE:
+                self.missing.add((schema, table))
         except (CannotFollow, UnexpectedAnswer) as error:
             reason = str(error)
         self._note(f"{schema}.{table}: its definition was not read: {reason}")

@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any, Final
 
 import pymysql
@@ -24,14 +23,13 @@ from pymysql.connections import Connection
 from binlog.adapters.row_decoder import RowDecoder
 from binlog.adapters.stream import ServerLogs
 from binlog.errors import BinlogError
-from binlog.rows.values import RowChanges, rows_of_group
-from binlog.scan import EventGroup
-from binlog.transactions import TableChange, Transaction
+from binlog.rows.values import rows_of_group
 from gtid import GtidSet, GtidSetTooLarge, MalformedText
+from gtid_audit.collected_transactions import Collected
 from gtid_audit.log_operands import server_words
 from gtid_audit.rows_in_place import RowReader
 from gtid_audit.tables_now import Definitions, LogBehind, LoggedDefinitions
-from gtid_audit.transaction_parts import committed_at, short, summed
+from gtid_audit.tables_there import TablesThere
 from repair.content_questions import (
     EXTRA,
     STOPPED,
@@ -40,21 +38,14 @@ from repair.content_questions import (
     available,
     question_of,
 )
-from repair.created_tables import Created, all_created
 from repair.own_work import disturbed
-from repair.replay import Replayed, redo
 from repair.row_versions import RowsRead
 from repair.transaction_content import (
-    CannotFold,
     ContentClass,
-    NetRow,
-    OutOfOrder,
     RowsOn,
     RowState,
     TransactionContent,
-    class_of,
     doubted,
-    net_rows,
     nothing_read,
 )
 from topology.adapters.mysql import connect
@@ -64,10 +55,6 @@ from topology.target import ServerTarget
 
 # More of one finding are not read: nothing is planned for them by default.
 TRANSACTIONS_READ_MAX: Final = 10_000
-# More are not kept as SQL and rows.
-TRANSACTIONS_REPLAYED_MAX: Final = 2_000
-CHARACTERS_REPLAYED_MAX: Final = 16 * 1024**2
-STATEMENTS_SHOWN_MAX: Final = 5
 
 # sql/rpl_rli_pdb.cc: "Worker 1 failed executing transaction '…' at source log …".
 _WORKER_GTID: Final = re.compile(r"failed executing transaction '(?P<gtid>[^']+)'")
@@ -194,10 +181,12 @@ class _Reading:
         )
         ddl = read.of_class(*kinds)
         names = [name for name in question.servers if name in self.targets]
+        read = replace(read, unlike_on=self._unlike(read, names))
         if rows is None or ddl:
             definitions = f"{ddl.shortened()} changes definitions, or was not read"
             why = definitions if ddl else read.rows_unread
-            return replace(read, rows_on={name: RowsOn(RowState.UNREAD, why) for name in names})
+            unread = {name: RowsOn(RowState.UNREAD, why) for name in names}
+            return replace(read, rows_on=unread, misfits_in_part=self._in_part(read, names))
         states: dict[str, RowsOn] = {}
         for name in names:
             with ExitStack() as held:
@@ -215,6 +204,46 @@ class _Reading:
                 except OSError as error:
                     states[name] = RowsOn(RowState.UNREAD, str(error))
         return replace(read, rows_on=states)
+
+    def _unlike(self, read: TransactionContent, names: list[str]) -> dict[str, str]:
+        """Return where what the transactions change is defined otherwise, or not there.
+
+        A server that cannot be read is not named: `rows_on` says that nothing was compared.
+        """
+        found: dict[str, str] = {}
+        if read.read_from is None or not (read.row_tables or read.ddl):
+            return found
+        for name in names:
+            arriving = read.wanted - _set(self.servers[name].gtid_executed)
+            if not arriving:
+                continue
+            try:
+                with (
+                    closing(self._connect(name)) as here,
+                    closing(self._connect(read.read_from)) as there,
+                ):
+                    why = TablesThere(here).unlike(read, arriving, TablesThere(there))
+            except (pymysql.MySQLError, OSError):
+                continue
+            if why is not None:
+                found[name] = why
+        return found
+
+    def _in_part(self, read: TransactionContent, names: list[str]) -> dict[str, str]:
+        """Return where the rows that can be compared are not as before, with the reason.
+
+        A server whose rows cannot be read at all is not named: nothing is known of it either way.
+        """
+        misfits: dict[str, str] = {}
+        for name in names if read.rows_in_part else ():
+            try:
+                with closing(self._connect(name)) as here:
+                    state, _ = RowReader(here).state_of(read.rows_in_part)
+            except (pymysql.MySQLError, OSError):  # `rows_on` says that they were not compared
+                continue
+            if state.state in (RowState.CONFLICT, RowState.AS_AFTER):
+                misfits[name] = state.why or "they are there already"
+        return misfits
 
     def _source_of_missing(self, name: str) -> str | None:
         """Return the finding's source, if its transactions are missing on this server."""
@@ -257,100 +286,11 @@ class _Reading:
         return GtidSet.of(each.gtid for each in found if each.gtid is not None)
 
 
-@dataclass(slots=True)
-class _Collected:
-    """What was read of one server's log, while it is read."""
-
-    classes: dict[ContentClass, list[Any]] = field(default_factory=dict)
-    tables: dict[tuple[str, str], TableChange] = field(default_factory=dict)
-    statements: dict[str, None] = field(default_factory=dict)
-    moments: list[datetime] = field(default_factory=list)
-    redo: list[Replayed] = field(default_factory=list)
-    changes: list[RowChanges] = field(default_factory=list)
-    server_ids: dict[int, list[Any]] = field(default_factory=dict)
-    characters: int = 0
-    cut: str = ""
-    rows_unread: str = ""
-    altered: str = ""  # which table has other columns since: no rows are of use then
-    created: list[Created] = field(default_factory=list)
-    creates_only: bool = True  # no other statement was logged
-
-    def add(self, transaction: Transaction) -> ContentClass:
-        kind = class_of(transaction)
-        self.classes.setdefault(kind, []).append(transaction.gtid)
-        self.server_ids.setdefault(transaction.server_id, []).append(transaction.gtid)
-        self.moments.append(committed_at(transaction))
-        if kind in (ContentClass.DATA, ContentClass.DDL, ContentClass.UNREAD):
-            for table in transaction.tables:
-                old = self.tables.get((table.schema, table.table))
-                self.tables[table.schema, table.table] = summed(old, table)
-            for statement in transaction.statements:
-                if len(self.statements) < STATEMENTS_SHOWN_MAX:
-                    self.statements[short(statement.sql)] = None
-        return kind
-
-    def keep(self, group: EventGroup, items: list[Any], logged: LoggedDefinitions) -> None:
-        """Keep a transaction as SQL and rows, within the limits.
-
-        Rows of a table whose columns were changed since are of no use: see tables_now.py.
-        """
-        if len(self.redo) >= TRANSACTIONS_REPLAYED_MAX or self.cut:
-            self.cut = f"more than {TRANSACTIONS_REPLAYED_MAX:,} transactions"
-            return
-        # What cannot be written as SQL has no GTID there, and its reason must not be lost.
-        replayed = replace(redo(group, items, keeps_gtid=True), gtid=group.transaction.gtid)
-        tables = ((each.schema, each.table) for each in group.transaction.tables)
-        changed = [logged.changed[name] for name in tables if name in logged.changed]
-        if changed:
-            replayed = replace(replayed, lines=(), tables=frozenset(), problem="; ".join(changed))
-            self.altered = self.altered or "; ".join(changed)
-        self.characters += sum(map(len, replayed.lines))
-        if self.characters > CHARACTERS_REPLAYED_MAX:
-            self.cut = f"more than {CHARACTERS_REPLAYED_MAX:,} characters of SQL"
-            return
-        self.redo.append(replayed)
-        self.changes += [each for each in items if isinstance(each, RowChanges)]
-        statements = group.transaction.statements
-        if statements and not self.rows_unread:
-            self.rows_unread = f"{group.transaction.gtid} is logged as a statement"
-        created = all_created((each.schema, each.sql) for each in statements)
-        self.created += created or ()
-        self.creates_only = self.creates_only and created is not None
-
-    def content(self, server: str, unread: str) -> TransactionContent:
-        why = self.cut or self.altered or unread or ("" if self.creates_only else self.rows_unread)
-        rows: tuple[NetRow, ...] | None = None
-        is_out_of_order = False
-        if not why:
-            try:
-                rows = net_rows(self.changes)
-            except CannotFold as problem:
-                why, is_out_of_order = str(problem), isinstance(problem, OutOfOrder)
-        # What undoes rows must not overlook statements.
-        beside = rows if self.rows_unread else None
-        return TransactionContent(
-            read_from=server,
-            classes={each: GtidSet.of(gtids) for each, gtids in self.classes.items()},
-            unread=unread,
-            tables=tuple(self.tables[name] for name in sorted(self.tables)),
-            statements=tuple(self.statements),
-            committed_first=min(self.moments, default=None),
-            committed_last=max(self.moments, default=None),
-            rows=None if self.rows_unread else rows,
-            rows_unread=why or self.rows_unread,
-            is_out_of_order=is_out_of_order,
-            created=tuple(dict.fromkeys(self.created)) if beside is not None else (),
-            rows_beside_created=beside,
-            redo=() if self.cut else tuple(self.redo),
-            server_ids={each: GtidSet.of(gtids) for each, gtids in self.server_ids.items()},
-        )
-
-
 def _read(
     target: ServerTarget, name: str, wanted: GtidSet, seconds_max: float
 ) -> TransactionContent:
     """Read transactions from one server's binary logs."""
-    collected, unread = _Collected(), ""
+    collected, unread = Collected(), ""
     decode = RowDecoder()
     try:
         with closing(connect(target, timeout_seconds_max=seconds_max)) as connection:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from gtid import GtidSet
 from tests.snapshots import A, B, a_channel, a_cluster, a_server, an_unread, commits_of
 from topology.snapshot import ClusterSnapshot
 
@@ -24,7 +25,8 @@ def healthy(name: str = "pair") -> ClusterSnapshot:
 
 def holed(name: str = "pair") -> ClusterSnapshot:
     """b was pointed past a:51-53 by file position."""
-    by_position = a_channel("a", A, auto_position=False)
+    received = GtidSet.parse(f"{A}:54-100")
+    by_position = a_channel("a", A, auto_position=False, gtid_retrieved=received)
     return a_cluster(
         name,
         a_server(

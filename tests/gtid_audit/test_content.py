@@ -10,7 +10,7 @@ from gtid_audit.content import read_contents
 from gtid_audit.content_due import RECENT, looked_back
 from gtid_audit.content_text import CLUSTERS_SHOWN_MAX, OTHERS, content_line, content_lines
 from tests.gtid_audit.build import half_read, healthy
-from tests.snapshots import a_cluster, a_server
+from tests.snapshots import a_channel, a_cluster, a_server
 from topology.audit import audit_cluster
 from topology.contents import ContentReading, StartLookedAt, UnreadContent
 from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
@@ -168,3 +168,25 @@ def test_members_of_a_group_are_compared_one_with_the_next() -> None:
     assert found.pairs == (("a", "b"), ("b", "c"))
     loose = a_cluster("g", *(member(name, of="") for name in "abc"))
     assert read_contents(loose, (), back=dict.fromkeys("abc")).reading is None
+
+
+def test_a_restart_is_due_on_every_channel_that_holds_transactions_of_the_server() -> None:
+    """first → middle → last: `first` may have lost what `last` alone still has."""
+    uuids = {name: UUID(int=number) for number, name in enumerate(("first", "last", "middle"), 1)}
+    own = f"{uuids['first']}:1-5"
+
+    def pairs(last: ServerSnapshot) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
+        chain = a_cluster("c", read("first", None), last, read("middle", "first"))
+        looked = read_contents(chain, (), back={"first": RECENT})
+        assert looked.reading is not None
+        return looked.reading.pairs, looked.look_again
+
+    def read(name: str, source: str | None, executed: str = own) -> ServerSnapshot:
+        channels = (a_channel(source, uuids[source]),) if source else ()
+        return a_server(name, uuids[name], executed, channels=channels)
+
+    with_first = ("first", "middle")
+    assert pairs(read("last", "middle")) == ((with_first, ("last", "middle")), frozenset())
+    assert pairs(read("last", "middle", "")) == ((with_first,), frozenset())
+    unread = replace(read("last", "middle"), gtid_executed=None)
+    assert pairs(unread) == ((with_first,), frozenset(uuids))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from uuid import UUID
 
 from binlog.content.compare import Comparison, compare_versions
 from binlog.content.reuse import Compared, Unread
@@ -13,11 +14,11 @@ from tests.binlog.builders import UUID_A, Log
 from tests.binlog.test_compare import LONG, NOON, empty, rows, statement, two_tables, version
 from topology.contents import ContentReading, Difference, UnreadContent
 from topology.findings import Severity
-from topology.replication_filters import ReplicationFilters
+from topology.replication_filters import ReplicationFilters, ServerFilters
 from topology.rules.content import same_gtid_different_content
 
 READ_AT = datetime(2026, 1, 2, tzinfo=UTC)
-NO_FILTERS = ReplicationFilters()
+NO_FILTERS = ServerFilters()
 ONE = GtidSet.parse(f"{UUID_A}:5")
 
 
@@ -30,15 +31,17 @@ def compared(
 def reading(
     *comparisons: Comparison,
     origin: str = "a",
-    filters: Callable[[], ReplicationFilters | None] = lambda: NO_FILTERS,
+    filters: Callable[[], ServerFilters | None] = lambda: NO_FILTERS,
     is_asked_for: bool = False,
     unread: tuple[Unread, ...] = (),
+    source: str | None = None,
 ) -> ContentReading:
     comparing = Comparing(
         names=("a", "b"),
-        origins={UUID_A: origin},
+        origins={UUID_A: origin} if origin else {},
         filters={"a": filters, "b": filters},
         is_asked_for=is_asked_for,
+        source=source,
     )
     found = Compared(comparisons, ONE, (), unread)
     return reading_of(found, comparing, read_at=READ_AT)
@@ -63,18 +66,47 @@ def test_less_on_a_replica_is_a_difference_and_the_server_is_named() -> None:
 
 
 def test_only_a_filter_of_the_server_with_less_explains_it() -> None:
-    for ignored, difference in (("t", Difference.FILTERED), ("u", Difference.SKIPPED)):
-        ignoring = partial(ReplicationFilters, ignore_table=frozenset({f"d.{ignored}"}))
+    for ignored, difference in (("u", Difference.SKIPPED), ("t", Difference.FILTERED)):
+        ignored_here = ReplicationFilters(ignore_table=frozenset({f"d.{ignored}"}))
+        ignoring = partial(ServerFilters, channels=((str(UUID_A), ignored_here),))
         [found] = reading(compared(rows(1), empty()), filters=ignoring).differences
         assert found.difference is difference
+    of_another = ServerFilters(
+        channels=((str(UUID(int=9)), ReplicationFilters()), ("", ignored_here))
+    )
+    [found] = reading(compared(rows(1), empty()), filters=lambda: of_another).differences
+    assert found.difference is Difference.SKIPPED
     [found] = reading(compared(rows(1), empty()), filters=lambda: None).differences
     assert found.difference is Difference.SKIPPED  # filters that could not be read explain nothing
-    filters = ReplicationFilters(ignore_table=frozenset({"d.u"}))
+    filters = ServerFilters(ReplicationFilters(ignore_table=frozenset({"d.u"})))
     partly = reading(compared(two_tables(), rows(1)), filters=lambda: filters)
     assert [each.difference for each in partly.differences] == [Difference.FILTERED]
     assert reported(partly)[0] is Severity.INFO
     [drifted] = reading(compared(rows(1), rows(2)), filters=lambda: filters).differences
     assert drifted.difference is Difference.DRIFT
+
+
+def test_it_is_reported_whether_two_commits_or_no_commit_times_are_known() -> None:
+    one, later = statement("UPDATE t SET a = NOW()"), statement("UPDATE t SET a = NOW()", seconds=1)
+    for at in ((NOON, NOON + 1), (None, None)):
+        severity, text = reported(reading(compared(one, later, at=at)))
+        assert severity is Severity.CRITICAL
+        assert "whether the two commits had the same result" in text
+        assert "not known" not in text
+    severity, text = reported(reading(compared(rows(1), rows(2), at=(None, None))))
+    assert "The commit times are not known." in text
+
+
+def test_what_neither_committed_came_from_the_source_of_the_channel() -> None:
+    both = compared(rows(1), rows(2), at=(NOON, NOON + 1))
+    for origin, source, expected in (
+        ("", "b", "b"),
+        ("", "a", "a"),
+        ("", None, "a"),
+        ("a", "b", "a"),
+    ):
+        [found] = reading(both, origin=origin, source=source).differences
+        assert found.source.server == expected
 
 
 def test_more_rows_than_the_origin_logged_prove_nothing() -> None:

@@ -1,6 +1,7 @@
 """GTIDs that a group used twice, on real servers: the UUID is the group's, not a member's."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +12,13 @@ from gtid_audit.cli import run
 
 
 @pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_a_group_restarted_from_the_wrong_member_is_reported(
-    installation97: Installation, capsys: pytest.CaptureFixture[str]
+    installation97: Installation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """By every command that compares contents, and by both engines."""
+    fleet, runs = str(tmp_path / "fleet.yaml"), str(tmp_path / "runs")
     with restarted_from_the_wrong_member(installation97) as fault:
         rows = [
             server.query("SELECT note FROM grouped.t ORDER BY id")
@@ -24,9 +29,23 @@ def test_a_group_restarted_from_the_wrong_member_is_reported(
             server.value("@@GLOBAL.gtid_executed") for server in (fault.first, fault.second)
         ]
         assert executed[0] == executed[1]
-        for command in (("pair",), ("binlog", "compare")):
+        servers = [
+            f"  - {{name: {server.name}, host: {server.host}, port: {server.port}, user: root}}\n"
+            for server in (fault.first, fault.second)
+        ]
+        Path(fleet).write_text(f"clusters:\n- name: group\n  servers:\n{''.join(servers)}")
+        assert run(["snapshot", "--fleet", fleet, "--out", runs]) == 0
+        dsns = fault.first.dsn, fault.second.dsn
+        for command in (
+            ("pair", *dsns),
+            ("binlog", "compare", *dsns),
+            ("audit", "--fleet", fleet, "--engine", "local"),
+            ("audit", "--fleet", fleet, "--engine", "spark"),
+            ("audit", "--fleet", fleet, "--snapshots", runs, "--engine", "local"),
+            ("audit", "--fleet", fleet, "--snapshots", runs, "--engine", "spark"),
+        ):
             capsys.readouterr()
-            status = run([*command, fault.first.dsn, fault.second.dsn, "--json"])
+            status = run([*command, "--json"])
             found = json.loads(capsys.readouterr().out)
             [finding] = [each for each in found["findings"] if each["code"] == "E4"]
             assert (status, finding["severity"], finding["grade"]) == (2, "critical", "proved")

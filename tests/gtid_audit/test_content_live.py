@@ -144,6 +144,32 @@ def test_before_commit_times_content_alone_tells(pair56: Pair) -> None:
     assert GtidSet.parse(finding["gtid_set"]) == GtidSet.parse(fault.reused)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("binlog_format", "repeated"), [("ROW", 6), ("STATEMENT", 12)])
+def test_before_commit_times_the_clock_shows_a_job_that_started_again(
+    pair56: Pair, binlog_format: str, repeated: int
+) -> None:
+    """The first reused GTIDs have the rows, or the words, that were lost; later ones have not."""
+    a, b = pair56.a, pair56.b
+    use = f"SET GLOBAL binlog_format = '{binlog_format}'"
+    a.execute(use)
+    b.execute(b.dialect.stop_replica, use, b.dialect.start_replica)
+    lost = faults.lost_tail_crash(pair56, lost_count=12)
+    a.execute(use)
+    again = ["INSERT INTO lost.t () VALUES ()"] * repeated
+    again += ["INSERT INTO lost.t (note) VALUES ('new')"] * (12 - repeated)
+    assert faults.commit(a, *again) == lost.lost
+    faults.commit(a, "CREATE DATABASE later")
+    b.execute(b.dialect.start_replica)
+    pair56.settle()
+    status, found = audited(pair56)
+    [finding] = found["findings"]
+    assert (status, finding["code"], finding["severity"]) == (2, "E4", "critical")
+    reused = GtidSet.parse(lost.lost)
+    expected = reused if binlog_format == "STATEMENT" else reused - reused.first(repeated)
+    assert GtidSet.parse(finding["gtid_set"]) == expected
+
+
 def test_what_may_not_be_read_is_unknown(pair97: Pair) -> None:
     for server in pair97.servers.values():
         server.execute("SET SESSION sql_log_bin = 0", "CREATE USER looker@'%'")

@@ -62,6 +62,13 @@ def test_what_was_kept_before_there_were_suspects_is_read(tmp_path: Path) -> Non
     text = f'{{"layout": 1, "looked_at": {{"{A}": "2026-01-02T12:00:00.000000Z"}}}}'
     (tmp_path / LOOKS).write_text(text)
     assert DirectoryMemory(tmp_path).read() == Remembered({A: NOON}, {})
+    kept = Remembered(differences={"pair": (KnownDifference(a_difference(), (A, B)),)})
+    DirectoryMemory(tmp_path).write(kept)
+    document = json.loads((tmp_path / LOOKS).read_text())
+    for field in ("lesser", "is_two_commits"):  # which came later
+        del document["differences"]["pair"][0]["difference"][field]
+    (tmp_path / LOOKS).write_text(json.dumps(document))
+    assert DirectoryMemory(tmp_path).read() == kept
 
 
 @pytest.mark.parametrize(
@@ -267,18 +274,30 @@ def fleet_of(pair: Pair, folder: Path) -> Path:
     return file
 
 
+@pytest.fixture
+def long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no server have restarted lately: the last day has no length."""
+    monkeypatch.setattr(content_due, "RECENT", timedelta())
+
+
+@pytest.mark.usefixtures("long_ago")
+@pytest.mark.parametrize("is_stored", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_gtid_made_by_hand_is_compared_once_its_origin_has_reached_it(
     pair97: Pair,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    *,
+    is_stored: bool,
 ) -> None:
-    monkeypatch.setattr(content_due, "RECENT", timedelta())  # as if no server had restarted
-    fleet, out = fleet_of(pair97, tmp_path), str(tmp_path / "history")
+    """By `audit --out`, and by `snapshot` with `audit --snapshots` behind it."""
+    fleet, out = str(fleet_of(pair97, tmp_path)), str(tmp_path / "history")
 
     def audited() -> dict[str, Any]:
+        audit = ["audit", "--fleet", fleet, "--engine", "local", "--json"]
+        if is_stored:
+            assert run(["snapshot", "--fleet", fleet, "--out", out]) == 0
         capsys.readouterr()
-        run(["audit", "--fleet", str(fleet), "--engine", "local", "--json", "--out", out])
+        run([*audit, "--snapshots" if is_stored else "--out", out])
         found: dict[str, Any] = json.loads(capsys.readouterr().out)
         return found
 

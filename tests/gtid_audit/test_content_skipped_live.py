@@ -3,6 +3,7 @@
 import json
 import time
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -93,6 +94,12 @@ def test_a_filter_explains_an_empty_transaction_and_nothing_else(
     b.execute(stop, ignore.format("d.other"), start)
     status, found = compared(capsys, pair97, "--everywhere")
     assert (status, skipped(found)["gtid_count"]) == (1, 3)
+    b.execute(
+        f"{b.dialect.change_source_to(host='another.example')} FOR CHANNEL 'of_another'",
+        f"{ignore.format('d.u')} FOR CHANNEL 'of_another'",
+    )
+    status, found = compared(capsys, pair97, "--everywhere")
+    assert (status, skipped(found)["gtid_count"]) == (1, 3), "another channel's filter"
 
 
 def test_values_that_a_replica_converted_are_not_called_the_same(
@@ -230,3 +237,34 @@ def test_content_finds_a_gtid_made_by_hand_without_a_memory(
     [contents] = found["contents"]
     held = GtidSet.parse(str(pair97.b.value("@@GLOBAL.gtid_executed")))
     assert contents["newest_count"] == contents["compared_count"] == held.gtid_count
+    _equal_text_with_two_results(pair97, capsys)
+
+
+def _equal_text_with_two_results(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
+    """Commit two statements by hand on b, and the same on a: later, and in another time zone."""
+    a, b = pair.a, pair.b
+    a.execute("CREATE DATABASE clock", "CREATE TABLE clock.t (id INT PRIMARY KEY, at TIMESTAMP)")
+    pair.settle()
+    a.execute(a.dialect.stop_replica)
+    uuid, format_ = a.value("@@GLOBAL.server_uuid"), "SET SESSION binlog_format = 'STATEMENT'"
+    own = GtidSet.parse(str(a.value("@@GLOBAL.gtid_executed"))).from_uuid(UUID(uuid))
+    statements = ["INSERT INTO clock.t VALUES (1, NOW())"]
+    statements.append("INSERT INTO clock.t VALUES (2, '2026-01-01 00:00:00')")
+    at_one_time = "SET TIMESTAMP = 1700000000"
+    wanted = []
+    for number, sql in enumerate(statements, own.gtid_count + 1):
+        wanted.append(f"{uuid}:{number}")
+        b.execute(format_, at_one_time, f"SET gtid_next = '{wanted[-1]}'", sql)
+    a.execute(format_, statements[0])
+    a.execute(format_, at_one_time, "SET time_zone = '+05:00'", statements[1])
+    a.execute(a.dialect.start_replica)
+    pair.settle()
+    rows = [server.query("SELECT UNIX_TIMESTAMP(at) FROM clock.t") for server in (a, b)]
+    assert all(one != other for one, other in zip(*rows, strict=True))
+    for gtid in wanted:
+        status, found = answer(capsys, "binlog", "compare", a.dsn, b.dsn, "--only", gtid)
+        [finding] = found["findings"]
+        assert (status, finding["code"], finding["severity"]) == (2, "E4", "critical")
+        assert (finding["grade"], finding["gtid_set"]) == ("likely", gtid)
+        assert "compare the rows" in finding["explanation"]
+        assert "commit times are not known" not in finding["explanation"]

@@ -1,11 +1,16 @@
-"""More than two servers: contents are compared along the channels, and nowhere else."""
+"""More than two servers: contents are compared along the channels, and nowhere else.
+
+A restart is due on every channel whose servers hold transactions of the restarted server.
+"""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from compose.native.shapes import Topology
+from compose import faults
+from compose.native.shapes import Topology, follow, wait_for
+from gtid import GtidSet
 from gtid_audit.cli import run
 
 
@@ -41,6 +46,35 @@ def test_a_source_is_compared_with_each_of_its_replicas(
     assert {start["server"] for start in compared["starts"]} == set(star97.servers)
     assert compared["compared_count"] >= 2
     assert (compared["differing_count"], compared["unread"]) == (0, [])
+    reused = _tree_with_two_contents(star97)
+    status = run(["audit", "--fleet", str(fleet_of(star97, tmp_path)), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    [finding] = found["findings"]
+    assert (status, finding["code"], finding["severity"]) == (2, "E4", "critical")
+    assert (finding["grade"], GtidSet.parse(finding["gtid_set"])) == ("proved", reused)
+    assert (finding["source"], finding["replica"]) == ("replica1", "replica2")
+
+
+def _tree_with_two_contents(star: Topology) -> GtidSet:
+    """Let the source reuse lost GTIDs, and replica1 follow it while replica2 has the lost ones.
+
+    Then make it source → replica1 → replica2: no two servers differ about what either committed.
+    """
+    source, first, second = (star[name] for name in ("source", "replica1", "replica2"))
+    dialect = source.dialect
+    first.execute(dialect.stop_replica)
+    lost = faults.lost_tail_crash(star, source="source", replica="replica2")
+    reused = faults.commit(source, *["INSERT INTO lost.t (note) VALUES ('after the crash')"] * 3)
+    assert GtidSet.parse(reused) == GtidSet.parse(lost.lost)
+    later = faults.commit(source, "CREATE DATABASE later")
+    first.execute(dialect.start_replica)
+    wait_for(first, later)
+    second.execute(dialect.stop_replica, dialect.reset_replica)
+    follow(second, first)
+    wait_for(second, later)
+    for replica in (first, second):
+        faults.await_status(replica, lambda status: status["Replica_IO_Running"] == "Yes")
+    return GtidSet.parse(reused)
 
 
 def test_two_replicas_with_one_errant_gtid_are_compared_with_each_other(

@@ -9,7 +9,7 @@ import pytest
 
 from binlog.adapters.files import read_transactions
 from gtid_audit.cli import run
-from gtid_audit.transactions_for_plan import _Collected
+from gtid_audit.collected_transactions import Collected
 from tests.binlog.builders import UUID_A
 from tests.binlog.ledger_shapes import SHAPES, of_8_0
 
@@ -85,7 +85,7 @@ def test_a_moment_without_a_date_is_shown_as_a_number(
 def test_a_plan_takes_the_time_of_the_log_where_a_moment_has_no_date(tmp_path: Path) -> None:
     log = tmp_path / "binlog.000001"
     log.write_bytes(SHAPES["times without a date"]())
-    collected = _Collected()
+    collected = Collected()
     read = list(read_transactions(log))
     for transaction in read:
         collected.add(transaction)

@@ -90,3 +90,27 @@ def test_what_another_channel_brought_is_compared_and_the_same(chain97: Topology
     assert (audit.verdict, audit.findings) == (Verdict.OK, ())
     assert contents is not None
     assert contents.compared_count >= 1
+
+
+@pytest.mark.slow
+def test_an_own_gtid_that_a_source_committed_by_hand_is_errant_and_e4(star97: Topology) -> None:
+    """Of two sources one has the GTID, with another content: the sets look like a delivery."""
+    source, side, replica = (star97[name] for name in ("source", "replica1", "replica2"))
+    table_on(source, side, "twice")
+    star97.settle()
+    options = replica.dialect.change_source_to(
+        host=side.host, port=side.port, user="replication", auto_position=1
+    )
+    replica.execute(f"{options} FOR CHANNEL 'side'", "START REPLICA FOR CHANNEL 'side'")
+    made = commit(replica, "INSERT INTO twice.t (note) VALUES ('its own')")
+    side.execute(
+        f"SET gtid_next = '{made}'", "INSERT INTO twice.t (note) VALUES ('by hand')", "COMMIT"
+    )
+    star97.settle()
+    audit, _, _ = audited(star97)
+    found = {(one.code, one.source, one.replica): one for one in audit.findings}
+    errant = found["E1", "source", "replica2"]
+    assert (errant.grade, errant.gtid_set) == (Grade.PROVED, GtidSet.parse(made))
+    different = next(one for key, one in found.items() if key[0] == "E4")
+    assert {different.source, different.replica} == {"replica1", "replica2"}
+    assert different.grade is Grade.PROVED

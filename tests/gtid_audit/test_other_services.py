@@ -1,8 +1,10 @@
 """Every command that connects, on the port of another service, or of a server that wants too much."""
 
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -43,7 +45,6 @@ def test_the_reason_is_reported_at_once(
     serve, said = service
     monkeypatch.setenv("GTID_AUDIT_PASSWORD", PASSWORD)
     monkeypatch.setenv("COLUMNS", "400")
-    begun = time.monotonic()
     with fake_server(serve) as server, fake_server(serve) as other:
         dsn = f"mysql://u@127.0.0.1:{server.port}/"
         names = {"dsn": dsn, "other": f"mysql://u@127.0.0.1:{other.port}/", "tmp": tmp_path}
@@ -52,5 +53,34 @@ def test_the_reason_is_reported_at_once(
     texts = capsys.readouterr()
     assert status == 3
     assert said in " ".join((texts.out + texts.err).split())
-    assert time.monotonic() - begun < 4.0, "it is not tried again"
+    assert len(server.peers) == 1, "it is not tried again"
+    assert len(other.peers) <= 1, "nor is the other one"
     assert PASSWORD.encode() not in received
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=[" ".join(each[:2]) for each in COMMANDS])
+def test_a_closed_port_is_reported_at_once(
+    command: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A dump that breaks off is tried again; a server that was never reached is not."""
+    monkeypatch.setenv("GTID_AUDIT_PASSWORD", PASSWORD)
+    monkeypatch.setenv("COLUMNS", "400")
+    waits: list[float] = []
+    # In this module only: other threads of the process (those of Spark's driver) sleep too.
+    its_time = SimpleNamespace(monotonic=time.monotonic, sleep=waits.append)
+    monkeypatch.setattr("binlog.adapters.stream_session.time", its_time)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as first,
+        socket.create_server(("127.0.0.1", 0)) as second,
+    ):
+        ports = [each.getsockname()[1] for each in (first, second)]
+    dsn, other = (f"mysql://u@127.0.0.1:{port}/" for port in ports)
+    names = {"dsn": dsn, "other": other, "tmp": tmp_path}
+    status = run([*(word.format(**names) for word in command), "--timeout", "5"])
+    texts = capsys.readouterr()
+    assert status == 3
+    assert "Connection refused" in texts.out + texts.err
+    assert waits == []

@@ -8,14 +8,16 @@ import pytest
 
 from compose import faults
 from compose.native.shapes import Pair
+from gtid import GtidSet
 from gtid_audit.cli import run
 from gtid_audit.exits import UsageProblem
-from gtid_audit.plan_again import Wanted, command_line, repeatable, wanted_by
+from gtid_audit.plan_again import Wanted, command_line, repeatable, wanted_by, wanted_of
 from gtid_audit.planning import ReadForPlan, make_plan
 from repair import Plan
 from repair.render import render_files
 from tests.gtid_audit.build import holed
 from tests.repair.live import executed, rows
+from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.audit import audit_cluster
 from topology.target import ServerTarget
 
@@ -48,7 +50,9 @@ def test_choices_and_command_are_in_every_text() -> None:
 def test_what_was_asked_is_read_back(tmp_path: Path) -> None:
     wanted = Wanted({"H1": "inject_empty"}, None)
     (tmp_path / "plan.json").write_text(render_files(planned(wanted))["plan.json"])
-    assert wanted_by(tmp_path) == wanted
+    read = wanted_by(tmp_path)
+    assert (read.choices, read.only) == (wanted.choices, wanted.only)
+    assert read.left_out == {"inject_empty": GtidSet.parse(f"{A}:51-53")}
     audit = audit_cluster(holed())
     [finding] = [each for each in audit.findings if each.code == "H1"]
     earlier = Wanted({"H1": "inject_empty", "E1": "inject_empty", "gone": "refetch"}, ("gone",))
@@ -58,6 +62,36 @@ def test_what_was_asked_is_read_back(tmp_path: Path) -> None:
     assert earlier.and_typed({"H1": "refetch"}, [finding.id]) == Wanted(
         {**earlier.choices, "H1": "refetch"}, (finding.id,)
     )
+
+
+def test_a_choice_goes_on_for_the_same_gtids_under_another_code() -> None:
+    """Appended to gtid_purged of b, what was E1 between b and c is E2 between a and b."""
+    errant, gtids = f"{A}:1-100,{B}:1", GtidSet.parse(f"{B}:1")
+    audit = audit_cluster(
+        a_cluster(
+            "chain",
+            a_server("a", A, f"{A}:1-100"),
+            a_server("b", B, errant, gtid_purged=gtids, channels=(a_channel("a", A),)),
+        )
+    )
+    [finding] = [each for each in audit.findings if each.code == "E2"]
+    going_on = Wanted({"gone": "gtid_purged_append"}, None, {"gtid_purged_append": gtids})
+    assert going_on.still(audit).choices == {finding.id: "gtid_purged_append"}
+    for typed in (finding.id, "E2"):
+        assert going_on.still(audit, [typed]).choices == {}
+    for left_out in (
+        {"gtid_purged_append": GtidSet.parse(f"{A}:1")},
+        {"redo_on_source": gtids},  # not an answer to E2
+    ):
+        assert Wanted({}, None, left_out).still(audit).choices == {}
+    by_code = Wanted({"E2": "inject_empty"}, None, {"gtid_purged_append": gtids})
+    assert by_code.still(audit).choices == {"E2": "inject_empty"}
+
+
+def test_only_what_was_selected_goes_on() -> None:
+    written = planned(Wanted({"H1": "inject_empty"})).as_json()
+    assert wanted_of(written).left_out == {"inject_empty": GtidSet.parse(f"{A}:51-53")}
+    assert wanted_of({**written, "choices": {}}).left_out == {}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"choices": 1, "only_findings": null}'])

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -6,6 +7,7 @@ import pytest
 from gtid_audit.exits import UsageProblem
 from gtid_audit.plan_text import show_plan
 from gtid_audit.planning import Planned, ReadForPlan, make_plan
+from repair.plan import Afterwards
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.audit import audit_cluster
@@ -34,6 +36,34 @@ def planned(snapshot: ClusterSnapshot, **choices: str) -> Planned:
 )
 def test_status(snapshot: ClusterSnapshot, status: int) -> None:
     assert planned(snapshot).status == status
+
+
+@pytest.mark.parametrize(
+    ("is_answered", "is_new", "status"),
+    [(False, False, 0), (False, True, 1), (True, False, 1), (True, True, 1)],
+)
+def test_what_the_audit_will_show_afterwards_decides_the_status(
+    is_answered: bool, is_new: bool, status: int
+) -> None:
+    """1 for a finding of the plan's own and for an answered one that stays.
+
+    A finding that was not selected may stay.
+    """
+    sound = planned(holed(), H1="refetch")
+    assert sound.status == 0
+    assert sound.plan.afterwards == ()
+    (answered,) = sound.plan.answered
+    shown = Afterwards(
+        finding_id=answered.finding_id if is_answered else "another",
+        code="E4",
+        name="different content",
+        about="a and b",
+        severity="critical",
+        explanation="Rows differ.",
+        is_new=is_new,
+    )
+    plan = replace(sound.plan, afterwards=(shown,))
+    assert replace(sound, plan=plan).status == status
 
 
 def test_what_stands_in_the_way_is_told() -> None:

@@ -278,7 +278,9 @@ def _kill_blocker(situation: Situation) -> str:
         " performance_schema.metadata_locks or data_locks (before 8.0:"
         " information_schema.INNODB_TRX and SHOW PROCESSLIST); make sure that its transaction may"
         f" be rolled back; then on {situation.finding.replica} run"
-        f" {_run('KILL (id of the thread)')}"
+        f" {_run('KILL (id of the thread)')}. A prepared XA transaction holds its locks without a"
+        f" session (information_schema.INNODB_TRX shows thread 0): run {_run('XA RECOVER')}, and"
+        f" end it with {_run('XA COMMIT (xid)')} or {_run('XA ROLLBACK (xid)')}"
     )
 
 

@@ -15,6 +15,13 @@ from topology.findings import Finding
 
 # The families of findings about transactions that are missing on the finding's replica.
 MISSING_ON_REPLICA = frozenset("HPA")
+# Holes that the channel's source can fill: auto-position fetches all of them at once.
+_FETCHED_TOGETHER = frozenset({"H1", "H8"})
+
+
+def is_seen_in_part(finding: Finding) -> bool:
+    """Return whether servers that were not read may deliver what a finding is about."""
+    return [strategy.name for strategy in finding.strategies] == ["add_servers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,16 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
+class Hole:
+    """Transactions that are missing on a server, by another finding about that server."""
+
+    code: str
+    channel: str | None
+    gtids: GtidSet
+    content: TransactionContent | None
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One finding, before the servers as the plan so far will leave them."""
 
@@ -75,10 +92,21 @@ class Case:
     # What stopped channels would deliver, by server and channel: what to know, and what is known.
     waiting: Mapping[tuple[str, str], ContentQuestion] = field(default_factory=dict)
     arrivals: Mapping[tuple[str, str], TransactionContent] = field(default_factory=dict)
-    # What other findings say about holes of the same channel: auto-position fetches that as well.
-    beside: tuple[tuple[GtidSet, TransactionContent | None], ...] = ()
-    # What earlier steps of the plan declare executed without content: no row is changed by it.
-    declared: GtidSet = field(default_factory=GtidSet)
+    holes: tuple[Hole, ...] = ()  # what else is missing on the finding's replica
+    # What earlier steps of the plan declare executed without content, by server: there, and where
+    # replication brings it from there. No row is changed by it.
+    declared: Mapping[str, GtidSet] = field(default_factory=dict)
+
+    def declared_on(self, name: str) -> GtidSet:
+        """Return what a server has executed without content by earlier steps of the plan."""
+        return self.declared.get(name, GtidSet())
+
+    def was_there(self, name: str) -> GtidSet:
+        """Return what a server had executed when it was read, or has by steps without content.
+
+        What the model lets arrive besides may be held up, dropped or skipped there.
+        """
+        return self.snapshot_executed[name] | self.declared_on(name)
 
     def brought(self, name: str) -> GtidSet:
         """Return what earlier steps of the plan let replication apply on a server.
@@ -86,7 +114,7 @@ class Case:
         Rows that were compared before may be other ones then.
         """
         server = self.model[name]
-        return server.executed - self.at_start.get(name, server.executed) - self.declared
+        return server.executed - self.at_start.get(name, server.executed) - self.declared_on(name)
 
     def overtaken(self, *names: str) -> str | None:
         """Return why rows that were compared may be other ones by now; None if no step says so.
@@ -107,6 +135,15 @@ class Case:
         )
 
     @property
+    def beside(self) -> tuple[tuple[GtidSet, TransactionContent | None], ...]:
+        """Return the other holes of the same channel that auto-position fetches as well."""
+        return tuple(
+            (hole.gtids, hole.content)
+            for hole in self.holes
+            if hole.channel == self.finding.channel and hole.code in _FETCHED_TOGETHER
+        )
+
+    @property
     def replica(self) -> ModelServer | None:
         """Return the finding's replica, if it could be read."""
         return self.model.servers.get(self.finding.replica or "")
@@ -122,6 +159,12 @@ class Case:
         if self.replica is None or self.finding.channel is None:
             return None
         return self.replica.channel(self.finding.channel)
+
+    @property
+    def receiving(self) -> tuple[ModelServer, ModelChannel] | None:
+        """Return the finding's replica and its channel; None without a channel that was read."""
+        replica, channel = self.replica, self.channel
+        return None if replica is None or channel is None else (replica, channel)
 
     @property
     def is_hole(self) -> bool:

@@ -19,6 +19,7 @@ from repair.script import (
     RUN_TODO,
     arrived,
     awaited,
+    has_begun,
     has_history,
     if_go,
     keeps_history,
@@ -26,7 +27,6 @@ from repair.script import (
     same_error,
     same_source,
     short,
-    some_executed,
     still_by_position,
     still_by_sets,
     transactions,
@@ -34,7 +34,12 @@ from repair.script import (
     until_executed,
     until_runs,
 )
-from repair.start_guards import not_halted, writes_nothing
+from repair.start_guards import (
+    commits_nothing_meanwhile,
+    not_halted,
+    refuses_nothing,
+    writes_nothing,
+)
 from repair.transaction_content import key_condition
 from topology.quoting import quote_number, quote_string
 
@@ -60,7 +65,7 @@ class _Timing:
     @classmethod
     def of(cls, channel: str, setting: Setting) -> "_Timing":
         """Return the times of a channel that is started."""
-        arriving, delay = setting.arriving, setting.delay_seconds(channel)
+        arriving, delay = setting.arriving, setting.channel(channel).delay_seconds
         seconds = arriving.gtid_count // _APPLIED_PER_SECOND
         assumes = f"{_APPLIED_PER_SECOND} transactions applied a second"
         if not delay or not arriving:
@@ -161,6 +166,7 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
         + (f" and fetch {transactions(arriving.gtid_count)}" if arriving else ""),
         preconditions=(
             *_unchanged(action.channel, setting, asks),
+            *commits_nothing_meanwhile(action, setting),
             *filled,
             *_readable(action),
         ),
@@ -170,8 +176,9 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
                 f" AND IFNULL({asks.runs}, FALSE)"
                 f" AND GTID_SUBSET({literal(arriving)}, @@GLOBAL.gtid_executed);"
             ),
+            *_begun(action, setting, asks),
             *unless_done(f"{dialect.stop_replica}{suffix}"),
-            *_rows_still_fit(action, setting, asks),
+            *_rows_still_fit(action, setting),
             *unless_done(
                 f"{dialect.change_source} {dialect.option_prefix}AUTO_POSITION = 1{suffix}"
             ),
@@ -207,28 +214,36 @@ def _readable(action: AutoPositionOn | StartChannel) -> Iterator[Guard]:
         )
 
 
-def _rows_still_fit(
-    action: AutoPositionOn, setting: Setting, asks: ChannelQuestions
-) -> Iterator[str]:
+def _begun(action: AutoPositionOn, setting: Setting, asks: ChannelQuestions) -> Iterator[str]:
+    """Look whether an earlier run of this script was stopped while transactions were arriving.
+
+    Then nothing is left to protect. The channel is on auto-position already, or, where it was from
+    the beginning, it runs, and some of what it had passed is executed: in a channel that stands, a
+    session executed it by hand.
+    """
+    channel = setting.known(action.channel)
+    if action.compared_at is None:
+        return
+    begun = (
+        f"IFNULL({asks.runs}, FALSE) AND {has_begun(channel.passed | setting.arriving)}"
+        if channel.auto_position
+        else f"IFNULL({asks.auto_position} = 1, FALSE)"
+    )
+    yield f"SET @begun = {begun};"
+
+
+def _rows_still_fit(action: AutoPositionOn, setting: Setting) -> Iterator[str]:
     """Look at the rows once more, while the applier stands; if they do not fit, go on as before.
 
     Rows that look as before may have been changed and changed back since the plan was made, so no
     other transaction may have been applied either.
 
-    An earlier run of this script may have been stopped while transactions were arriving. Then rows
-    are between before and after, and nothing is left to protect: the channel is on auto-position
-    already, or, where it was from the beginning, some of what it had passed is executed.
+    Unless an earlier run has begun (`_begun`): then rows are between before and after.
     """
-    channel, dialect = setting.server.channel(action.channel), setting.dialect
-    if action.compared_at is None or channel is None:
+    channel, dialect = setting.known(action.channel), setting.dialect
+    if action.compared_at is None:
         return
-    begun = (
-        some_executed(channel.passed)
-        if channel.auto_position
-        else f"IFNULL({asks.auto_position} = 1, FALSE)"
-    )
-    nothing_applied = f"GTID_SUBSET(@@GLOBAL.gtid_executed, {literal(action.compared_at)})"
-    yield f"SET @fit = {nothing_applied}, @begun = {begun};"
+    yield f"SET @fit = GTID_SUBSET(@@GLOBAL.gtid_executed, {literal(action.compared_at)});"
     yield from _rows_are_before(action)
     yield "SET @fit = @fit OR @done OR @begun;"
     if channel.running:
@@ -250,14 +265,16 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
     suffix = for_channel(dialect, action.channel)
     arriving = setting.arriving
     timing = _Timing.of(action.channel, setting)
+    by_position = still_by_position(name, asks)
     return Procedure(
         title=f"start replication on {name}"
         + (f" and fetch {transactions(arriving.gtid_count)}" if arriving else ""),
         preconditions=(
             *_unchanged(action.channel, setting, asks),
-            *(() if _is_by_sets(action, setting) else (still_by_position(name, asks),)),
+            *(() if setting.known(action.channel).auto_position else (by_position,)),
             *not_halted(action, setting, asks),
-            *writes_nothing(action, setting),
+            *writes_nothing(action, setting, asks),
+            *refuses_nothing(action, setting, asks),
             *_readable(action),
         ),
         statements=(
@@ -278,16 +295,11 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
     )
 
 
-def _is_by_sets(action: StartChannel, setting: Setting) -> bool:
-    channel = setting.server.channel(action.channel)
-    return channel is None or channel.auto_position
-
-
 def _rows_as_before(action: StartChannel) -> Iterator[str]:
     """Look at the rows of what waits once more; unless some of it is applied already."""
     if not action.rows:
         return
-    yield f"SET @begun = {some_executed(action.waiting)}, @fit = TRUE;"
+    yield f"SET @begun = {has_begun(action.waiting)}, @fit = TRUE;"
     yield from _rows_are_before(action)
     yield "SET @fit = @fit OR @done OR @begun;"
     yield from Guard(
@@ -336,11 +348,8 @@ def _unchanged(
     A script that was interrupted, or is run again, finds states that the plan itself made: threads
     stopped, auto-position on. These pass.
     """
-    name = setting.server.name
-    known = setting.server.channel(channel)
-    assert known is not None, "strategies name channels that exist"
-    reading = setting.seen[name]
-    seen = next(each for each in reading.channels or () if each.name == channel)
+    name, executed = setting.server.name, setting.executed(setting.server.name)
+    known, seen = setting.known(channel), setting.channel(channel)
     source = setting.before.servers.get(known.source or "")
     source_uuid = source.server_uuid if source is not None else seen.source_uuid
     by_sets = known.auto_position and seen.auto_position and not may_be_by_position
@@ -349,9 +358,5 @@ def _unchanged(
         *((same_source(name, asks, str(source_uuid)),) if source_uuid is not None else ()),
         same_error(name, asks, errors),
         *((still_by_sets(name, asks),) if by_sets else ()),
-        *(
-            (has_history(name), keeps_history(name, reading.gtid_executed))
-            if reading.gtid_executed
-            else ()
-        ),
+        *((has_history(name), keeps_history(name, executed)) if executed else ()),
     )

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from itertools import combinations
 
 from repair.by_hand import by_hand
+from repair.case import is_seen_in_part
 from repair.model import Model
 from repair.plan_parts import about
 from repair.strategies import PLANNERS
@@ -78,6 +79,6 @@ def _check_each_gtid_has_one(audit: ClusterAudit, choices: Mapping[str, str]) ->
 
 def seen_in_part(finding: Finding) -> tuple[str, ...]:
     """Return the warning that servers were not read which may deliver what the finding is about."""
-    if [strategy.name for strategy in finding.strategies] != ["add_servers"]:
+    if not is_seen_in_part(finding):
         return ()
     return (f"{about(finding)}: {finding.explanation}",)

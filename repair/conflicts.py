@@ -18,12 +18,24 @@ from repair.row_sql import member_columns, needs_lenience, redo_row
 from repair.row_versions import RowVersions
 from repair.transaction_content import RowState, TransactionContent
 
+_LOST_GTIDS = (
+    "{name} seems to have lost GTIDs (RESET BINARY LOGS AND GTIDS, a gtid_purged that is too small)"
+    " and to receive again what it has. Stop the channel, compare the data, and add what is there"
+    " to gtid_purged, or clone the server"
+)
+
 
 def resolve_conflict(case: Case) -> Outcome:
     """Set the replica's rows to what the failing transaction expects, and start the applier."""
     replica, channel, content = case.replica, case.channel, case.content
     if replica is None or channel is None or case.source is None:
         return Refusal("one of the two servers could not be read")
+    if channel.rewrites:
+        return Refusal(
+            f"{replica.name} applies what it receives in other databases than the log names"
+            f" ({channel.rewrites}): the rows that stopped its applier were not read. Correct them"
+            f" by hand on {replica.name} behind `SET SESSION sql_log_bin = 0`, and start it again"
+        )
     if content is None or content.read_from is None:
         why = content.unread if content is not None else "no log was read"
         return Refusal(f"the failing transaction could not be read: {why}")
@@ -45,7 +57,7 @@ def resolve_conflict(case: Case) -> Outcome:
             or "its rows are as the transaction expects them now: start the applier again, or"
             f" select --strategy {case.finding.code}=resolve_conflict, which does"
         )
-    if (once := reused(case) or _was_here_before(replica, content)) is not None:
+    if (once := not_to_go_on(case) or _was_here_before(replica, content)) is not None:
         return Refusal(once)
     if not case.is_chosen:
         return Refusal(
@@ -68,7 +80,7 @@ def resolve_conflict(case: Case) -> Outcome:
         MakeRowsAlike(replica.name, case.source.name, tuple(of_table), content.wanted)
         for _, of_table in groupby(ordered, key=table)
     ]
-    actions.append(StartChannel(replica.name, channel.name, retried=content.wanted))
+    actions.append(StartChannel(replica.name, channel.name, retried=content.wanted, by_choice=True))
     lost = (
         f"what {replica.name} holds in these rows is lost there; both versions are in this plan. "
     )
@@ -89,11 +101,9 @@ def _was_here_before(replica: ModelServer, content: TransactionContent) -> str |
     later = content.wanted & replica.executed.filled()
     if not later or not _is_there(replica, content):
         return None
-    return (
-        f"the rows of {later.shortened()} are on {replica.name} already, with transactions that"
-        f" came later: {replica.name} seems to have lost GTIDs (RESET BINARY LOGS AND GTIDS, a"
-        " gtid_purged that is too small) and to receive again what it has. Stop the channel,"
-        " compare the data, and add what is there to gtid_purged, or clone the server"
+    came_later = ", with transactions that came later"
+    return f"the rows of {later.shortened()} are on {replica.name} already{came_later}: " + (
+        _LOST_GTIDS.format(name=replica.name)
     )
 
 
@@ -103,15 +113,53 @@ def _is_there(replica: ModelServer, content: TransactionContent) -> bool:
     return is_as_after and any(row.after is not None for row in content.rows or ())
 
 
-def reused(case: Case) -> str | None:
+def not_to_go_on(case: Case) -> str | None:
+    """Return why a stopped applier (A2, A3) must not go on behind its transaction; or None."""
+    return _reused(case) or _received_again(case)
+
+
+def _received_again(case: Case) -> str | None:
+    """Return why what waits for a stopped applier may have been applied there before; or None.
+
+    Whatever becomes of the transaction at which it stands, those behind it are applied next. Either
+    the rows of all of them are there, as they left them; or some rows differ, and the replica has
+    logged nothing of the same origin: its history was set, by a backup or after a RESET, or it is
+    new, so that no set shows how far its rows are.
+    """
+    receiving = case.receiving
+    if not case.finding.code.startswith("A") or receiving is None:
+        return None
+    replica, channel = receiving
+    content = case.arrivals.get((replica.name, channel.name))
+    if content is None or not content.needing_decision(content.wanted - case.wanted):
+        return None
+    waits, name = content.wanted.shortened(), replica.name
+    if _is_there(replica, content):
+        return (
+            f"the rows of all that waits ({waits}) are on {name} already:"
+            f" {_LOST_GTIDS.format(name=name)}"
+        )
+    is_logged = set(content.wanted.tsids) <= set(replica.available.tsids)
+    if is_logged or content.state_on(name).state is RowState.AS_BEFORE:
+        return None
+    return (
+        f"the binary logs of {name} have no transaction of the same origin yet, and rows of what"
+        f" waits ({waits}) are not as it finds them: a gtid_purged that is too small, or RESET"
+        f" BINARY LOGS AND GTIDS, lets {name} receive again what it has. Compare the data; then"
+        f" add what is there to gtid_purged, or clone {name}"
+    )
+
+
+def _reused(case: Case) -> str | None:
     """Return why what waits for a stopped applier may not be what its source has; or None (A2).
 
     The relay log has transactions of a history that the source lost in a crash, or reset. It may
     have given their GTIDs to others since, and only those were read.
     """
-    replica, channel = case.replica, case.channel
-    if not case.finding.code.startswith("A") or replica is None or channel is None:
+    receiving = case.receiving
+    if not case.finding.code.startswith("A") or receiving is None:
         return None
+    replica, channel = receiving
     if not channel.may_be_former:
         return None
     return (
@@ -124,9 +172,10 @@ def reused(case: Case) -> str | None:
 
 def behind_later_ones(case: Case) -> Iterator[str]:
     """Yield what a start of a stopped applier (A2, A3) applies behind later transactions."""
-    replica, channel = case.replica, case.channel
-    if not case.finding.code.startswith("A") or replica is None or channel is None:
+    receiving = case.receiving
+    if not case.finding.code.startswith("A") or receiving is None:
         return
+    replica, channel = receiving
     content = case.content
     if content is not None and _is_there(replica, content):
         yield (
@@ -146,15 +195,23 @@ def behind_later_ones(case: Case) -> Iterator[str]:
 
 
 def _receiving(case: Case, replica: ModelServer, content: TransactionContent) -> Iterator[str]:
+    # Another way may be held up, by a lock: only what was there when it was read counts.
     names = [
         name
         for name in below(case.model, replica.name)
-        if content.wanted - case.model[name].executed
+        if content.wanted - case.snapshot_executed[name]
     ]
     if names:
+        receive, their = ("receives", "its") if len(names) == 1 else ("receive", "their")
+        unlike = [
+            f"{name}: {on.why or on.state.value}"
+            for name in names
+            if (on := content.state_on(name)).state in (RowState.CONFLICT, RowState.AS_AFTER)
+        ]
         yield (
-            f"{', '.join(names)} then receive it from {replica.name} with their own"
-            " rows, which are not changed: it may stop the applier or overwrite rows there"
+            f"{', '.join(names)} then {receive} it from {replica.name} with {their} own rows, which"
+            " are not changed: it may stop the applier or overwrite rows there"
+            + (f". It WILL, unless these rows change before: {'; '.join(unlike)}" if unlike else "")
         )
     if case.unread:
         yield (

@@ -33,7 +33,8 @@ from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, 
 
 # What is extra on the replica; what is missing on it; where the applier stands.
 EXTRA = ("E1", "E2", "E3", "E6", "H7", "J3")
-MISSING = ("H1", "H3", "H4", "H5", "H8", "P1", "C3")
+HOLES = ("H1", "H3", "H4", "H5", "H8", "P1")
+MISSING = (*HOLES, "C3")
 STOPPED = ("A2", "A3")
 
 

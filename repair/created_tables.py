@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-_NAME = r"(?:`(?:[^`]|``)+`|[0-9A-Za-z_$]+)"
+NAME = r"(?:`(?:[^`]|``)+`|[0-9A-Za-z_$]+)"
 _CREATE = re.compile(
     r"\s*CREATE\s+(?:(?P<database>DATABASE|SCHEMA)|TABLE)\s+(?:IF\s+NOT\s+EXISTS\s+)?"
-    rf"(?P<first>{_NAME})(?:\s*\.\s*(?P<second>{_NAME}))?",
+    rf"(?P<first>{NAME})(?:\s*\.\s*(?P<second>{NAME}))?",
     re.IGNORECASE,
 )
 
@@ -25,10 +25,10 @@ def created_by(schema: str, sql: str) -> Created | None:
     found = _CREATE.match(sql)
     if found is None:
         return None
-    first, second = _plain(found["first"]), found["second"]
+    first, second = plain(found["first"]), found["second"]
     if found["database"]:
         return None if second else (first, "")
-    return (first, _plain(second)) if second else (schema, first)
+    return (first, plain(second)) if second else (schema, first)
 
 
 def is_new(schema: str, table: str, created: Collection[Created]) -> bool:
@@ -43,5 +43,6 @@ def all_created(statements: Iterable[tuple[str, str]]) -> tuple[Created, ...] | 
     return known if len(known) == len(found) else None
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """Return a name without its quotes."""
     return name[1:-1].replace("``", "`") if name.startswith("`") else name

@@ -10,6 +10,7 @@ from itertools import groupby
 
 from repair.actions import MakeRowsAlike
 from repair.case import Case, Outcome, Proposal, Refusal
+from repair.model import below
 from repair.row_literals import CannotRender
 from repair.row_sql import member_columns, needs_lenience, redo_row
 from repair.row_versions import RowVersions
@@ -70,5 +71,27 @@ def _warnings(case: Case) -> Iterator[str]:
         f"only the rows that these transactions touched are made alike; what {case.finding.replica}"
         " made of them since is not: compare the tables afterwards"
     )
+    assert case.replica is not None, "the caller has looked"
+    further = sorted(
+        name
+        for name in below(case.model, case.replica.name)
+        if name != case.finding.source and case.finding.gtid_set & case.snapshot_executed[name]
+    )
+    if further:
+        yield (
+            f"{', '.join(further)} got these transactions by way of {case.finding.replica} and may"
+            " have the version that is replaced: no step changes it there, and no later audit"
+            f" reports it. Compare these rows on {', '.join(further)} with {case.finding.source}"
+        )
     for reason in case.rows.unread:
         yield f"not read, and not repaired: {reason}"
+    assert case.source is not None, "the caller has looked"
+    executed = case.snapshot_executed
+    waiting = executed[case.source.name] - executed[case.replica.name]
+    if waiting:
+        yield (
+            f"{case.replica.name} had not applied {waiting.shortened()} of {case.source.name} when"
+            " the servers were read. If these change the same rows, the version that is written"
+            f" here is ahead of {case.replica.name}: it may stop the applier or overwrite rows. Let"
+            " them arrive first, then plan again"
+        )

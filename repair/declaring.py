@@ -27,14 +27,16 @@ from repair.actions import (
     StopChannel,
 )
 from repair.case import Case, Outcome, Proposal, Refusal, SavedContent
-from repair.conflicts import behind_later_ones, reused
-from repair.missing_on import other_sources, targets_lacking
+from repair.conflicts import behind_later_ones, not_to_go_on
+from repair.holes import depends_on_a_hole
+from repair.missing_on import not_all_read, not_reached, roots, targets_lacking, unfinished
 from repair.model import ModelServer, below, simulate, upstream, with_all_channels_repaired
 from repair.needed import needed
 from repair.offered import offered
 from repair.replay_texts import CannotSave, saved_content
 from repair.transaction_content import ContentClass, RowState, described
-from repair.way_home import way_home
+from repair.unshown import no_longer_shown
+from repair.way_home import fetches_again, misfits_at_home, way_home
 from topology.dialect import dialect_of
 from topology.findings import Grade
 
@@ -44,6 +46,7 @@ INJECTED_PER_SCRIPT_MAX = 1_000
 INJECTED_UNASKED_MAX = 10 * INJECTED_PER_SCRIPT_MAX
 # More than these are not planned at all.
 INJECTED_GTIDS_MAX = 100_000
+ONLY_SELECTED = "it leaves the transactions out here: only planned when selected"
 
 
 def inject_empty(case: Case) -> Outcome:
@@ -52,8 +55,6 @@ def inject_empty(case: Case) -> Outcome:
     They are logged, so replication brings them to every replica that runs: the planner leaves out
     what has arrived by then.
     """
-    if (why := reused(case)) is not None:
-        return Refusal(why)
     targets = _targets(case)
     if isinstance(targets, Refusal):
         return targets
@@ -95,7 +96,31 @@ def gtid_purged_append(case: Case) -> Outcome:
     old = [server for server, _ in targets if not dialect_of(server.version).has_purged_append]
     if old:
         return Refusal(f"{old[0].name} runs {old[0].version}: gtid_purged cannot be appended to")
+    if (late := _late_below(case, targets)) is not None:
+        return late
     return _declared(case, targets, [AppendPurged(server.name, gtids) for server, gtids in targets])
+
+
+def _late_below(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusal | None:
+    """Refuse to purge above a server that is to receive the transactions by another way.
+
+    That way may be held up, or its applier may skip them. From here the server can never get them
+    then, and is refused (1236) at its next connection.
+    """
+    added = {server.name: gtids for server, gtids in targets}
+    late = {
+        name
+        for server, gtids in targets
+        for name in below(case.model, server.name)
+        if (gtids & case.model[name].executed) - case.was_there(name) - added.get(name, GtidSet())
+    }
+    if not late:
+        return None
+    return Refusal(
+        f"{_listed(sorted(late))} had not applied {case.wanted.shortened()} when the servers were"
+        " read, and could not get it from a server that has it purged: let it arrive there, then"
+        " audit and plan again"
+    )
 
 
 def reset_and_purge(case: Case) -> Outcome:
@@ -105,6 +130,8 @@ def reset_and_purge(case: Case) -> Outcome:
         return Refusal("the server to reset could not be read")
     if dialect_of(server.version).has_purged_append:
         return Refusal(f"{server.name} runs {server.version}: gtid_purged_append does it without")
+    if (why := not_to_go_on(case)) is not None:
+        return Refusal(why)
     if not case.is_chosen:
         return Refusal("it deletes binary logs: only planned when selected")
     if case.unread:
@@ -124,7 +151,7 @@ def reset_and_purge(case: Case) -> Outcome:
     behind = [
         replica.name
         for replica, _ in below
-        if not goal <= replica.executed & (case.snapshot_executed[replica.name] | case.declared)
+        if not goal <= replica.executed & case.was_there(replica.name)
     ]
     if behind:
         return Refusal(
@@ -147,9 +174,16 @@ def _targets(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
     wanted = case.wanted
     if not wanted:
         return Refusal("the transactions could not be named; audit again, or read the error log")
+    if (why := not_to_go_on(case)) is not None:
+        return Refusal(why)
     if case.is_hole:
         if case.replica is None:
             return Refusal("the server on which they are missing could not be read")
+        if wanted <= case.replica.executed and not wanted <= case.declared_on(case.replica.name):
+            return Refusal(
+                f"replication is to bring {wanted.shortened()} to {case.replica.name}: wait for it,"
+                " then audit and plan again"
+            )
         found = [(case.replica, wanted - case.replica.executed)]
     else:
         lacking = targets_lacking(case)
@@ -166,38 +200,6 @@ def _targets(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
         if tagged and not dialect_of(server.version).has_tags:
             return Refusal(f"{server.name} runs {server.version}, which knows no tags")
     return [(server, gtids) for server, gtids in found if gtids]
-
-
-def roots(
-    case: Case, targets: list[tuple[ModelServer, GtidSet]]
-) -> Iterator[tuple[ModelServer, GtidSet]]:
-    """Yield the targets to which no other one brings the transactions, and the source itself.
-
-    A channel that is stopped brings them when it is started.
-    """
-    chosen: set[str] = set()
-    for server, gtids in targets:
-        if server == case.source or not chosen & upstream(case.model, server.name):
-            chosen.add(server.name)
-            yield server, gtids
-
-
-def _not_reached(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusal | None:
-    """Refuse where the way from another target to the finding's source does not work.
-
-    Both would need the transactions. Interrupted in between, the plan would leave a difference
-    between the two that is no difference of this finding any more, and joins others of that way.
-    """
-    model = case.model
-    others = [(server, gtids) for server, gtids in targets if server != case.source]
-    for server, gtids in others:
-        model = simulate(model, InjectEmpty(server.name, gtids - model[server.name].executed))
-    if not others or case.source is None or case.wanted <= model[case.source.name].executed:
-        return None
-    return Refusal(
-        f"{_listed([server.name for server, _ in others])} would not bring them to"
-        f" {case.source.name}: repair replication between these servers first"
-    )
 
 
 def _goes_on(case: Case) -> Refusal | None:
@@ -223,7 +225,7 @@ def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusa
     if case.is_chosen:
         return None
     if case.finding.code[0] in "AP":
-        return Refusal("it leaves the transactions out here: only planned when selected")
+        return Refusal(ONLY_SELECTED)
     if case.meant_to_arrive:
         return Refusal(
             f"{case.finding.source} was meant to have them: repair"
@@ -236,12 +238,14 @@ def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusa
             f"{case.finding.source} may have given the GTIDs again after a reset or a crash: what"
             f" {case.finding.replica} received may be other transactions than those that were read"
         )
+    if (why := not_all_read(case)) is not None:
+        return Refusal(why)
     if is_there_already(case):
         return None
-    undecided = _needs_decision(case)
+    undecided = _needs_decision(case) or no_longer_shown(case)
     if undecided is not None:
         return undecided
-    unreached = None if case.is_hole else _goes_on(case) or _not_reached(case, targets)
+    unreached = None if case.is_hole else _goes_on(case) or not_reached(case, targets)
     if unreached is not None:
         return unreached
     deliverable = _deliverable(case, targets)
@@ -257,7 +261,8 @@ def is_there_already(case: Case) -> bool:
     """Return whether the rows of a hole were compared and are all on the replica already.
 
     And on each server below that does not have the transactions: it receives them empty from there,
-    whatever it would drop otherwise (they are logged with the replica's own server_id).
+    whatever it would drop otherwise (they are logged with the replica's own server_id). Rows that
+    another hole changes show nothing: a row that was never inserted looks deleted.
     """
     content, replica = case.content, case.replica
     if not case.is_hole or content is None or replica is None:
@@ -266,7 +271,7 @@ def is_there_already(case: Case) -> bool:
         ContentClass.EMPTY, ContentClass.HARMLESS, ContentClass.DATA
     ):
         return False
-    return all(
+    return not depends_on_a_hole(case, content) and all(
         content.state_on(name).state is RowState.AS_AFTER
         for name in (replica.name, *below(case.model, replica.name))
         if case.wanted - case.model[name].executed
@@ -296,29 +301,19 @@ def _deliverable(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Gtid
 
 def _declared(
     case: Case, targets: list[tuple[ModelServer, GtidSet]], actions: Sequence[Action]
-) -> Proposal:
+) -> Outcome:
     """Return the proposal, with what is lost named and saved."""
+    if (first := fetches_again(case)) is not None:
+        return first
     saved, problems = _saved(case)
     warnings = (
         *_content_warnings(case, targets, actions),
         *problems,
         *behind_later_ones(case),
+        *misfits_at_home(case, actions),
         *unfinished(case, [server.name for server, _ in targets]),
     )
     return Proposal((*actions, *way_home(case)), warnings, saved)
-
-
-def unfinished(case: Case, targets: Sequence[str]) -> Iterator[str]:
-    """Yield what an interrupted plan leaves, where several sources of one replica are targets.
-
-    With the first of them the finding is gone: the replica has what its source has.
-    """
-    sources = [name for name in other_sources(case) if name in targets]
-    if len(set(sources)) > 1:
-        yield (
-            f"run all scripts: stopped in between, no later audit reports that"
-            f" {' or '.join(dict.fromkeys(sources))} is still without {case.wanted.shortened()}"
-        )
 
 
 def _saved(case: Case) -> tuple[tuple[SavedContent, ...], tuple[str, ...]]:

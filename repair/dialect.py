@@ -28,6 +28,8 @@ class ChannelQuestions:
     # What stopped the applier; NULL without an error. Both are 'NULL' where no table shows it.
     applier_errno: str
     applier_error: str
+    # Text of the settings by which the channel refuses what others apply; NULL where none is set.
+    restrictions: str
 
     @classmethod
     def of(cls, version: ServerVersion, channel: str) -> "ChannelQuestions":
@@ -45,6 +47,7 @@ class ChannelQuestions:
             applier_error=_applier_fact(
                 "CONCAT('error ', LAST_ERROR_NUMBER, ': ', LAST_ERROR_MESSAGE)"
             ).replace("%", name),
+            restrictions=_restrictions(version).replace("%", name),
         )
 
 
@@ -146,7 +149,32 @@ _FIVE_SIX = ChannelQuestions(
     source_uuid="(SELECT MAX(NULLIF(Uuid, '')) FROM mysql.slave_master_info)",
     applier_errno="NULL",
     applier_error="NULL",
+    restrictions="NULL",
 )
+
+
+# Of CHANGE REPLICATION SOURCE: the column of replication_applier_configuration, the first version
+# with it, and its value where nothing is restricted.
+_RESTRICTIONS = (
+    ("PRIVILEGE_CHECKS_USER", ServerVersion(8, 0, 18), "IS NULL"),
+    ("REQUIRE_ROW_FORMAT", ServerVersion(8, 0, 19), "= 'NO'"),
+    ("REQUIRE_TABLE_PRIMARY_KEY_CHECK", ServerVersion(8, 0, 20), "<> 'ON'"),
+)
+
+
+def _restrictions(version: ServerVersion) -> str:
+    texts = [
+        f"IF({column} {free}, NULL, CONCAT('{column} = ', {column}))"
+        for column, since, free in _RESTRICTIONS
+        if version >= since
+    ]
+    if not texts:
+        return "NULL"
+    table = "performance_schema.replication_applier_configuration"
+    return (
+        f"(SELECT NULLIF(MAX(CONCAT_WS(', ', {', '.join(texts)})), '') FROM {table}"
+        f" WHERE {_NAME.format('')} = %)"
+    )
 
 
 def position_wait(dialect: Dialect, *, channel: str, file: str, position: int, seconds: int) -> str:

@@ -23,6 +23,9 @@ class Guard:
     condition: str  # an SQL expression
     message: str
     detail: str = ""  # an SQL expression, whose text is put behind the message
+    # Statements without effect that are run before. One that fails ends the script with the
+    # server's own error; with --force the condition is what ends it.
+    tries: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         limit = GUARD_CHARACTERS_MAX - (DETAIL_CHARACTERS_MAX if self.detail else 0)
@@ -40,6 +43,7 @@ class Guard:
         if self.detail:
             message = f"CONCAT({message}, IFNULL(LEFT({self.detail}, {DETAIL_CHARACTERS_MAX}), ''))"
         return (
+            *self.tries,
             f"SET @go = @go AND IFNULL(({self.condition}), FALSE);",
             (f"SET SESSION completion_type = IF(@go, @@SESSION.completion_type, {message});"),
         )

@@ -13,13 +13,14 @@ from repair.actions import (
     AutoPositionOn,
     InjectEmpty,
     MakeRowsAlike,
+    MovePast,
     RedoTransactions,
     ResetAndPurge,
     StartChannel,
     UndoRows,
 )
 from repair.emptied import nothing_on_an_emptied_server
-from repair.model import Model, is_same_server, refused
+from repair.model import Model, below, is_same_server, refused
 
 Invariant = Callable[[Model, Model, Action], Iterator[str]]
 
@@ -100,10 +101,14 @@ def nobody_is_refused(before: Model, after: Model, _action: Action) -> Iterator[
 
 
 def what_is_started_connects(_before: Model, after: Model, action: Action) -> Iterator[str]:
-    """Start no channel that the source would refuse."""
-    if isinstance(action, AutoPositionOn | StartChannel):
-        server = after[action.server]
-        channel = server.channel(action.channel)
+    """Start no channel that the source would refuse.
+
+    A reset stops the channels of its server and starts them again: a receiver that is connected
+    need not be one that the source would still accept.
+    """
+    server = after[action.server]
+    for name in _started(action):
+        channel = server.channel(name)
         assert channel is not None, "strategies name channels that exist"
         source = after.servers.get(channel.source or "")
         if source is not None and is_same_server(source, server):
@@ -113,6 +118,63 @@ def what_is_started_connects(_before: Model, after: Model, action: Action) -> It
         lacking = refused(source, server, channel) if source is not None else GtidSet()
         if source is not None and lacking:
             yield f"{source.name} would refuse {server.name} with error 1236: {lacking.shortened()}"
+
+
+def no_failing_receiver_is_started(before: Model, _after: Model, action: Action) -> Iterator[str]:
+    """Start no receiver whose error shows that a start does not help.
+
+    Of two replicas with one server_uuid a source serves the one that connected last: they end each
+    other in turn (sql/rpl_source.cc, kill_zombie_dump_threads).
+    """
+    if isinstance(action, AutoPositionOn | StartChannel | MovePast):
+        channel = before[action.server].channel(action.channel)
+        if channel is not None and channel.fails:
+            yield f"{action.server}: {channel.fails}"
+
+
+def nothing_is_dropped(before: Model, _after: Model, action: Action) -> Iterator[str]:
+    """Commit nothing above a server that drops it: it carries the server_id of who commits it.
+
+    Whatever its GTID is. The receiver below reads past it, and it is missing there for good (H8).
+    """
+    if not isinstance(action, InjectEmpty | RedoTransactions):
+        return
+    here = before[action.server]
+    for name in below(before, action.server):
+        other = before[name]
+        if None not in (here.server_id, other.server_id) and other.server_id == here.server_id:
+            lacking = action.gtids - other.executed
+            if lacking:
+                yield (
+                    f"{name} has the server_id of {action.server} and would drop"
+                    f" {lacking.shortened()}, which {action.server} commits: set another server_id"
+                    " on one of them first"
+                )
+
+
+def nothing_former_is_applied(before: Model, _after: Model, action: Action) -> Iterator[str]:
+    """Start no applier on what a source lost after it had sent it, in a crash or a reset.
+
+    The source gives these GTIDs to its next transactions, which the replica then skips: the sets
+    agree, and the rows do not.
+    """
+    if not isinstance(action, StartChannel):
+        return
+    server = before[action.server]
+    channel = server.channel(action.channel)
+    assert channel is not None, "strategies name channels that exist"
+    source = before.servers.get(channel.source or "")
+    if source is None or not channel.may_be_former:
+        return
+    waiting = (channel.retrieved - server.executed).from_uuid(source.server_uuid)
+    if waiting:
+        yield (
+            f"the relay log of {server.name} has {waiting.shortened()}, which {source.name} may"
+            " have lost, in a crash or a reset, and given to other transactions since. Save the"
+            " relay log: it may be the last copy. Compare it with the log of the source, and decide"
+            " which transactions are wanted; `CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION ="
+            " 1` deletes it and fetches those of the source"
+        )
 
 
 def nothing_is_skipped(before: Model, after: Model, action: Action) -> Iterator[str]:
@@ -175,6 +237,9 @@ INVARIANTS: tuple[Invariant, ...] = (
     no_future_numbers,
     nobody_is_refused,
     what_is_started_connects,
+    no_failing_receiver_is_started,
+    nothing_is_dropped,
+    nothing_former_is_applied,
     nothing_is_skipped,
     nobody_gets_stuck,
     groups_are_left_alone,
@@ -185,6 +250,16 @@ INVARIANTS: tuple[Invariant, ...] = (
 def broken_invariants(before: Model, after: Model, action: Action) -> tuple[str, ...]:
     """Return what an action would break, in words; empty if it may be done."""
     return tuple(text for check in INVARIANTS for text in check(before, after, action))
+
+
+def _started(action: Action) -> tuple[str, ...]:
+    match action:
+        case AutoPositionOn() | StartChannel():
+            return (action.channel,)
+        case ResetAndPurge():
+            return action.restart
+        case _:
+            return ()
 
 
 def _added(action: Action) -> GtidSet:

@@ -1,10 +1,11 @@
 """Servers on which the transactions of a finding are missing, in the order in which to add them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gtid import GtidSet
-from repair.case import Case, Refusal
-from repair.model import Model, ModelServer, upstream
+from repair.actions import InjectEmpty
+from repair.case import Case, Refusal, is_seen_in_part
+from repair.model import Model, ModelServer, below, simulate, upstream
 
 
 def targets_lacking(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
@@ -36,6 +37,17 @@ def other_sources(case: Case) -> Iterator[str]:
         source = case.model.servers.get(channel.source) if channel.source is not None else None
         if source is not None and not case.wanted & source.executed:
             yield source.name
+
+
+def others_left_out(case: Case) -> Iterator[str]:
+    """Yield which sources of the replica a redo on the finding's source does not reach."""
+    here = case.finding.source
+    others = ", ".join(name for name in other_sources(case) if name != here)
+    if others:
+        yield (
+            f"it would be done on {here} alone, and {others}, from which"
+            f" {case.finding.replica} replicates as well, would not get it"
+        )
 
 
 def _component(model: Model, name: str, wanted: GtidSet) -> list[ModelServer]:
@@ -71,3 +83,124 @@ def _ends_first(
         return (-len(upstream(model, server.name)), server == last, server.name)
 
     return sorted(servers, key=rank)
+
+
+def roots(
+    case: Case, targets: list[tuple[ModelServer, GtidSet]]
+) -> Iterator[tuple[ModelServer, GtidSet]]:
+    """Yield the targets to which no other one brings the transactions, and the source itself.
+
+    A channel that is stopped brings them when it is started. The source is the last one: until it
+    has them a later audit reports the finding. Of its own GTIDs it is the first: the others skip
+    what it commits under them.
+    """
+    chosen: set[str] = set()
+    last: list[tuple[ModelServer, GtidSet]] = []
+    for server, gtids in targets:
+        is_source = server == case.source
+        if is_source or not chosen & upstream(case.model, server.name):
+            chosen.add(server.name)
+            if is_source and not gtids.from_uuid(server.server_uuid):
+                last.append((server, gtids))
+            else:
+                yield server, gtids
+    yield from last
+
+
+def not_reached(case: Case, targets: Sequence[tuple[ModelServer, GtidSet]]) -> Refusal | None:
+    """Refuse where the way from another target to the finding's source does not work.
+
+    Both would need the transactions. Interrupted in between, the plan would leave a difference
+    between the two that is no difference of this finding any more, and joins others of that way.
+    """
+    source = case.source
+    if source is None:
+        return None
+    apart = [
+        server.name
+        for server, gtids in targets
+        if server != source
+        and not case.wanted
+        <= simulate(case.model, InjectEmpty(server.name, gtids))[source.name].executed
+    ]
+    if not apart:
+        return None
+    return Refusal(
+        f"{', '.join(apart)} would not bring them to {source.name}: repair replication between"
+        " these servers first"
+    )
+
+
+def not_all_read(case: Case) -> str | None:
+    """Return why servers that were not read may have, deliver or receive the transactions."""
+    if is_seen_in_part(case.finding):
+        return (
+            "servers that were not read may deliver the transactions, or their rows: add the"
+            " servers that the finding names, audit and plan again"
+        )
+    if not case.unread:
+        return None
+    return (
+        f"{', '.join(case.unread)} could not be read, and may have the transactions, or receive"
+        " them; its rows are not known. Read it first, then audit and plan again"
+    )
+
+
+def still_receive(case: Case, holders: list[ModelServer], without_gtids: set[str]) -> str:
+    """Return why rows that are undone would come again; empty if every receiver has them now.
+
+    An undo is not logged. The logs of the holders still have the transactions, and a server below
+    that has not applied them, by a delay, a backlog or a stopped channel, applies them afterwards.
+    So does any server that has them in a relay log: its source may have lost them since (E3).
+    """
+    wanted = case.finding.gtid_set
+    names = dict.fromkeys(
+        name for each in holders for name in (each.name, *below(case.model, each.name))
+    )
+    received = {
+        name
+        for name, server in case.model.servers.items()
+        for channel in server.channels
+        if (channel.retrieved - channel.passed) & wanted - server.executed
+    }
+    late = [
+        name
+        for name in dict.fromkeys((*names, *sorted(received)))
+        if (name in received or name not in without_gtids)
+        and not wanted <= case.snapshot_executed[name]
+    ]
+    if not late:
+        return ""
+    return (
+        f"{', '.join(late)} had not applied {wanted.shortened()} when the servers were read, and"
+        " would apply them after the undo. Let them arrive there, then audit and plan again"
+    )
+
+
+def unfinished(case: Case, targets: Sequence[str]) -> Iterator[str]:
+    """Yield what a plan leaves if it is interrupted between its targets, in their order.
+
+    The finding is gone once its source has the GTIDs. One about several sources of a replica is
+    gone with the first of them, and a tail (J3) with the first server that has it. What is left
+    then is reported (E1, E2) only of servers from which the source alone receives.
+    """
+    sources = [name for name in other_sources(case) if name in targets]
+    source = case.source
+    if case.finding.code == "J3":
+        reached = {name for name in targets if upstream(case.model, name) & {*targets}}
+        left = [name for name in targets if name not in reached]
+        is_left = len(left) > 1
+    elif is_left := len(set(sources)) > 1:
+        left = sources
+    elif source is None or source.name not in targets:
+        return
+    else:
+        is_reported = case.finding.code in ("E1", "E2") and len(source.channels) == 1
+        above = upstream(case.model, source.name) if is_reported else set()
+        left = [name for name in targets[targets.index(source.name) + 1 :] if name not in above]
+        is_left = bool(left)
+    if is_left:
+        yield (
+            f"run all scripts: stopped in between, no later audit reports that"
+            f" {' or '.join(dict.fromkeys(left))} is still without {case.wanted.shortened()}"
+        )

@@ -49,6 +49,8 @@ class ModelChannel:
     # Received, and the applier has passed it: the source sends it again only after the relay log is
     # deleted, which CHANGE … AUTO_POSITION = 1 does.
     passed: GtidSet = field(default_factory=GtidSet)
+    # The receiver drops it: it carries the replica's server_id under another UUID (C2).
+    dropped: GtidSet = field(default_factory=GtidSet)
     # What it received may be of a log that the source no longer has (RESET on the source, a crash).
     may_be_former: bool = False
     # The applier stands before an event that it cannot apply.
@@ -61,6 +63,12 @@ class ModelChannel:
     until: str = ""
     # The receiver is connected: a source refuses only who connects.
     is_connected: bool = False
+    # Why no start helps its receiver, or harms another one; "" if nothing shows that.
+    fails: str = ""
+    # Why another server may be at its address (topology/graph.py); "" if nothing shows that.
+    doubt: str = ""
+    # Replicate_Rewrite_DB, as SHOW REPLICA STATUS lists it: what arrives is applied elsewhere.
+    rewrites: str = ""
     # SOURCE_DELAY, if only the applier is stopped: what was received waits for an operator.
     held_back_seconds: int = 0
 
@@ -219,13 +227,17 @@ def delivery(model: Model, server: ModelServer, channel: ModelChannel) -> GtidSe
     back to it (replicate_same_server_id is off).
     """
     source = model.servers.get(channel.source) if channel.source is not None else None
-    if source is None or not can_connect(source, server, channel):
+    if source is None or not source.has_log or is_same_server(source, server):
         return GtidSet()
-    if not channel.is_connected and refused(source, server, channel):
+    if not channel.is_connected and (
+        not can_connect(source, server, channel) or refused(source, server, channel)
+    ):
         return GtidSet()
     # What another channel's applier has passed and this one holds as well, it has passed too.
     passed = GtidSet.union_of(each.passed for each in server.channels) & channel.retrieved
-    coming = source.available - server.executed - channel.passed - passed
+    in_relay_log = channel.retrieved & source.executed  # the source may have purged it since
+    coming = source.available | in_relay_log
+    coming -= server.executed | channel.passed | passed | channel.dropped
     for uuid in _dropped_by(model, server):
         coming = coming.without_uuid(uuid)
     return coming if channel.auto_position else coming - channel.bypassed

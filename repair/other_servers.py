@@ -41,7 +41,7 @@ from repair.script import (
     keeps_history,
     literal,
     none_executed,
-    some_executed,
+    not_by_hand,
 )
 from repair.steps import Check
 from repair.transaction_content import key_condition
@@ -61,10 +61,8 @@ def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
     above = upstream(setting.before, action.server)
     holders = (
         _no_more_than_seen(name, setting)
-        for name, reading in setting.seen.items()
-        if name != action.server
-        and name not in above
-        and (reading.gtid_executed or GtidSet()) & action.gtids
+        for name in setting.seen
+        if name != action.server and name not in above and setting.executed(name) & action.gtids
     )
     return _by_server((*holders, *_keeping(action, setting)))
 
@@ -77,7 +75,7 @@ def _keeping(action: Action, setting: Setting) -> Iterator[Check]:
     if not isinstance(action, InjectEmpty) or not action.rows_are_there:
         return
     for name in below(setting.before, action.server):
-        held = (setting.seen[name].gtid_executed or GtidSet()) & action.gtids
+        held = setting.executed(name) & action.gtids
         if held:
             still_there = Guard(
                 f"GTID_SUBSET({literal(held)}, @@GLOBAL.gtid_executed)",
@@ -110,14 +108,12 @@ def _sends_no_more(action: StartChannel | AutoPositionOn, setting: Setting) -> I
     """
     if not isinstance(action, StartChannel) or not action.waiting or action.in_order:
         return
-    channel = setting.server.channel(action.channel)
-    name = channel.source if channel is not None else None
-    if name is None or name not in setting.seen or name not in setting.before.servers:
+    name = setting.known(action.channel).source or ""
+    if name not in setting.before.servers:
         return
-    known = setting.seen[name].gtid_executed or GtidSet()
     nothing_more = gained_nothing(
         name,
-        known | setting.before[name].executed | setting.server.executed,
+        setting.executed(name) | setting.before[name].executed | setting.server.executed,
         but=setting.server.server_uuid,
         so=f"their rows were not compared with those of {action.server}",
     )
@@ -130,25 +126,24 @@ def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[
     if not setting.arriving:
         return
     for name in below(setting.before, action.server):
-        reading = setting.seen[name]
         arriving = setting.after[name].executed - setting.before[name].executed
         server_uuid = setting.before[name].server_uuid
-        history = reading.gtid_executed
-        begun = some_executed(arriving)
+        history = setting.executed(name)
         rows = (
             Guard(
-                f"{row_is(row.table, key_condition(row.table, row.key_image), row.before)}"
-                f" OR {begun}",
+                row_is(row.table, key_condition(row.table, row.key_image), row.before),
                 f"{name}: a row of {row.table.name} that arriving transactions change is not as it"
                 " was when the plan was made; audit and plan again",
             )
             for row in action.rows
             if arriving
         )
-        quiet = isinstance(action, StartChannel) and (action.in_order or action.rows)
+        # In a ring the source is below as well: nothing arrives there, and it may go on.
+        quiet = arriving and (action.rows or (isinstance(action, StartChannel) and action.in_order))
         guards = (
             *((keeps_history(name, history),) if history else ()),
             *((commits_nothing(name, server_uuid, history),) if quiet else ()),
+            *((not_by_hand(name, none_executed(arriving)),) if arriving else ()),
             *rows,
         )
         why = f"what {action.server} receives goes on to {name}, and must fit there as well"
@@ -158,11 +153,11 @@ def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[
 def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
     """Yield a check for each server that did not have the transactions when the plan was made."""
     lacking = none_executed(action.gtids)
-    for name, reading in setting.seen.items():
-        if reading.gtid_executed is None or action.gtids <= reading.gtid_executed:
+    for name in setting.seen:
+        executed = setting.executed(name)
+        if action.gtids <= executed:
             continue
-        assert reading.server_uuid is not None, "a server whose sets were read has a server_uuid"
-        own = action.gtids.from_uuid(reading.server_uuid) - reading.gtid_executed
+        own = action.gtids.from_uuid(setting.before[name].server_uuid) - executed
         untaken = Guard(
             none_executed(own),
             f"{name}: it has given the GTIDs to transactions of its own since the plan was made;"
@@ -191,12 +186,13 @@ def _fits_elsewhere(action: RedoTransactions, setting: Setting) -> Iterator[Chec
         has_them = bool(action.gtids & server.executed)
         if name == action.server or (name not in receiving and not has_them):
             continue
-        reading, guards = setting.seen[name], tuple(_rows_fit(action, name, has_them=has_them))
+        guards = tuple(_rows_fit(action, name, has_them=has_them))
         if has_them:
             guards = (_still_has(name, action.gtids & server.executed), *guards)
         elif action.rows is None:
             so = "they may have changed the rows"
-            guards = (commits_nothing(name, server.server_uuid, reading.gtid_executed, so=so),)
+            executed = setting.executed(name)
+            guards = (commits_nothing(name, server.server_uuid, executed, so=so),)
         if guards:
             why = f"what is done again on {action.server} must fit the rows of {name}"
             yield _check(setting, name, guards, why=why)
@@ -242,11 +238,9 @@ def _check(setting: Setting, name: str, guards: Iterable[Guard], *, why: str) ->
 def _no_more_than_seen(name: str, setting: Setting) -> Check:
     """Require that a server has no transactions but those seen, and those it receives."""
     received = set(_received(name, setting))
-    seen = GtidSet.union_of(each.gtid_executed or GtidSet() for each in setting.seen.values())
-    reading = setting.seen[name]
-    if reading.server_uuid is not None:  # a replica that was read later may show more of its own
-        later = seen - (reading.gtid_executed or GtidSet())
-        seen -= later.from_uuid(reading.server_uuid)
+    seen = GtidSet.union_of(map(setting.executed, setting.seen))
+    # A replica that was read later may show more of its own.
+    seen -= (seen - setting.executed(name)).from_uuid(setting.before[name].server_uuid)
     endless = [f"{tsid}:1-{GNO_MAX}" for tsid in seen.tsids if tsid.uuid in received]
     endless += [f"{uuid}:1-{GNO_MAX}" for uuid in received]
     known = GtidSet.parse(",".join(endless))
@@ -264,6 +258,6 @@ def _no_more_than_seen(name: str, setting: Setting) -> Check:
 def _received(name: str, setting: Setting) -> Iterator[UUID]:
     for source in upstream(setting.before, name):
         yield setting.before[source].server_uuid
-    for channel in setting.seen[name].channels or ():
+    for channel in setting.channels(name):
         if channel.source_uuid is not None:
             yield channel.source_uuid

@@ -44,13 +44,13 @@ def disturbed(
     for name, gtids, other in own:
         if content.state_on(name).state is not RowState.AS_BEFORE:
             continue
-        why = _met(content, gtids, other)
+        why = met(content, gtids, other)
         if why:
             rows_on[name] = RowsOn(RowState.CONFLICT, f"{gtids.shortened()}, only there, {why}")
     return replace(content, rows_on=rows_on)
 
 
-def _met(content: TransactionContent, gtids: GtidSet, other: TransactionContent) -> str:
+def met(content: TransactionContent, gtids: GtidSet, other: TransactionContent) -> str:
     """Return why rows of `content` may have been changed by other transactions; "" if not."""
     working = gtids - other.of_class(ContentClass.EMPTY, ContentClass.HARMLESS)
     if not working:

@@ -1,14 +1,34 @@
 """From findings and readings to the parts of a plan that are text: what it answers and what not."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from gtid import GtidSet
+from repair.actions import (
+    Action,
+    AppendPurged,
+    AutoPositionOn,
+    InjectEmpty,
+    RedoTransactions,
+    ResetAndPurge,
+    StartChannel,
+)
 from repair.by_hand import BY_HAND, by_hand
-from repair.model import Model
-from repair.plan import Answered, AssumedState, NotPlanned
+from repair.case import LogEvidence
+from repair.declaring import ONLY_SELECTED
+from repair.model import Model, ModelServer
+from repair.plan import (
+    Answered,
+    AssumedState,
+    ContentShown,
+    DifferingRow,
+    NotPlanned,
+    content_shown,
+    differing_rows,
+)
 from repair.strategies import PLANNERS
-from topology.findings import Finding
+from topology.findings import ClusterAudit, Finding
 from topology.snapshot import ServerSnapshot
-from topology.strategies import STRATEGIES
+from topology.strategies import SELECTED_ONLY, STRATEGIES, VARIANTS
 
 # A stuck applier first; then what is missing and what is extra, for which the operator may have
 # chosen how; then auto-position and the threads, which deliver what is left.
@@ -17,6 +37,7 @@ ORDER = (
     *("H1", "H2", "H3", "H4", "H5", "H8", "P1"),
     *("E3", "E1", "E2", "J3", "C3", "E4"),
 )
+_LEAVES_OUT = "inject_empty"
 
 
 def about(finding: Finding) -> str:
@@ -24,6 +45,12 @@ def about(finding: Finding) -> str:
     ends = [name for name in (finding.source, finding.replica) if name is not None]
     channel = f" (channel {finding.channel})" if finding.channel else ""
     return " → ".join(ends) + channel
+
+
+def in_short(finding: Finding) -> str:
+    """Return a finding in one line: what it is, where, and which transactions."""
+    gtids = f": {finding.gtid_set.shortened()}" if finding.gtid_set else ""
+    return f"{finding.code} {finding.name}, {about(finding)}{gtids}"
 
 
 def left_out(name: str, finding: Finding, model: Model, *, chosen: str) -> str:
@@ -37,15 +64,18 @@ def not_planned(finding: Finding, refusals: Mapping[str, str], model: Model) -> 
     """Return a finding without steps, with the reasons and what to do by hand."""
     reasons = [f"{name}: {why}" for name, why in refusals.items() if name in PLANNERS]
     manual = [f"{name}: {by_hand(name, finding, model)}" for name in refusals if name in BY_HAND]
-    why = "; ".join(reasons) or (
-        "none of its strategies has a script" if manual else "there is nothing to run"
-    )
+    if not reasons:
+        reasons = ["none of its strategies has a script" if manual else "there is nothing to run"]
+    selected_only = SELECTED_ONLY.get(finding.code, ())
+    tried = refusals.keys() & {_LEAVES_OUT, *VARIANTS[_LEAVES_OUT]}
+    if finding.gtid_set and _LEAVES_OUT in selected_only and not tried:
+        reasons.append(f"{_LEAVES_OUT}: {ONLY_SELECTED}")
     return NotPlanned(
         finding_id=finding.id,
         code=finding.code,
         name=finding.name,
         about=about(finding),
-        why=why,
+        why="; ".join(reasons),
         by_hand=tuple(manual),
     )
 
@@ -84,3 +114,38 @@ def assumed(server: ServerSnapshot) -> AssumedState:
 def phase(finding: Finding) -> int:
     """Return when a finding is planned for, among the others."""
     return ORDER.index(finding.code) if finding.code in ORDER else len(ORDER)
+
+
+def contents_shown(audit: ClusterAudit, evidence: LogEvidence) -> Iterator[ContentShown]:
+    """Yield what the logs showed of the transactions of each finding."""
+    for finding in sorted(audit.findings, key=lambda finding: finding.order):
+        content = evidence.contents.get(finding.id)
+        if content is not None:
+            yield content_shown(finding, content)
+
+
+def rows_shown(audit: ClusterAudit, evidence: LogEvidence) -> Iterator[DifferingRow]:
+    """Yield the rows that differ, by each finding for which they were read."""
+    for finding in sorted(audit.findings, key=lambda finding: finding.order):
+        if finding.id in evidence.rows:
+            yield from differing_rows(finding, evidence.rows[finding.id])
+
+
+def brought_by(
+    effects: Iterable[Action], server: ModelServer, known: Mapping[str, ServerSnapshot]
+) -> GtidSet:
+    """Return what steps commit on a server, or let it fetch of what its sources were read with.
+
+    The model lets every applier that runs apply all. In truth a lock may hold one up for ever.
+    """
+    brought = GtidSet()
+    for effect in effects:
+        if effect.server != server.name:
+            continue
+        if isinstance(effect, AutoPositionOn | StartChannel):
+            channel = server.channel(effect.channel)
+            source = known.get(channel.source or "") if channel is not None else None
+            brought |= (source.gtid_executed if source is not None else None) or GtidSet()
+        elif isinstance(effect, InjectEmpty | AppendPurged | ResetAndPurge | RedoTransactions):
+            brought |= effect.gtids
+    return brought

@@ -12,7 +12,6 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from gtid import GtidSet
 from repair.actions import (
@@ -27,30 +26,37 @@ from repair.actions import (
     StartChannel,
 )
 from repair.afterwards import audit_after, made_worse
-from repair.case import Case, LogEvidence, Outcome, Proposal, Refusal, SavedContent
+from repair.case import Case, Hole, LogEvidence, Proposal, Refusal, SavedContent
 from repair.choices import check_choices, seen_in_part
-from repair.content_questions import ContentQuestion, arrivals
+from repair.content_questions import HOLES, ContentQuestion, arrivals
 from repair.declaring import is_there_already
+from repair.doubtful_sources import unless_doubtful
 from repair.invariants import broken_invariants
 from repair.model import Model, simulate
 from repair.needed import needed
 from repair.plan import (
     Afterwards,
     Answered,
-    ContentShown,
-    DifferingRow,
     NotChosen,
     Plan,
-    content_shown,
-    differing_rows,
 )
-from repair.plan_parts import about, answered, assumed, left_out, not_planned, phase
+from repair.plan_parts import (
+    about,
+    answered,
+    assumed,
+    brought_by,
+    contents_shown,
+    in_short,
+    left_out,
+    not_planned,
+    phase,
+    rows_shown,
+)
 from repair.procedure import Setting
 from repair.procedures import make_step
 from repair.start import known_servers, start_model
 from repair.steps import Step
 from repair.strategies import ANSWERS, DECLARING, PLANNERS
-from repair.transaction_content import TransactionContent
 from topology.findings import ClusterAudit, Finding, Severity
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
@@ -61,8 +67,8 @@ _LACKING = frozenset("HPT")
 # The model shows nothing of these: nothing is missing (E4, H7), or it assumes that every applier
 # that runs applies all (A5, A6, A8). Steps for other findings never answer them.
 _ONLY_BY_ITSELF = frozenset({"E4", "H7", "A5", "A6", "A8", "C1", "C2", "C4", "C15"})
-# Holes that the channel's source can fill: auto-position fetches all of them at once.
-_FETCHED_TOGETHER = frozenset({"H1", "H8"})
+# What the applier or a file position has passed stays missing, whatever the rules report of it.
+_ONLY_BY_ARRIVAL = frozenset({"H1", "H8"})
 # Only a step that starts their channel answers these, even if the set has arrived otherwise.
 _OF_A_CHANNEL = frozenset({"A1", "A2", "A3", "A4", "A7"})
 
@@ -136,6 +142,7 @@ class _Work:
     answered: list[Answered] = field(default_factory=list)
     not_chosen: list[NotChosen] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    declared: dict[str, GtidSet] = field(default_factory=dict)
     saved: dict[str, SavedContent] = field(default_factory=dict)
     refusals: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -178,7 +185,7 @@ class _Work:
             return False
         if finding.code in _OF_A_CHANNEL and not self._starts(finding):
             return False
-        if finding.code != "H8" and finding.id in self.expected - {
+        if finding.code not in _ONLY_BY_ARRIVAL and finding.id in self.expected - {
             each.id for each in self.outlook.findings
         }:
             return True  # the rules find it no more
@@ -189,8 +196,13 @@ class _Work:
             # It arrives without a step, unless a file position is behind it: no set shows that.
             channel = self.started[lacking or ""].channel(finding.channel or "")
             return channel is not None and channel.auto_position
-        if finding.code == "P1" and finding.gtid_set <= self.started[lacking or ""].executed:
-            return False  # by another channel, if nothing holds that up: no step does it
+        if finding.code in HOLES:
+            effects = [step.effect for step in self.steps]
+            brought = brought_by(effects, self.model[lacking or ""], self.known)
+            # By another channel, if nothing holds that up: no step does it.
+            there = self.started[lacking or ""].executed
+            if finding.gtid_set <= there or finding.gtid_set - brought:
+                return False
         return finding.gtid_set <= self.model[lacking or ""].executed
 
     def _starts(self, finding: Finding) -> bool:
@@ -223,8 +235,8 @@ class _Work:
                 not_planned(finding, self.refusals[finding.id], self.model) for finding in ordered
             ),
             warnings=(*dict.fromkeys(self.warnings), *self._blind_spots()),
-            rows=tuple(self._differing()),
-            contents=tuple(self._contents()),
+            rows=tuple(rows_shown(self.audit, self.evidence)),
+            contents=tuple(contents_shown(self.audit, self.evidence)),
             saved=tuple(self.saved.values()),
             afterwards=tuple(self._afterwards()),
         )
@@ -250,17 +262,6 @@ class _Work:
                     is_new=finding.id not in before,
                 )
 
-    def _contents(self) -> Iterator[ContentShown]:
-        for finding in sorted(self.audit.findings, key=lambda finding: finding.order):
-            content = self.evidence.contents.get(finding.id)
-            if content is not None:
-                yield content_shown(finding, content)
-
-    def _differing(self) -> Iterator[DifferingRow]:
-        for finding in sorted(self.audit.findings, key=lambda finding: finding.order):
-            if finding.id in self.evidence.rows:
-                yield from differing_rows(finding, self.evidence.rows[finding.id])
-
     def _chosen(self, finding: Finding) -> str | None:
         return self.choices.get(finding.id, self.choices.get(finding.code))
 
@@ -275,7 +276,7 @@ class _Work:
             return Refusal("not something this version plans")
         if case.finding.code not in ANSWERS[name]:
             return Refusal(f"not an answer to {case.finding.code}")
-        outcome: Outcome = PLANNERS[name](case)
+        outcome = unless_doubtful(case, PLANNERS[name](case))
         return outcome if isinstance(outcome, Refusal) else self._simulated(outcome)
 
     def _case(self, finding: Finding, name: str) -> Case:
@@ -294,25 +295,23 @@ class _Work:
             content=self.evidence.contents.get(finding.id),
             waiting=self.waiting,
             arrivals=self.evidence.arrivals,
-            beside=tuple(self._beside(finding)),
-            declared=self._gtids_of(InjectEmpty, AppendPurged, ResetAndPurge),
-            redone=self._gtids_of(RedoTransactions),
+            holes=tuple(self._holes(finding)),
+            declared=dict(self.declared),
+            redone=GtidSet.union_of(
+                step.effect.gtids
+                for step in self.steps
+                if isinstance(step.effect, RedoTransactions)
+            ),
             written=frozenset(
                 step.effect.server for step in self.steps if isinstance(step.effect, MakeRowsAlike)
             ),
         )
 
-    def _gtids_of(self, *kinds: type[Any]) -> GtidSet:
-        """Return the GTIDs of the steps so far that are of these kinds."""
-        return GtidSet.union_of(
-            step.effect.gtids for step in self.steps if isinstance(step.effect, kinds)
-        )
-
-    def _beside(self, finding: Finding) -> Iterator[tuple[GtidSet, TransactionContent | None]]:
+    def _holes(self, finding: Finding) -> Iterator[Hole]:
         for other in self.audit.findings:
-            same = (other.replica, other.channel) == (finding.replica, finding.channel)
-            if same and other.id != finding.id and other.code in _FETCHED_TOGETHER:
-                yield other.gtid_set, self.evidence.contents.get(other.id)
+            if other.replica == finding.replica and other.id != finding.id and other.code in HOLES:
+                content = self.evidence.contents.get(other.id)
+                yield Hole(other.code, other.channel, other.gtid_set, content)
 
     def _simulated(self, proposal: Proposal) -> "_Simulated | Refusal":
         """Simulate a proposal; refuse it if it breaks an invariant or makes a server worse."""
@@ -329,10 +328,7 @@ class _Work:
             settings.append((action, Setting(model[action.server], before=model, after=after)))
             model = after
         outlook = self._look_ahead(model) if settings else self.outlook
-        worse = [
-            f"{each.code} {each.name}, {about(each)}: {each.gtid_set.shortened()}"
-            for each in made_worse(self.outlook, outlook)
-        ]
+        worse = [in_short(each) for each in made_worse(self.outlook, outlook)]
         if worse:
             return Refusal(f"afterwards the audit would show {'; '.join(worse)}")
         return _Simulated(tuple(settings), model, outlook, proposal)
@@ -340,6 +336,10 @@ class _Work:
     def _keep(self, finding: Finding, name: str, simulated: "_Simulated") -> None:
         first = len(self.steps)
         for action, setting in simulated.settings:
+            if isinstance(action, InjectEmpty | AppendPurged | ResetAndPurge):
+                for server, now in setting.after.servers.items():
+                    new = now.executed - setting.before[server].executed
+                    self.declared[server] = self.declared.get(server, GtidSet()) | new
             self.steps.append(self._step(finding, action, setting))
         self.model, self.outlook = simulated.model, simulated.outlook
         if simulated.settings:

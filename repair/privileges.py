@@ -126,8 +126,8 @@ def privilege_guards(
 ) -> tuple[Guard, ...]:
     """Return the guards that the account has the global privileges of these kinds.
 
-    Privileges on tables need no guard: the guards themselves read those tables, or look at their
-    triggers, before anything is changed.
+    Privileges on tables have guards of their own (table_questions.py): a statement of each kind is
+    prepared. Where tables are only read, the guards that read them come before any change.
     """
     return tuple(
         Guard(

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from gtid import GtidSet
 from repair.guard import Guard
-from repair.model import Model, ModelServer
+from repair.model import Model, ModelChannel, ModelServer
 from repair.privileges import StatementKind
 from topology.dialect import Dialect, dialect_of
-from topology.snapshot import ServerSnapshot
+from topology.snapshot import ChannelSnapshot, ServerSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,8 @@ class Setting:
     server: ModelServer
     before: Model
     after: Model
-    # The last reading of each server, by name: what the plan was made from.
+    # The last reading of each server of the model, by name: what the plan was made from. All of
+    # them have sets, channels and a server_uuid (start.py, known_servers).
     seen: Mapping[str, ServerSnapshot] = field(default_factory=dict)
 
     @property
@@ -50,7 +51,24 @@ class Setting:
         """Return what the model expects the server to have afterwards and not before."""
         return self.after[self.server.name].executed - self.server.executed
 
-    def delay_seconds(self, channel: str) -> int:
-        """Return SOURCE_DELAY of a channel of the server, as it was read."""
-        channels = self.seen[self.server.name].channels or ()
-        return next((each.delay_seconds for each in channels if each.name == channel), 0)
+    def executed(self, name: str) -> GtidSet:
+        """Return gtid_executed of a server as it was read."""
+        gtids = self.seen[name].gtid_executed
+        assert gtids is not None, "only servers whose sets were read are in a plan"
+        return gtids
+
+    def channels(self, name: str) -> tuple[ChannelSnapshot, ...]:
+        """Return the channels of a server as they were read."""
+        channels = self.seen[name].channels
+        assert channels is not None, "only servers whose channels were read are in a plan"
+        return channels
+
+    def channel(self, name: str) -> ChannelSnapshot:
+        """Return a channel of the server as it was read: an action names one that exists."""
+        return next(each for each in self.channels(self.server.name) if each.name == name)
+
+    def known(self, name: str) -> ModelChannel:
+        """Return a channel of the server as the model has it."""
+        channel = self.server.channel(name)
+        assert channel is not None, "an action names a channel that exists"
+        return channel

@@ -65,7 +65,7 @@ def describe(action: Action, setting: Setting) -> Procedure:
     ]
     warnings = procedure.warnings
     if StatementKind.READ_CHANNELS in needs:
-        channels = setting.seen[name].channels or ()
+        channels = setting.channels(name)
         guards.append(same_channels(name, version, channels))
         warnings += tuple(
             f"before, on {name}: {text}"

@@ -25,12 +25,13 @@ _TURNS_PER_LINE = 5
 # * sql_mode: a backslash has to mean itself in FOR CHANNEL, PAD_CHAR_TO_FULL_LENGTH pads the names
 #   in performance_schema, HIGH_NOT_PRECEDENCE changes conditions;
 # * completion_type and autocommit, which would keep a transaction open where gtid_next must be set
-#   (1766).
+#   (1766);
+# * time_zone: a TIMESTAMP is compared as the text that it has in UTC, as it was read.
 PROLOGUE = (
     "SET NAMES utf8mb4;",
     (
         "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES', SESSION autocommit = 1,"
-        " SESSION completion_type = 'NO_CHAIN', @go = 1, @done = 0;"
+        " SESSION completion_type = 'NO_CHAIN', SESSION time_zone = '+00:00', @go = 1, @done = 0;"
     ),
 )
 

@@ -20,6 +20,7 @@ from repair.table_questions import (
     carries_nothing,
     has_members,
     has_no_triggers,
+    may_write,
     none_in,
     sees_triggers,
 )
@@ -149,6 +150,7 @@ def _guards(table: TouchedTable) -> Iterator[Guard]:
         has_no_triggers(table.schema, table.table),
         f"{shown} has triggers, which would fire again",
     )
+    yield from may_write(table.schema, table.table)
     if table.asks_for_generated:
         yield Guard(
             none_in(

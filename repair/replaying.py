@@ -17,8 +17,15 @@ from binlog.rows.values import ABSENT
 from gtid import GtidSet
 from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows
 from repair.case import Case, Outcome, Proposal, Refusal
-from repair.declaring import roots, unfinished
-from repair.missing_on import other_sources, targets_lacking
+from repair.missing_on import (
+    not_all_read,
+    other_sources,
+    others_left_out,
+    roots,
+    still_receive,
+    targets_lacking,
+    unfinished,
+)
 from repair.model import ModelServer, below, simulate
 from repair.replay import Replayed
 from repair.replay_texts import CannotSave, check_plain
@@ -33,10 +40,14 @@ from repair.transaction_content import (
     described,
     key_condition,
 )
-from repair.way_home import way_home
+from repair.way_home import misfits_at_home, way_home
 from topology.dialect import dialect_of
 from topology.findings import Grade
 
+_EMPTY_BY_HAND = (
+    "`SET SESSION gtid_next = '(the GTID)'`, `BEGIN`, `COMMIT`, `SET SESSION gtid_next ="
+    " 'AUTOMATIC'`"
+)
 _NOT_UNASKED = "the operator must decide whether the work is wanted: only planned when selected"
 
 
@@ -44,7 +55,9 @@ def redo_on_source(case: Case) -> Outcome:
     """Do the transactions again on the source, under their GTIDs."""
     content, source = case.content, case.source
     if not case.is_chosen:
-        return Refusal("; ".join((_NOT_UNASKED, *_others_left_out(case))))
+        return Refusal("; ".join((_NOT_UNASKED, *others_left_out(case))))
+    if (why := not_all_read(case)) is not None:
+        return Refusal(why)
     if source is None:
         return Refusal("the source could not be read")
     missing = case.finding.gtid_set - source.executed
@@ -76,18 +89,9 @@ def redo_on_source(case: Case) -> Outcome:
         (
             f"it does again: {described(content, missing)}. {_where_it_stops(content, missing)}",
             *_not_reached(case, actions),
+            *misfits_at_home(case, actions[:1]),
         ),
     )
-
-
-def _others_left_out(case: Case) -> Iterator[str]:
-    here = case.finding.source
-    others = ", ".join(name for name in other_sources(case) if name != here)
-    if others:
-        yield (
-            f"it would be done on {here} alone, and {others}, from which"
-            f" {case.finding.replica} replicates as well, would not get it"
-        )
 
 
 def _not_reached(case: Case, actions: tuple[Action, ...]) -> Iterator[str]:
@@ -139,7 +143,10 @@ def _may_be_there(case: Case, content: TransactionContent, where: ModelServer) -
         return ""
     state = content.state_on(where.name)
     if state.state is RowState.AS_AFTER:
-        return f"the rows are on {where.name} already: only their GTIDs are missing there"
+        return (
+            f"the rows are on {where.name} already: only their GTIDs are missing there. Use up each"
+            f" of these there without a change of rows: {_EMPTY_BY_HAND}"
+        )
     if state.is_missing:
         return (
             f"{where.name} does not have (or does not show to this account) all of their tables:"
@@ -253,6 +260,8 @@ def undo_on_replica(case: Case) -> Outcome:
         return Refusal(_NOT_UNASKED)
     if case.source is not None and wanted <= case.source.executed:
         return Proposal(())  # the steps for another replica of the source have used up the GTIDs
+    if (why := not_all_read(case)) is not None:
+        return Refusal(why)
     if content is None or content.read_from is None:
         return Refusal(f"the content could not be read: {content.unread if content else 'no log'}")
     barred = content.of_class(ContentClass.DDL, ContentClass.UNREAD) & wanted
@@ -271,6 +280,10 @@ def undo_on_replica(case: Case) -> Outcome:
     partial = [each.name for each in holders if not wanted <= each.executed]
     if partial:
         return Refusal(f"{', '.join(partial)} has only a part of them: repair that first")
+    if reason := _stays_elsewhere(case, content, [server for server, _ in lacking]):
+        return Refusal(reason)
+    if reason := still_receive(case, holders, {server.name for server, _ in lacking}):
+        return Refusal(reason)
     states = {server.name: content.state_on(server.name) for server in holders}
     bound = [f"{name}: {on.why}" for name, on in states.items() if on.is_bound]
     if bound:
@@ -285,9 +298,27 @@ def undo_on_replica(case: Case) -> Outcome:
     actions: list[Action] = [
         action for server in holders for action in _undo_actions(server.name, wanted, rows)
     ]
-    actions.extend(InjectEmpty(server.name, gtids) for server, gtids in roots(case, lacking[::-1]))
-    left = unfinished(case, [server.name for server, _ in lacking])
-    return Proposal((*actions, *way_home(case)), (*_undo_warnings(case, content), *left))
+    unused = list(roots(case, lacking[::-1]))
+    actions.extend(InjectEmpty(server.name, gtids) for server, gtids in unused)
+    left = unfinished(case, [server.name for server, _ in unused])
+    unfit = misfits_at_home(case, actions)
+    return Proposal((*actions, *way_home(case)), (*_undo_warnings(case, content), *left, *unfit))
+
+
+def _stays_elsewhere(
+    case: Case, content: TransactionContent, without_gtids: list[ModelServer]
+) -> str:
+    """Return why rows may stay on a server without the GTIDs; empty if they are not there.
+
+    An undo reaches the servers that have the GTIDs. Where another one has the rows under no GTID,
+    or under others, the servers would differ afterwards.
+    """
+    for server in without_gtids:
+        if not content.state_on(server.name).is_missing and (
+            reason := _may_be_there(case, content, server)
+        ):
+            return f"{reason}. An undo would take the rows from the other servers alone"
+    return ""
 
 
 def _undo_by_hand(case: Case) -> str:
@@ -304,8 +335,7 @@ def _undo_by_hand(case: Case) -> str:
         f"by hand, on {', '.join(holders)}: `gtid-audit binlog show '{wanted}' SERVER --undo"
         " --schema-from SERVER` (SERVER is its DSN) writes what can be undone; run that script"
         " behind `SET SESSION sql_log_bin = 0`, in the same session. Then use up each of the GTIDs"
-        f" on {', '.join(others) or 'every other server'}: `SET SESSION gtid_next = '(the GTID)'`,"
-        " `BEGIN`, `COMMIT`, `SET SESSION gtid_next = 'AUTOMATIC'`"
+        f" on {', '.join(others) or 'every other server'}: {_EMPTY_BY_HAND}"
     )
 
 

@@ -23,7 +23,13 @@ from repair.replay import ROW_SESSION
 from repair.row_sql import member_columns, redo_row, row_condition, table_name
 from repair.row_versions import RowVersions
 from repair.script import literal, unless_done
-from repair.table_questions import carries_nothing, has_members, has_no_triggers, sees_triggers
+from repair.table_questions import (
+    carries_nothing,
+    has_members,
+    has_no_triggers,
+    may_write,
+    sees_triggers,
+)
 
 _ROWS_PER_SECOND = 50
 _UNLOGGED = "SET SESSION sql_log_bin = 0, foreign_key_checks = 1, sql_safe_updates = 0;"
@@ -54,6 +60,7 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
                 has_no_triggers(table.schema, table.table),
                 f"{server}: {table.name} has triggers, which would fire; nothing was changed",
             ),
+            *may_write(table.schema, table.table, server=server),
             *_carries_nothing(server, action.rows),
             *_same_members(server, table),
             *(_as_seen(server, row, settled) for row in action.rows),

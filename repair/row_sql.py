@@ -206,8 +206,9 @@ def check_named(table: RowTable) -> None:
         f"the definition that was given does not fit: {table.mismatch}"
         if table.mismatch
         else (
-            "the log was not written with binlog_row_metadata=FULL; give the definition"
-            " (--definitions, --schema-from)"
+            "the log was not written with binlog_row_metadata=FULL, and the account does not see"
+            " the table: grant SELECT on it (repair plan), or give the definition (binlog show"
+            " --definitions, --schema-from)"
         )
     )
     raise CannotRender(f"{table.name}: the names of the columns are not known: {why}")

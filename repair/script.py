@@ -218,12 +218,12 @@ def keeps_history(name: str, gtids: GtidSet) -> Guard:
 def commits_nothing(
     name: str,
     server_uuid: UUID,
-    gtids: GtidSet | None,
+    gtids: GtidSet,
     *,
     so: str = "what waits may be older than their rows",
 ) -> Guard:
     """Require that a server has committed nothing of its own but what the plan saw executed."""
-    free = GtidSet.parse(f"{server_uuid}:1-{GNO_MAX}") - (gtids or GtidSet())
+    free = GtidSet.parse(f"{server_uuid}:1-{GNO_MAX}") - gtids
     return Guard(
         f"GTID_SUBSET({literal(free)}, GTID_SUBTRACT({literal(free)}, @@GLOBAL.gtid_executed))",
         f"{name}: it has committed transactions of its own since the plan was made, and {so};"
@@ -241,6 +241,28 @@ def some_executed(gtids: GtidSet) -> str:
     """Write the condition that a server has executed one of these, or more."""
     text = literal(gtids)
     return f"GTID_SUBTRACT({text}, @@GLOBAL.gtid_executed) <> GTID_SUBTRACT({text}, '')"
+
+
+def has_begun(gtids: GtidSet) -> str:
+    """Write the condition that a server has begun to apply these: it has the first of an origin.
+
+    A later one alone was executed by hand.
+    """
+    firsts = GtidSet.union_of(gtids.from_tsid(tsid).first(1) for tsid in gtids.tsids)
+    return some_executed(firsts)
+
+
+def not_by_hand(name: str, condition: str) -> Guard:
+    """Require, by a condition, that a server has executed none of what a step is to bring.
+
+    What a session executed under one of these GTIDs is skipped when it arrives; what follows may
+    need it.
+    """
+    return Guard(
+        condition,
+        f"{name}: it has executed some of the arriving transactions already, as a session that sets"
+        " gtid_next by hand does; nothing was changed; audit with --content and plan again",
+    )
 
 
 def gained_nothing(name: str, known: GtidSet, *, but: UUID, so: str) -> Guard:

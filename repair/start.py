@@ -5,9 +5,11 @@ from uuid import UUID
 from gtid import GtidSet
 from repair.case import LogEvidence
 from repair.model import Model, ModelChannel, ModelServer, settle
-from topology.error_texts import row_of
+from topology.dialect import REWRITES, dialect_of
+from topology.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row_of
 from topology.findings import ClusterAudit, Finding
-from topology.graph import build_graph
+from topology.graph import Edge, build_graph
+from topology.rules.threads import may_connect
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 from topology.unseen import group_name_of
 
@@ -41,9 +43,9 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
     """Return the servers as they will be when replication, as it is, has come to rest."""
     known = known_servers(snapshot, audit)
     refusing = _refusing(snapshot)
-    source_of = {
-        (edge.replica, edge.channel.name): edge.source for edge in build_graph(snapshot).edges
-    }
+    skipping = {each.name for each in (*snapshot.first, *snapshot.last) if _skips(each)}
+    edges = {(edge.replica, edge.channel.name): edge for edge in build_graph(snapshot).edges}
+    source_of = {place: edge.source for place, edge in edges.items()}
     return settle(
         Model(
             {
@@ -52,7 +54,8 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                     tuple(
                         _channel(
                             channel,
-                            source=source_of.get((name, channel.name)),
+                            replica=server,
+                            edge=edges.get((name, channel.name)),
                             findings=[
                                 finding
                                 for finding in audit.findings
@@ -60,9 +63,13 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                             ],
                             evidence=evidence,
                             refusing=refusing,
+                            has_lost=_has_lost(
+                                known.get(source_of.get((name, channel.name)) or ""), channel
+                            ),
                         )
                         for channel in server.channels or ()
                     ),
+                    skips_next=name in skipping,
                 )
                 for name, server in known.items()
             }
@@ -70,7 +77,20 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
     )
 
 
-def _server(server: ServerSnapshot, channels: tuple[ModelChannel, ...]) -> ModelServer:
+def _skips(server: ServerSnapshot) -> bool:
+    """Return whether an applier of a server skips what comes next.
+
+    Of both readings: once the counter is used up, its transaction is passed, and a hole (H8) only
+    when the applier has nothing more to do.
+    """
+    return server.setting("sql_replica_skip_counter") not in (None, "0") or any(
+        channel.skip_counter for channel in server.channels or ()
+    )
+
+
+def _server(
+    server: ServerSnapshot, channels: tuple[ModelChannel, ...], *, skips_next: bool
+) -> ModelServer:
     server_uuid, version = server.server_uuid, server.version
     assert isinstance(server_uuid, UUID), "known servers have a UUID"
     assert version is not None, "known servers have a version"
@@ -84,10 +104,7 @@ def _server(server: ServerSnapshot, channels: tuple[ModelChannel, ...]) -> Model
         server_id=server.server_id,
         group_name=_group_name(server),
         sends_by_sets=server.setting("gtid_mode") in (None, "ON"),
-        skips_next=(
-            server.setting("sql_replica_skip_counter") not in (None, "0")
-            or any(channel.skip_counter for channel in server.channels or ())
-        ),
+        skips_next=skips_next,
         has_log=server.setting("log_bin") != "OFF",
         logs_received=server.setting("log_replica_updates") != "OFF",
     )
@@ -101,12 +118,15 @@ def _group_name(server: ServerSnapshot) -> UUID | None:
 def _channel(
     channel: ChannelSnapshot,
     *,
-    source: str | None,
+    replica: ServerSnapshot,
+    edge: Edge | None,
     findings: list[Finding],
     evidence: LogEvidence,
     refusing: frozenset[str],
+    has_lost: bool,
 ) -> ModelChannel:
-    events = evidence.events
+    source = edge.source if edge is not None else None
+    events, doubt = evidence.events, _doubt(edge, replica)
     stuck_at = GtidSet.union_of(
         evidence.contents[finding.id].wanted
         for finding in findings
@@ -122,15 +142,31 @@ def _channel(
             and not channel.until  # it stops by itself, before what an operator wanted to look at
         ),
         is_connected=channel.receiver is ThreadState.RUNNING,
+        fails=_fails(channel, source) or (doubt if edge is not None and edge.is_moved else ""),
+        doubt=doubt,
         retrieved=channel.gtid_retrieved,
         bypassed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H1"),
         doomed=GtidSet.of(events[finding.id].gtid for finding in findings if finding.id in events),
         passed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H8"),
-        may_be_former=source in refusing or _is_behind_a_former_place(findings),
+        dropped=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "C2"),
+        may_be_former=source in refusing or has_lost or _is_behind_a_former_place(findings),
         is_stuck=any(finding.code in _STUCK_CODES for finding in findings),
         stuck_at=stuck_at,
         until=channel.until,
+        rewrites=next((each for each in channel.filters if each.startswith(REWRITES)), ""),
         held_back_seconds=channel.delay_seconds if _only_applier_is_stopped(channel) else 0,
+    )
+
+
+def _has_lost(source: ServerSnapshot | None, channel: ChannelSnapshot) -> bool:
+    """Return whether a receiver has read more of a log than its source still has of it.
+
+    A crash took the end of that log, and the next start began another one, which is why the newest
+    log shows nothing: it may have grown between two questions.
+    """
+    place, logs = channel.received_to, (source.binary_logs if source is not None else None) or ()
+    return place is not None and any(
+        log.name == place.file and log.size_bytes < place.position for log in logs[:-1]
     )
 
 
@@ -144,6 +180,45 @@ def _refusing(snapshot: ClusterSnapshot) -> frozenset[str]:
         (edge.source, row_of(edge.channel.receiver_error)) for edge in build_graph(snapshot).edges
     )
     return frozenset(source for source, text in texts if text is not None and text.code == "E3")
+
+
+def _fails(channel: ChannelSnapshot, source: str | None) -> str:
+    """Return why a start does not help a receiver that has an error; "" if it may.
+
+    The text alone shows these causes, no set and no setting. The error stays until the next start.
+    """
+    text = row_of(channel.receiver_error) if channel.receiver_error else None
+    name = source or "the source"
+    if text is not None and text.title == ANOTHER_REPLICA:
+        return (
+            f"{name} serves another replica with the same server_uuid, whose receiver would stop:"
+            " give one of the two its own (stop it, remove auto.cnf, start it) and start both"
+        )
+    if text is not None and text.title in REFUSED_ACCOUNT and not may_connect(channel):
+        return f"its receiver cannot connect to {name} (error {channel.receiver_errno}, see A4)"
+    return ""
+
+
+def _doubt(edge: Edge | None, replica: ServerSnapshot) -> str:
+    """Return why another server may be at a channel's address, and what settles it; "" if nothing.
+
+    CHANGE REPLICATION SOURCE TO with the same address keeps the old SOURCE_UUID (seen on 9.7.4):
+    only a connection shows who is there.
+    """
+    if edge is None or not edge.doubt or replica.version is None:
+        return ""
+    dialect = dialect_of(replica.version)
+    if not edge.channel.auto_position:
+        return (
+            f"{edge.doubt} Its file position need not be one of that server's log. Find out which"
+            f" server it is meant to follow, and set address and position with"
+            f" {dialect.change_source}"
+        )
+    return (
+        f"{edge.doubt} Find out which server it is meant to follow. If it is another one, set the"
+        f" address with {dialect.change_source}. Then connect the receiver alone, which applies"
+        f" nothing ({dialect.start_replica} IO_THREAD), and audit and plan again"
+    )
 
 
 def _is_behind_a_former_place(findings: list[Finding]) -> bool:

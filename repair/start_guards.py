@@ -7,11 +7,20 @@ have been changed and changed back.
 from collections.abc import Iterator
 
 from gtid import GtidSet
-from repair.actions import StartChannel
+from repair.actions import AutoPositionOn, StartChannel
 from repair.dialect import ChannelQuestions
 from repair.guard import Guard
+from repair.model import upstream
 from repair.procedure import Setting
-from repair.script import GNO_MAX, commits_nothing, literal, some_executed
+from repair.script import (
+    GNO_MAX,
+    commits_nothing,
+    has_begun,
+    literal,
+    none_executed,
+    not_by_hand,
+    some_executed,
+)
 from topology.snapshot import ThreadState
 
 
@@ -22,8 +31,7 @@ def not_halted(action: StartChannel, setting: Setting, asks: ChannelQuestions) -
     waited is executed in part. An applier that an error stopped has another guard.
     """
     name, arriving = action.server, setting.arriving
-    channels = setting.seen[name].channels or ()
-    seen = next(each for each in channels if each.name == action.channel)
+    channels, seen = setting.channels(name), setting.channel(action.channel)
     if seen.applier is not ThreadState.STOPPED:
         return
     stands = [
@@ -38,29 +46,66 @@ def not_halted(action: StartChannel, setting: Setting, asks: ChannelQuestions) -
         )
 
 
-def writes_nothing(action: StartChannel, setting: Setting) -> Iterator[Guard]:
+def commits_nothing_meanwhile(action: AutoPositionOn, setting: Setting) -> Iterator[Guard]:
+    """Require that a server whose channel stands commits nothing until it is switched.
+
+    What its source commits meanwhile would be applied behind that. In a ring a server is written to
+    all the time: there only rows that were compared count.
+    """
+    channel = setting.server.channel(action.channel)
+    source = channel.source if channel is not None else None
+    if channel is None or channel.running or source not in setting.before.servers:
+        return
+    if action.server not in upstream(setting.before, source or ""):
+        server = setting.server
+        yield commits_nothing(server.name, server.server_uuid, setting.executed(action.server))
+
+
+def writes_nothing(
+    action: StartChannel, setting: Setting, asks: ChannelQuestions
+) -> Iterator[Guard]:
     """Require that no transaction may have met the rows that were compared, or come before them.
 
     A row that looks as before may have been changed and changed back. Until the first of the
     waiting transactions is applied nothing else may have been executed either: not with a tag, and
     not under the UUID of another server, unless another channel brings it.
     """
-    server, reading = setting.server, setting.seen[action.server]
+    server, executed = setting.server, setting.executed(action.server)
     if not (action.in_order or action.rows):
         return
-    yield commits_nothing(server.name, server.server_uuid, reading.gtid_executed)
+    yield commits_nothing(server.name, server.server_uuid, executed)
     if not action.waiting:
         return
+    # A channel that runs is what has brought them: this script was stopped behind its START.
+    begun = f"{none_executed(action.waiting)} OR IFNULL({asks.runs}, FALSE)"
+    yield not_by_hand(server.name, begun)
     brought = (
         GtidSet.parse(f"{each.source_uuid}:1-{GNO_MAX}")
-        for each in reading.channels or ()
+        for each in setting.channels(action.server)
         if each.name != action.channel and each.source_uuid is not None
     )
-    known = GtidSet.union_of(
-        (reading.gtid_executed or GtidSet(), server.executed, action.waiting, *brought)
-    )
+    known = GtidSet.union_of((executed, server.executed, action.waiting, *brought))
     yield Guard(
-        f"GTID_SUBSET(@@GLOBAL.gtid_executed, {literal(known)}) OR {some_executed(action.waiting)}",
+        f"GTID_SUBSET(@@GLOBAL.gtid_executed, {literal(known)}) OR {has_begun(action.waiting)}",
         f"{server.name}: it has executed transactions that the plan did not see, and what waits may"
         " be older than their rows; nothing was changed; audit and plan again",
+    )
+
+
+def refuses_nothing(
+    action: StartChannel, setting: Setting, asks: ChannelQuestions
+) -> Iterator[Guard]:
+    """Require that the channel's own settings refuse nothing, unless the operator selected this.
+
+    A channel that ran with them applied all that came until then; what waits may be otherwise: DDL
+    that makes a table without a key (3750), a statement (3944), what its account may not do
+    (13496).
+    """
+    if action.by_choice or not setting.arriving or asks.restrictions == "NULL":
+        return
+    yield Guard(
+        f"IFNULL({asks.runs}, FALSE) OR {asks.restrictions} IS NULL",
+        f"{action.server}: channel settings may refuse what waits; if not, select"
+        " A7=start_channel: ",
+        detail=asks.restrictions,
     )

@@ -13,6 +13,7 @@ put an old version over a newer one, or stop an applier. So for every server tha
 3. What fills a hole must also be the last change of its rows on the source: a later transaction,
    executed already, may have brought a row back to what it was.
 4. A receiver drops what carries its own server's server_id: a rebuilt one would never get it.
+5. No server that receives anything has passed an earlier transaction by (holes.py).
 
 An operator who selects the strategy gets the start, and every reason against it as a warning.
 """
@@ -25,6 +26,8 @@ from repair.actions import AutoPositionOn, StartChannel
 from repair.case import Case, Outcome, Proposal, Refusal
 from repair.content_questions import ContentQuestion
 from repair.emptied import is_emptied
+from repair.holes import emptied_above, fetched_again, passed_by
+from repair.misfit import misfit
 from repair.model import (
     Model,
     ModelChannel,
@@ -33,9 +36,17 @@ from repair.model import (
     is_same_server,
     refused,
     simulate,
+    upstream,
 )
 from repair.offered import offered
-from repair.transaction_content import ContentClass, RowState, TransactionContent, nothing_read
+from repair.still_to_come import unread_beside_own_work
+from repair.transaction_content import (
+    ContentClass,
+    RowState,
+    TransactionContent,
+    nothing_read,
+)
+from repair.unlogged import refuses_replicas
 
 
 def start_channel(case: Case) -> Outcome:
@@ -58,6 +69,10 @@ def start_channel(case: Case) -> Outcome:
     )
     if why is None and not case.is_chosen:
         why = _may_be_given_again(case, replica, channel)
+    if why is None and not case.is_chosen:
+        why = refuses_replicas(case.model, replica, channel) or emptied_above(
+            case, replica, channel
+        )
     if why is None and channel.passed and not case.is_chosen:
         # By a restart or a lost relay log, and in 5.6 always for the last of them (the handshake
         # leaves out the last GTID of the retrieved set: it may be incomplete), they come again.
@@ -67,7 +82,9 @@ def start_channel(case: Case) -> Outcome:
         )
     if why is not None:
         return Refusal(why)
-    outcome = _unless_older(case, StartChannel(replica.name, channel.name))
+    outcome = _unless_older(
+        case, StartChannel(replica.name, channel.name, by_choice=case.is_chosen)
+    )
     if isinstance(outcome, Refusal) or channel.source in case.model.servers:
         return outcome
     unknown = (
@@ -79,11 +96,40 @@ def start_channel(case: Case) -> Outcome:
 
 def _unless_older(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     """Start a channel unless rows do not fit what it delivers; name the DDL that waits."""
+    behind = _behind_a_hole(case, action)
+    if behind is not None and not case.is_chosen:
+        return Refusal(f"{behind}. Answer H1 and H8 first, or choose with {offered(case)}")
+    unread = unread_beside_own_work(case, action)
+    if unread is not None and not case.is_chosen:
+        return Refusal(unread)
     outcome = _if_rows_fit(case, action)
     ddl = _waiting_ddl(case, action.server, action.channel)
-    if isinstance(outcome, Refusal) or not ddl:
+    if isinstance(outcome, Refusal):
         return outcome
-    return replace(outcome, warnings=(*outcome.warnings, f"it applies {ddl}"))
+    warnings = (
+        *((f"it may stop the applier or overwrite rows: {behind}",) if behind is not None else ()),
+        *((f"it applies {ddl}",) if ddl else ()),
+    )
+    return replace(outcome, warnings=(*outcome.warnings, *warnings))
+
+
+def _behind_a_hole(case: Case, action: StartChannel | AutoPositionOn) -> str | None:
+    """Return why what arrives may not find its rows: an earlier transaction was passed by."""
+    after = simulate(case.model, action)
+    again = fetched_again(case, after, action)
+    if again is not None:
+        return (
+            f"{again[0]} would get {again[1].shortened()} again, and its applier has been behind"
+            " them: their rows may be there"
+        )
+    for name, server in case.model.servers.items():
+        hole = passed_by(after, server)
+        if hole and after[name].executed - server.executed:
+            return (
+                f"{name} has passed {hole.shortened()} without executing it, and what follows may"
+                " change the same rows"
+            )
+    return None
 
 
 def _waiting_ddl(case: Case, server: str, channel: str) -> str:
@@ -116,9 +162,10 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     place = (action.server, action.channel)
     question, content = case.waiting.get(place), case.arrivals.get(place)
     if question is None:
-        return Proposal((action,))
-    if not question.servers or (content is None and question.is_in_order):
-        return Proposal((_in_order(action, case),))
+        # What its source commits from now on is fetched, however much later the script runs.
+        by_wish = case.is_chosen or _goes_round(case, action)
+        return Proposal((action if by_wish else _in_order(action),))
+    is_read = bool(question.servers) and (content is not None or not question.is_in_order)
     content = content or nothing_read(question.wanted, "no log was read")
     problems = _problems(case, action, question, content)
     if problems and not case.is_chosen:
@@ -128,20 +175,39 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
             (action,),
             tuple(f"it may stop the applier or overwrite rows: {each}" for each in problems),
         )
+    if not is_read:
+        return Proposal((_in_order(action),))
     here, then = case.model[action.server], case.snapshot_executed[action.server]
     by_another_way = content.wanted & (here.executed - then)
     if isinstance(action, AutoPositionOn) or by_another_way:
         return Proposal((action,))
-    if not content.rows_of_old_tables and question.is_in_order:
-        return Proposal((_in_order(action, case),))
+    warnings = tuple(_not_compared(case, content, after))
+    rows = content.rows_of_old_tables or content.rows_in_part
+    if not rows and question.is_in_order:
+        return Proposal((_in_order(action),), warnings)
     waiting = after[action.server].executed - here.executed
     compared = replace(
         action,
-        rows=content.rows_of_old_tables,
+        rows=rows,
         waiting=waiting,
-        in_order=question.is_in_order and not case.is_chosen,
+        in_order=question.is_in_order,
     )
-    return Proposal((compared,))
+    return Proposal((compared,), warnings)
+
+
+def _not_compared(case: Case, content: TransactionContent, after: Model) -> Iterator[str]:
+    """Yield which rows are taken to be as their source's log found them: nothing else is known."""
+    for name, server in case.model.servers.items():
+        arriving = content.needing_decision(
+            (after[name].executed - server.executed) & content.wanted
+        )
+        state = content.state_on(name)
+        if arriving and state.state is RowState.UNREAD:
+            yield (
+                f"not all rows of {arriving.shortened()} were compared on {name} ({state.why}): if"
+                f" rows were changed on {name} with sql_log_bin = 0, the applier may stop there, or"
+                " apply a row a second time in a table without a key"
+            )
 
 
 def _problems(
@@ -165,18 +231,29 @@ def _problems(
 
 def misfit_of_waiting(case: Case, action: StartChannel | AutoPositionOn) -> str | None:
     """Return why what waits on a stopped channel may not fit, if an action starts it; or None."""
+    behind = _behind_a_hole(case, action) or unread_beside_own_work(case, action)
+    if behind is not None:
+        return behind
     place = (action.server, action.channel)
     question, content = case.waiting.get(place), case.arrivals.get(place)
-    if question is None or not question.servers or (content is None and question.is_in_order):
+    if question is None:
         return None
     content = content or nothing_read(question.wanted, "no log was read")
     return "; ".join(_problems(case, action, question, content)) or None
 
 
-def _in_order(action: StartChannel | AutoPositionOn, case: Case) -> StartChannel | AutoPositionOn:
-    if case.is_chosen or isinstance(action, AutoPositionOn):
-        return action
-    return replace(action, in_order=True)
+def _goes_round(case: Case, action: StartChannel | AutoPositionOn) -> bool:
+    """Return whether a channel's source receives from its server, as in a ring.
+
+    There the server is written to all the time, and a script must not wait for it to be quiet.
+    """
+    channel = case.model[action.server].channel(action.channel)
+    source = channel.source if channel is not None else None
+    return source in case.model.servers and action.server in upstream(case.model, source or "")
+
+
+def _in_order(action: StartChannel | AutoPositionOn) -> StartChannel | AutoPositionOn:
+    return action if isinstance(action, AutoPositionOn) else replace(action, in_order=True)
 
 
 def _misfits(case: Case, server: ModelServer, arriving: GtidSet) -> Iterator[str]:
@@ -192,44 +269,6 @@ def _misfits(case: Case, server: ModelServer, arriving: GtidSet) -> Iterator[str
                 why = f"{server.name} has {held.shortened()} of them already, in another order"
             if why is not None:
                 yield why
-
-
-def misfit(
-    content: TransactionContent, server: ModelServer, arriving: GtidSet, *, must_fit: bool = True
-) -> str | None:
-    """Return why transactions must not be delivered to a server unasked; None if their rows fit.
-
-    Without `must_fit` rows that could not be compared do not matter.
-    """
-    dropped = content.server_ids.get(server.server_id or 0, GtidSet()) & arriving
-    if dropped:
-        return (
-            f"{dropped.shortened()} carries the server_id of {server.name}, as if {server.name} had"
-            " committed it before it was rebuilt: its receiver drops it"
-        )
-    unread = arriving - content.wanted | content.of_class(ContentClass.UNREAD) & arriving
-    if unread and must_fit:
-        return f"what {unread.shortened()} did, which {server.name} would apply, has not been read"
-    if not content.needing_decision(arriving):
-        return None
-    state = content.state_on(server.name)
-    if state.state is RowState.AS_BEFORE:
-        return None
-    if state.state is RowState.UNREAD:
-        if content.is_out_of_order:
-            return (
-                f"the log of {content.read_from} does not follow from itself in"
-                f" {arriving.shortened()}, as after changes with sql_log_bin=0"
-                f" ({content.rows_unread}): the applier of {server.name} may stop"
-            )
-        if not must_fit:
-            return None
-        return f"rows of {arriving.shortened()} were not compared on {server.name}: {state.why}"
-    return (
-        f"rows of {arriving.shortened()} were changed since on {server.name}: applied now, the"
-        " transactions would put an older version over a newer one, or stop the applier"
-        + (f" ({state.why})" if state.why else "")
-    )
 
 
 def _behind_later_ones(
@@ -276,8 +315,8 @@ def _may_be_given_again(case: Case, replica: ModelServer, channel: ModelChannel)
     if not common:
         return None
     return (
-        f"{source.name} refused a receiver that had more of its GTIDs than it has: after a reset or"
-        f" a crash it may have given {common.shortened()} again, and what follows need not fit"
+        f"{source.name} has lost, or reset, transactions that it had sent: a receiver had more than"
+        f" it has. It may have given {common.shortened()} again, and what follows need not fit"
         f" {replica.name}. Compare the rows, then choose with {offered(case)}"
     )
 
@@ -336,13 +375,14 @@ def _start_way_back(case: Case) -> Outcome:
         why = why or _stops_by_wish(case, starting, channel) or same_server_id(case, starting)
         if why is None and not case.is_chosen:
             why = _may_be_given_again(case, starting, channel)
+            why = why or refuses_replicas(case.model, starting, channel)
         if why is None and channel.passed and starting.executed and not case.is_chosen:
             why = f"{starting.name} may fetch {channel.passed.shortened()} again: answer H8 first"
         if why is not None:
             reasons.append(why)
             continue
         action = (
-            StartChannel(starting.name, channel.name)
+            StartChannel(starting.name, channel.name, by_choice=case.is_chosen)
             if channel.auto_position
             else AutoPositionOn(starting.name, channel.name, filled=GtidSet())
         )

@@ -18,6 +18,7 @@ from repair.actions import (
     MovePast,
 )
 from repair.case import Case, Outcome, Proposal, Refusal
+from repair.compared_rows import compared_waiting, rows_of
 from repair.conflicts import resolve_conflict
 from repair.data_repair import data_repair
 from repair.declaring import (
@@ -26,6 +27,7 @@ from repair.declaring import (
     inject_empty,
     reset_and_purge,
 )
+from repair.misfit import misfit
 from repair.model import (
     ModelChannel,
     ModelServer,
@@ -34,12 +36,17 @@ from repair.model import (
 )
 from repair.offered import offered
 from repair.replaying import redo_on_source, undo_on_replica
-from repair.starting import misfit, misfit_of_waiting, same_server_id, start_channel
+from repair.starting import (
+    misfit_of_waiting,
+    same_server_id,
+    start_channel,
+)
 from repair.transaction_content import (
     NetRow,
     RowState,
     TransactionContent,
 )
+from repair.unlogged import purges_what_it_receives, refuses_replicas
 from topology.catalogue import CATALOGUE, answers
 from topology.findings import Grade
 
@@ -94,7 +101,7 @@ def refetch(case: Case) -> Outcome:
     if case.is_hole and gone:
         return Refusal(f"{source.name} can no longer send {gone.shortened()}")
     # What the model lets another channel bring is fetched here as well, if it comes first.
-    there = case.snapshot_executed[replica.name] | case.declared
+    there = case.was_there(replica.name)
     arriving = case.finding.gtid_set - there if case.is_hole else _coming(case)
     warnings: tuple[str, ...] = ()
     rows: tuple[NetRow, ...] = ()
@@ -113,10 +120,9 @@ def refetch(case: Case) -> Outcome:
         if conflict is not None:
             warnings = (f"{conflict}: fetched again, they may stop the applier or overwrite rows",)
         else:
-            compared = tuple(_compared(case, arriving))
-            rows = tuple(row for content in compared for row in content.rows or ())
-            seen = case.snapshot_executed[replica.name] | case.declared
-            compared_at = seen if compared else None
+            compared = (*_compared(case, arriving), *compared_waiting(case, replica, channel))
+            rows = rows_of(compared)
+            compared_at = there if compared else None
     if case.event is None:
         action = AutoPositionOn(
             replica.name, channel.name, filled=GtidSet(), rows=rows, compared_at=compared_at
@@ -145,6 +151,12 @@ def _not_to_be_switched(
     """Return why a channel is not switched, or not unasked, whatever it would bring; or None."""
     if channel.is_stuck:
         return "the applier is stopped by an event; repair that first"
+    if not channel.auto_position and purges_what_it_receives(case.model, channel):
+        return (
+            f"{source.name} does not log what it receives (log_replica_updates = OFF): by"
+            f" auto-position it refuses {replica.name} (error 1236) at the next connection. Set"
+            f" log_replica_updates = ON on {source.name} first"
+        )
     if case.is_chosen:
         return None
     if channel.until:
@@ -164,7 +176,7 @@ def _not_to_be_switched(
             f" reset or a crash, {source.name} gives GTIDs again that {replica.name} may have with"
             f" another content. Compare the rows, then choose with {offered(case)}"
         )
-    return same_server_id(case, replica)
+    return refuses_replicas(case.model, replica, channel) or same_server_id(case, replica)
 
 
 def _by_sets(channel: ModelChannel) -> ModelChannel:
@@ -175,6 +187,7 @@ def _coming(case: Case) -> GtidSet:
     """Return what a channel by file position has not brought yet (C3): it may have passed it.
 
     What its source itself had not received when it was read comes later, in the order of its log.
+    What was passed comes again, even if the source did not list it yet when it was read.
     """
     assert case.replica is not None, "the caller has looked"
     assert case.channel is not None, "the caller has looked"
@@ -183,7 +196,8 @@ def _coming(case: Case) -> GtidSet:
     # All that was missing when it was read: a step that starts the channel brings it in the model,
     # but the file position may be behind it.
     missing = case.content.wanted if case.content is not None else GtidSet()
-    return (coming & case.snapshot_executed[case.source.name]) | missing
+    passed = (case.channel.passed | case.channel.bypassed) - case.replica.executed
+    return (coming & case.snapshot_executed[case.source.name]) | missing | passed
 
 
 def _conflict(case: Case, content: TransactionContent | None, arriving: GtidSet) -> str | None:
@@ -200,7 +214,7 @@ def _conflict(case: Case, content: TransactionContent | None, arriving: GtidSet)
         )
     if not content.needing_decision(arriving):
         return None
-    moving = replica.executed - case.snapshot_executed[replica.name] - case.declared
+    moving = replica.executed - case.was_there(replica.name)
     if moving:
         return (
             f"{moving.shortened()} will be applied on {replica.name} first and may change rows of"
@@ -247,7 +261,7 @@ def _beside(case: Case, arriving: GtidSet, channel: ModelChannel) -> str | None:
     """
     assert case.replica is not None, "the caller has looked"
     for gtids, content in case.beside if case.is_hole else ():
-        also = gtids - case.snapshot_executed[case.replica.name] - case.declared - arriving
+        also = gtids - case.was_there(case.replica.name) - arriving
         why = _conflict(case, content, also) if also else None
         if why is not None:
             return why

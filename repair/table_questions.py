@@ -4,9 +4,11 @@ A server shows an account only what it may see: without the privilege TRIGGER a 
 no triggers, and they fire all the same (Reference Manual, "The INFORMATION_SCHEMA TRIGGERS Table").
 """
 
+from collections.abc import Iterator
 from typing import Final
 
-from topology.quoting import quote_string
+from repair.guard import Guard
+from topology.quoting import quote_identifier, quote_string
 
 _HOST: Final = "SUBSTRING_INDEX(CURRENT_USER(), '@', -1)"
 _USER: Final = f"LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - CHAR_LENGTH({_HOST}) - 1)"
@@ -55,6 +57,44 @@ def sees_triggers(schema: str, table: str) -> str:
         _some_in("table_privileges", f"{_MAY_SEE} AND {of_table}"),
     )
     return f"({' OR '.join(granted)})"
+
+
+def may_write(schema: str, table: str, *, server: str = "") -> Iterator[Guard]:
+    """Yield the guards that this account may read and write the rows of a table.
+
+    A statement of each kind is prepared and never executed: PREPARE checks the privileges of the
+    account, of its roles, and of columns (1142, seen on 5.6.24 and 9.7.4). A table that is not
+    there, or not shown, passes: the script may create it, and `sees_triggers` comes first.
+    """
+    of_table = f"table_schema = {quote_string(schema)} AND table_name = {quote_string(table)}"
+    name = f"{quote_identifier(schema)}.{quote_identifier(table)}"
+    there = f"FROM information_schema.tables WHERE {of_table}"
+    # Any column that may be set. It has to be named, and a script does not always know the columns.
+    settable = (
+        f"FROM information_schema.columns WHERE {of_table}"
+        " AND extra NOT REGEXP '(VIRTUAL|STORED) GENERATED|INVISIBLE'"
+    )
+    update = quote_string(f"UPDATE {name} SET `")  # noqa: S608 - quoted
+    statements = {
+        "SELECT": (quote_string(f"SELECT 1 FROM {name} LIMIT 0"), there),  # noqa: S608 - quoted
+        "INSERT": (quote_string(f"INSERT INTO {name} () VALUES ()"), there),  # noqa: S608 - quoted
+        "UPDATE": (
+            f"CONCAT({update}, REPLACE(column_name, '`', '``'), '` = NULL WHERE FALSE')",
+            settable,
+        ),
+        "DELETE": (quote_string(f"DELETE FROM {name} WHERE FALSE"), there),  # noqa: S608 - quoted
+    }
+    who = f"{server}: this account" if server else "this account"
+    for privilege, (statement, found) in statements.items():
+        yield Guard(
+            "@@SESSION.error_count = 0",
+            f"{who} needs {privilege} on {schema}.{table}; grant it, then run this again; nothing"
+            " was changed",
+            tries=(
+                f"SET @tried = IFNULL((SELECT {statement} {found} LIMIT 1), 'DO 0');",
+                "PREPARE tried FROM @tried;",
+            ),
+        )
 
 
 def has_members(schema: str, table: str, column: str, column_type: str) -> str:

@@ -25,15 +25,14 @@ Folding row by row is necessary: a transaction that inserts a row and a later on
 leave nothing, although neither of the two, looked at alone, fits the rows of today. Such a row is
 kept: it must be absent, for the insert fails on a server that has a row with its key. Where rows
 cannot be folded (a table without a key, statements, partial JSON, images that hold no key) the
-answer is UNREAD with the reason; it is never guessed.
-
-This module reads nothing. gtid_audit/transactions_for_plan.py reads logs and rows.
+answer is UNREAD with the reason; it is never guessed. Logs and rows are read elsewhere.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
@@ -49,6 +48,7 @@ from repair.created_tables import Created, is_new
 from repair.replay import Replayed
 from repair.row_literals import condition
 from repair.row_versions import RowVersions
+from repair.waiting_ddl import Ddl
 from topology.quoting import quote_identifier
 
 
@@ -166,14 +166,14 @@ def net_rows(changes: Iterable[RowChanges]) -> tuple[NetRow, ...]:
     for change in changes:
         table = change.table
         if not table.key or not table.has_names:
-            why = "it has no key" if table.key == () else "its key is not known"
+            why = "it has no key" if table.key == () else "its key is not known (no SELECT on it?)"
             raise CannotFold(f"{table.name}: {why}")
         for row in change.rows:
             after = row.after
             if row.before is not None and after is not None:
                 after = _completed(row.before, after)
             _check(table, row.before, after)
-            if row.before is not None and after is not None and _same_key(table, row.before, after):
+            if _same_key(table, row.before, after):
                 _fold(net, table, row.before, after)
                 continue
             if row.before is not None:
@@ -181,6 +181,18 @@ def net_rows(changes: Iterable[RowChanges]) -> tuple[NetRow, ...]:
             if after is not None:
                 _fold(net, table, None, after)
     return tuple(net.values())
+
+
+def rows_that_fold(changes: Iterable[RowChanges]) -> tuple[NetRow, ...]:
+    """Fold the changes of each table by itself, and leave out the tables that cannot be folded."""
+    tables: dict[tuple[str, str], list[RowChanges]] = {}
+    for change in changes:
+        tables.setdefault((change.table.schema, change.table.table), []).append(change)
+    found: list[NetRow] = []
+    for of_table in tables.values():
+        with suppress(CannotFold):  # what was not compared is named by who folds all of them
+            found += net_rows(of_table)
+    return tuple(found)
 
 
 def _fold(
@@ -229,12 +241,12 @@ def _check(table: RowTable, *images: Image | None) -> None:
             raise CannotFold(f"{table.name}: the log holds partial JSON values")
 
 
+def _same_key(table: RowTable, left: Image | None, right: Image | None) -> bool:
+    return left is not None and right is not None and _key(table, left) == _key(table, right)
+
+
 def _key(table: RowTable, image: Image) -> tuple[Value, ...]:
     return tuple(image[at] for at in table.key or ())
-
-
-def _same_key(table: RowTable, left: Image, right: Image) -> bool:
-    return _key(table, left) == _key(table, right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +279,10 @@ class TransactionContent:
     rows: tuple[NetRow, ...] | None = None  # None: they could not be folded; `rows_unread` says why
     rows_unread: str = ""
     is_out_of_order: bool = False  # `rows_unread` is that
+    # Where there are no `rows`: those of the tables that can be folded, before the first statement,
+    # and on which servers these are not as before the transactions, with the reason.
+    rows_in_part: tuple[NetRow, ...] = ()
+    misfits_in_part: Mapping[str, str] = field(default_factory=dict)
     # What they create, if that is all that they change of definitions, and then their rows.
     created: tuple[Created, ...] = ()
     rows_beside_created: tuple[NetRow, ...] | None = None
@@ -274,6 +290,9 @@ class TransactionContent:
     # Conflicting rows of the finding's replica, as the transactions expect them and as they are.
     expected: tuple[RowVersions, ...] = ()
     redo: tuple[Replayed, ...] = ()  # in the order of the log, under their GTIDs
+    row_tables: tuple[RowTable, ...] = ()  # of every row, folded or not
+    ddl: tuple[Ddl, ...] = ()
+    unlike_on: Mapping[str, str] = field(default_factory=dict)  # why definitions do not fit
     # By the server_id in their events: a receiver drops what carries its own server's.
     server_ids: Mapping[int, GtidSet] = field(default_factory=dict)
 
@@ -281,8 +300,8 @@ class TransactionContent:
         union = GtidSet.union_of(self.classes.values())
         count = sum(gtids.gtid_count for gtids in self.classes.values())
         assert union.gtid_count == count, "every transaction has one class"
-        object.__setattr__(self, "classes", MappingProxyType(dict(self.classes)))
-        object.__setattr__(self, "rows_on", MappingProxyType(dict(self.rows_on)))
+        for name in ("classes", "rows_on", "misfits_in_part", "unlike_on"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def of_class(self, *classes: ContentClass) -> GtidSet:
         """Return the transactions of some classes."""

@@ -1,16 +1,18 @@
 """What brings a channel back once the sets agree: the last steps of declaring and redoing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gtid import GtidSet
 from repair.actions import Action, AutoPositionOn, StartChannel
-from repair.case import Case
-from repair.model import refused
+from repair.case import Case, Refusal
+from repair.model import refused, simulate
+from repair.needed import needed
 from repair.starting import misfit_of_waiting
+from repair.unlogged import purges_what_it_receives
 
 
-def way_home(case: Case) -> tuple[Action, ...]:
+def way_home(case: Case) -> tuple[StartChannel | AutoPositionOn, ...]:
     """Return what brings the channel concerned back, once the sets agree.
 
     For a hole the channel itself: to auto-position, or started. A stopped applier (A2) stays by
@@ -30,13 +32,62 @@ def way_home(case: Case) -> tuple[Action, ...]:
         return ()  # what it would bring is not known
     is_stopped = case.finding.code.startswith("A")
     if not channel.auto_position and not is_stopped and not _fetched_as_well(case):
+        if purges_what_it_receives(case.model, channel):
+            return ()
         return (AutoPositionOn(case.replica.name, channel.name, filled=case.wanted),)
-    if channel.running and not channel.is_stuck:
+    if (channel.running and not channel.is_stuck) or _refused_still(case):
         return ()
-    start = StartChannel(case.replica.name, channel.name)
+    start = StartChannel(case.replica.name, channel.name, by_choice=case.is_chosen)
     if not case.is_chosen and misfit_of_waiting(case, start) is not None:
         return ()  # A7 says what to compare
     return (start,)
+
+
+def fetches_again(case: Case) -> Refusal | None:
+    """Refuse where the start behind a refused connection (P1) would fetch what H8 is about.
+
+    Its answer may be to leave that out; it must come first.
+    """
+    channel = case.channel
+    if case.finding.code != "P1" or channel is None or channel.running:
+        return None
+    again = _fetched_as_well(case)
+    if not again or not way_home(case):
+        return None
+    return Refusal(
+        f"the start of the channel would fetch {again.shortened()} again, which the applier of"
+        f" {case.finding.replica} has passed: answer that finding (H8) first, or with this one"
+    )
+
+
+def misfits_at_home(case: Case, actions: Sequence[Action]) -> Iterator[str]:
+    """Yield why rows may not fit what waits, where a selected strategy ends with a start.
+
+    Behind a row conflict (A2) the order of the source's log is no proof that rows fit.
+    """
+    home, after = way_home(case) if case.is_chosen else (), case.model
+    for action in actions:
+        left = needed(after, action)
+        after = after if left is None else simulate(after, left)
+    waiting = case.waiting
+    if case.finding.code.startswith("A"):
+        waiting = {place: replace(each, is_in_order=False) for place, each in waiting.items()}
+    then = replace(case, model=after, waiting=waiting)
+    for step in home:
+        why = misfit_of_waiting(then, step)
+        if why is not None:
+            yield f"once replication runs on {step.server}, what waits may overwrite rows: {why}"
+
+
+def _refused_still(case: Case) -> bool:
+    """Return whether the source refuses the channel for other GTIDs than these (P1 has them)."""
+    assert case.replica is not None, "the caller has looked"
+    assert case.channel is not None, "the caller has looked"
+    source = case.model.servers.get(case.channel.source or "")
+    if source is None or not case.channel.auto_position or case.finding.code != "H8":
+        return False
+    then = replace(case.replica, executed=case.replica.executed | case.wanted)
+    return bool(refused(source, then, case.channel))
 
 
 def _fetched_as_well(case: Case) -> GtidSet:
@@ -70,4 +121,4 @@ def _stopped_between(case: Case) -> Iterator[StartChannel]:
                 and channel.auto_position
                 and not refused(sending, starting, channel)
             ):
-                yield StartChannel(starting.name, channel.name)
+                yield StartChannel(starting.name, channel.name, by_choice=case.is_chosen)

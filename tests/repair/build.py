@@ -146,7 +146,9 @@ def _channel(servers: Model, each: ModelServer, one: ModelChannel) -> ChannelSna
         source_host="127.0.0.1" if source else "elsewhere",
         source_port=3306 + names.index(source.name) if source else 3306,
         auto_position=one.auto_position,
-        gtid_retrieved=one.retrieved | (source.executed if stuck and source else GtidSet()),
+        gtid_retrieved=one.retrieved
+        | (source.executed if stuck and source else GtidSet())
+        | (_behind(one.bypassed) & each.executed),
         receiver=ThreadState.RUNNING if one.running else ThreadState.STOPPED,
         applier=ThreadState.RUNNING if one.running and not stuck else ThreadState.STOPPED,
         applier_error=STUCK_TEXT if stuck else "",
@@ -192,3 +194,8 @@ def show(servers: Model) -> str:
             text = text.replace(uuid, letter)
         lines.append(text)
     return "\n".join(lines)
+
+
+def _behind(gtid_set: GtidSet) -> GtidSet:
+    """Return what a channel received first behind each interval that its position bypassed."""
+    return GtidSet.from_intervals((tsid, end, end + 1) for tsid, _, end in gtid_set.intervals())

@@ -4,14 +4,18 @@
 before you keep it.
 """
 
+import hashlib
+import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from itertools import groupby
+from typing import Any
 
 from gtid import Gtid, GtidSet
 from repair import FailingEvent, Plan
+from repair.action_content import action_content
 from repair.actions import (
     Action,
     AppendPurged,
@@ -44,6 +48,7 @@ from repair.render import render_files
 from repair.replay import Replayed, TouchedTable
 from repair.steps import Step
 from repair.transaction_content import NetRow
+from tests.digests import digest
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.test_data_repair import row
 from topology.findings import Evidence, Finding, Grade, Severity
@@ -276,20 +281,59 @@ def full_plan(found: Mapping[str, Step]) -> Plan:
 
 
 def transcript() -> str:
-    """Return every step in short, and scripts, a check and runbooks as they are written."""
+    """Return every step in short, and scripts, a check and runbooks as they are written.
+
+    plan.json is too long to be read here: its digest changes with any value of it.
+    """
     found = steps()
     lines = ["== names for expressions", *(f"{name}: {sql}" for sql, name in _NAMES.items())]
     for name, step in found.items():
-        lines += ["", f"== {name}", *map(_named, _short(step))]
+        lines += ["", f"== {name}", *in_short(step)]
     plan = full_plan(found)
-    shown = [each for each in render_files(plan).items() if not each[0].endswith(".json")]
-    for file, text in shown:
-        if not file.startswith("03"):
+    for file, text in render_files(plan).items():
+        if file.endswith(".json"):
+            lines += ["", f"{file}: {hashlib.sha256(text.encode()).hexdigest()}"]
+        elif not file.startswith("03"):
             lines += ["", f"==== the file {file}", *text.replace(plan.id, "PLAN-ID").splitlines()]
+    lines += ["", "==== digests of all files of other plans"]
+    lines += [f"{name}: {digest(render_files(each))}" for name, each in _other_plans(found, plan)]
     alone = replace(plan_of(), snapshot_read_at=None)
     lines += ["", "==== a runbook without steps"]
     lines += render_files(alone)["RUNBOOK.md"].replace(alone.id, "PLAN-ID").splitlines()
     return "\n".join(lines).strip() + "\n"
+
+
+def _with(plan: Plan, name: str, value: object) -> Plan:
+    made: dict[str, Any] = {name: value}
+    return replace(plan, **made)
+
+
+def _other_plans(found: Mapping[str, Step], full: Plan) -> Iterator[tuple[str, Plan]]:
+    """Yield a plan of each step alone, and the full plan with one part of it changed."""
+    for name, step in found.items():
+        yield name, plan_of(*numbered((step,)))
+    for each in fields(full):
+        value = getattr(full, each.name)
+        if not each.init or each.name == "cluster":
+            continue
+        if value and each.name != "answered":  # what was not chosen belongs to what is answered
+            empty = type(value)() if isinstance(value, tuple | dict | str) else None
+            yield f"no {each.name}", _with(full, each.name, empty)
+        if each.name == "steps":
+            continue
+        if isinstance(value, tuple) and len(value) > 1:
+            yield f"{each.name}, reversed", _with(full, each.name, value[::-1])
+    unprivileged = tuple(replace(each, privileges=()) for each in full.steps)
+    yield "steps without privileges", replace(full, steps=unprivileged)
+    yield "a name with a bell", replace(full, cluster="north\x07 and\x1b[0m south")
+    yield "one finding only", replace(full, only_findings=("f-1",))
+    second = replace(full.not_chosen[0], finding_id="f-2")
+    yield "not chosen for another finding", replace(full, not_chosen=(second,))
+
+
+def in_short(step: Step) -> Iterator[str]:
+    """Return a step as lines, with names for expressions that come again and again."""
+    yield from map(_named, _short(step))
 
 
 def _named(line: str) -> str:
@@ -303,10 +347,11 @@ def _short(step: Step) -> Iterator[str]:
     yield f"on {step.server}: {step.title}"
     for name in ("risk", "undo", "check", "if_stopped", "estimate_assumes"):
         yield f"{name}: {getattr(step, name)}"
+    yield f"does {json.dumps(action_content(step.effect), ensure_ascii=False)}"
     yield f"takes {step.estimated_seconds} s; needs {'; '.join(step.privileges)}"
     yield from (f"warning: {warning}" for warning in step.warnings)
     for check in step.checks:
-        yield f"first, on {check.server}: {check.why}"
+        yield f"first, on {check.server} by {step.check_name(check)}: {check.why}"
         yield from _guards("require", check.guards)
     yield from step.session
     yield from _guards("require", step.preconditions)
@@ -318,6 +363,7 @@ def _short(step: Step) -> Iterator[str]:
 
 def _guards(word: str, guards: tuple[Guard, ...]) -> Iterator[str]:
     for guard in guards:
+        yield from guard.tries
         yield f"{word} {guard.condition}"
         yield f"    else {guard.message}" + (f" + {guard.detail}" if guard.detail else "")
 

@@ -120,9 +120,12 @@ def test_a_hole_whose_rows_fit_is_fetched_and_the_script_compares_them_again() -
     assert action == AutoPositionOn(
         "b", "", filled=GtidSet(), rows=ROWS, compared_at=gtids("a:1 a:3")
     )
-    declared = unasked(pair("a:1 a:3 b:1"), HOLE, content=FITTING, declared=gtids("b:1"))
+    declared = unasked(pair("a:1 a:3 b:1"), HOLE, content=FITTING, declared={"b": gtids("b:1")})
     declared = replace(declared, snapshot_executed={"a": gtids("a:1-3"), "b": gtids("a:1 a:3")})
     assert fetched(declared).compared_at == gtids("a:1 a:3 b:1")
+    # What was left empty on another server is fetched here with its rows.
+    elsewhere = unasked(pair(), HOLE, content=FITTING, declared={"c": gtids("a:2")})
+    assert fetched(elsewhere) == action
 
 
 def test_what_is_empty_needs_no_rows() -> None:
@@ -222,7 +225,7 @@ def test_what_steps_of_the_plan_apply_first_is_never_overtaken() -> None:
     before = {"a": gtids("a:1-3"), "b": gtids("a:1")}
     refusal = reason(refetch(replace(case, at_start=before)))
     assert f"earlier steps of this plan apply {UUIDS['a']}:3 on b first" in refusal
-    assert fetched(replace(case, at_start=before, declared=gtids("a:3"))).rows == ROWS
+    assert fetched(replace(case, at_start=before, declared={"b": gtids("a:3")})).rows == ROWS
     assert fetched(replace(case, at_start={"b": gtids("a:1 a:3")})).rows == ROWS
 
 
@@ -230,7 +233,7 @@ def test_what_is_applied_first_may_change_the_rows() -> None:
     case = unasked(pair(), HOLE, content=FITTING)
     case = replace(case, snapshot_executed={"a": gtids("a:1-3"), "b": gtids("a:1")})
     assert "will be applied on b first" in reason(refetch(case))
-    assert fetched(replace(case, declared=gtids("a:3"))).rows == ROWS
+    assert fetched(replace(case, declared={"b": gtids("a:3")})).rows == ROWS
 
 
 @pytest.mark.parametrize(
@@ -303,12 +306,26 @@ def stopped(**facts: Any) -> Model:
     return pair("a:1", **{"auto_position": True, "running": False, **facts})
 
 
+QUIETLY = StartChannel("b", "", in_order=True)
+
+
 def started(outcome: Outcome) -> bool:
-    return proposed(outcome).actions == (StartChannel("b", ""),)
+    [action] = proposed(outcome).actions
+    assert isinstance(action, StartChannel)
+    return replace(action, in_order=False) == StartChannel("b", "")
 
 
 def test_a_stopped_channel_is_started() -> None:
     assert started(start_channel(unasked(stopped(), STOPPED)))
+
+
+def test_where_nothing_waits_the_server_must_not_write_until_it_is_started() -> None:
+    assert proposed(start_channel(unasked(stopped(), STOPPED))).actions == (QUIETLY,)
+    by_wish = replace(unasked(stopped(), STOPPED), is_chosen=True)
+    assert proposed(start_channel(by_wish)).actions == (StartChannel("b", ""),)
+    a = stopped()["a"]
+    ring = stopped().replace(replace(a, channels=(channel("b"),)))
+    assert proposed(start_channel(unasked(ring, STOPPED))).actions == (StartChannel("b", ""),)
 
 
 @pytest.mark.parametrize(
@@ -363,6 +380,29 @@ def test_a_log_that_does_not_follow_from_itself_is_not_delivered_unasked() -> No
         assert isinstance(outcome, Proposal) is starts, outcome
         if not starts:
             assert "does not follow from itself" in reason(outcome)
+
+
+def test_rows_that_can_be_compared_count_although_others_cannot() -> None:
+    """A table without a key beside them must not hide a row that does not fit."""
+    asked = unasked(stopped(), STOPPED)
+    part = replace(on_b(UNREAD), rows=None, rows_in_part=ROWS)
+    [action], [warning] = _in_order(asked, part)
+    assert isinstance(action, StartChannel)
+    assert (action.rows, action.in_order) == (ROWS, True), "the script looks at them once more"
+    assert "not all rows of" in warning
+    assert "were compared on b (no key)" in warning
+    misfit = replace(part, misfits_in_part={"b": "row t `id` = 1"})
+    for in_order in (True, False):
+        outcome = start_channel(waiting(asked, misfit, "a:2-3", in_order=in_order))
+        assert "changed since on b" in reason(outcome)
+        assert "(row t `id` = 1)" in reason(outcome)
+    elsewhere = replace(part, misfits_in_part={"a": "row t `id` = 1"})
+    assert _in_order(asked, elsewhere)[0] == (action,), "a receives nothing"
+
+
+def _in_order(case: Case, content: Any) -> tuple[Any, Any]:
+    done = proposed(start_channel(waiting(case, content, "a:2-3", in_order=True)))
+    return done.actions, done.warnings
 
 
 @pytest.mark.parametrize(

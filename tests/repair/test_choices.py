@@ -38,7 +38,8 @@ def test_one_gtid_has_one_choice() -> None:
 
 
 def test_each_replica_may_have_its_own_answer_to_a_hole() -> None:
-    snapshot = snapshot_of(SERVERS)
+    behind = [server(name, "a:1 a:3", channel("a", auto=False)) for name in ("b", "c")]
+    snapshot = snapshot_of(model(server("a", "a:1-3"), *behind))
     holes = (found("H1", "a", "b", "a:2", channel=""), found("H1", "a", "c", "a:2", channel=""))
     audit = replace(audit_cluster(snapshot), findings=holes)
     choices = {holes[0].id: "refetch", holes[1].id: "inject_empty"}

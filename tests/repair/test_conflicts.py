@@ -10,7 +10,7 @@ import pytest
 from binlog.rows.values import Image
 from repair.actions import MakeRowsAlike, StartChannel
 from repair.conflicts import resolve_conflict
-from repair.declaring import inject_empty
+from repair.declaring import gtid_purged_append, inject_empty
 from repair.model import Model
 from repair.row_versions import RowVersions
 from repair.transaction_content import RowsOn, RowState, nothing_read
@@ -72,7 +72,21 @@ def test_servers_below_are_named_if_they_receive_the_transaction() -> None:
     for executed, is_named in (("a:1-2", True), ("a:1-3", False)):
         servers = PAIR.replace(there).replace(server("d", executed, channel("b")))
         done = proposed(resolve_conflict(a_case(servers, STUCK, content=content(*EXPECTED))))
-        assert any("d then receive it from b" in each for each in done.warnings) == is_named
+        assert any("d then receives it from b" in each for each in done.warnings) == is_named
+
+
+def test_a_server_below_whose_rows_do_not_fit_either_is_named_with_its_row() -> None:
+    servers = PAIR.replace(server("c", "a:1-2", channel("b")))
+    for on, words in (
+        (RowsOn(RowState.CONFLICT, "row d.t `id` = 60"), "c: row d.t `id` = 60"),
+        (RowsOn(RowState.AS_AFTER), "c: "),
+        (RowsOn(RowState.AS_BEFORE), ""),
+    ):
+        read = content(*EXPECTED)
+        read = replace(read, rows_on={**read.rows_on, "c": on})
+        done = proposed(resolve_conflict(a_case(servers, STUCK, content=read)))
+        [warning] = [each for each in done.warnings if "c then receives it" in each]
+        assert ("It WILL, unless these rows change before: " + words in warning) == bool(words)
 
 
 def test_a_server_that_was_not_read_may_receive_the_transaction_too() -> None:
@@ -96,6 +110,34 @@ def test_a_replica_that_receives_its_own_history_again_is_not_let_on() -> None:
         outcome = resolve_conflict(a_case(servers, STUCK, content=read))
         if is_refused:
             assert "b seems to have lost GTIDs" in reason(outcome)
+        else:
+            assert proposed(outcome).actions
+
+
+@pytest.mark.parametrize("strategy", [resolve_conflict, inject_empty, gtid_purged_append])
+def test_an_applier_does_not_go_on_to_what_was_applied_before(strategy: Any) -> None:
+    there, unfit = RowsOn(RowState.AS_AFTER), RowsOn(RowState.CONFLICT, "row d.t `id` = 4")
+    written, gone = (a_net_row(None, (4, 4)),), (a_net_row((4, 4), None),)
+    for state, rows, purged, waits, words in (
+        (there, written, "", "a:3-5", "the rows of all that waits (aaaaaaaa-"),
+        (there, gone, "", "a:3-5", ""),  # what deletes finds nothing: others may have done it
+        (there, written, "", "a:3", ""),  # nothing is behind the transaction that is answered
+        (unfit, written, "", "a:3-5", ""),  # b logged earlier ones: its history was not set since
+        (unfit, written, "a:1-2", "a:3-5", "the binary logs of b have no transaction of the same"),
+        (RowsOn(RowState.AS_BEFORE), written, "a:1-2", "a:3-5", ""),
+    ):
+        stuck = server("b", "a:1-2", channel("a", stuck=True), purged=purged)
+        waiting = a_content(waits, rows=rows, rows_on={"b": state})
+        case = a_case(
+            model(server("a", "a:1-5"), stuck),
+            STUCK,
+            content=content(*EXPECTED),
+            arrivals={("b", ""): waiting},
+        )
+        outcome = strategy(case)
+        if words:
+            assert words in reason(outcome)
+            assert "receive again what it has" in reason(outcome)
         else:
             assert proposed(outcome).actions
 

@@ -177,3 +177,16 @@ def test_rows_of_what_is_created_are_new() -> None:
     assert is_new("d", "t", created)
     assert not is_new("d", "u", created)
     assert all_created([("d", "CREATE TABLE t (id INT)"), ("d", "DROP TABLE u")]) is None
+
+
+@pytest.mark.parametrize(("received", "is_in_order"), [("a:1-5 f:7", True), ("a:1-5", False)])
+def test_what_came_by_the_channel_is_no_work_of_the_replica(
+    received: str, *, is_in_order: bool
+) -> None:
+    """Its source may have been reset since, and no server that was read has f:7 now."""
+    facts = {**STOPPED, "gtid_retrieved": gtids(received)}
+    question = waiting(one("a", "a:1-5"), one("b", "a:1-2 f:7", "a", **facts))
+    assert question is not None
+    assert question.wanted == gtids("a:3-5")
+    assert question.is_in_order is is_in_order
+    assert bool(question.own) is not is_in_order

@@ -138,6 +138,32 @@ def test_rows_that_agree_need_no_step_and_what_was_not_read_is_told() -> None:
     assert any("d.u: it has no key" in each for each in plan.warnings)
 
 
+def test_what_the_replica_has_not_applied_yet_is_named() -> None:
+    """The source's rows of now may be ahead of it: what waits then finds other rows."""
+    read = RowsRead((row((1, 5), (1, 6)),))
+    behind = PAIR.replace(server("b", "a:1-8", channel("a")))
+    for servers, is_named in ((behind, True), (PAIR, False)):
+        warnings = plan_of(snapshot_of(servers), read, CHOSEN).warnings
+        assert (
+            any(f"b had not applied {UUIDS['a']}:9 of a" in each for each in warnings) == is_named
+        )
+
+
+@pytest.mark.parametrize(("executed", "is_named"), [("a:1-9", True), ("a:1-6", False)])
+def test_a_server_below_that_has_the_transactions_is_named(
+    executed: str, *, is_named: bool
+) -> None:
+    chain = model(
+        server("a", "a:1-9"),
+        server("b", "a:1-9", channel("a")),
+        server("c", executed, channel("b")),
+    )
+    plan = plan_of(snapshot_of(chain), RowsRead((row((1, 5), (1, 6)),), 0, ()), CHOSEN)
+    assert {step.server for step in plan.steps if step.action == "MakeRowsAlike"} == {"b"}
+    named = [text for text in plan.warnings if text.startswith("c got these transactions by way")]
+    assert bool(named) is is_named
+
+
 def test_the_numbers_of_members_must_mean_the_same_when_the_script_runs() -> None:
     state = RowColumn(ENUM, 0, "state", members=("open", "shut"))
     [step] = planned(RowsRead((row((1, 1), (1, 2), table(column=state)),)), CHOSEN).steps

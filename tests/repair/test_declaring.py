@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from repair.actions import AppendPurged, AutoPositionOn, InjectEmpty, ResetAndPurge, StartChannel
-from repair.case import Case, Outcome
+from repair.case import Case, Outcome, Refusal
 from repair.content_questions import ContentQuestion
 from repair.declaring import (
     INJECTED_GTIDS_MAX,
@@ -18,7 +18,7 @@ from repair.declaring import (
     inject_empty,
     reset_and_purge,
 )
-from repair.model import Model
+from repair.model import Model, settle
 from repair.transaction_content import ContentClass, RowsOn, RowState
 from tests.repair.build import NEW, OLD, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason, redone, shown
@@ -147,10 +147,26 @@ def test_no_source_of_the_replica_is_left_out(strategy: Any) -> None:
     assert not any("no later audit" in each for each in proposed(lost).warnings)
 
 
+def test_the_source_of_the_finding_comes_last_so_that_a_stop_in_between_is_reported() -> None:
+    # c is linked with a by d alone, which replicates from both, and has stopped one channel.
+    d = server("d", "a:1", channel("a", runs=False), channel("c", name="c"))
+    servers = model(server("a", "a:1"), server("b", "a:1 b:1", channel("a")), server("c", "a:1"), d)
+    done = proposed(inject_empty(a_case(servers, ERRANT)))
+    assert [each.server for each in done.actions if isinstance(each, InjectEmpty)] == ["c", "a"]
+    assert not any("no later audit" in each for each in done.warnings)
+    # GTIDs of the source itself: the others skip what it would commit under them.
+    own = servers.replace(server("b", "a:1-2", channel("a")))
+    done = proposed(inject_empty(a_case(own, a_finding("E1", "a:2"))))
+    assert [each.server for each in done.actions if isinstance(each, InjectEmpty)] == ["a", "c"]
+    assert any("reports that c is still without" in each for each in done.warnings)
+
+
 def test_only_what_is_missing_is_added_and_only_where_it_is_missing() -> None:
     whole = hole().replace(server("b", "a:1-3", channel("a")))
     for strategy in (inject_empty, gtid_purged_append):
-        assert proposed(strategy(a_case(whole, HOLE))).actions == ()
+        there = strategy(a_case(whole, HOLE))
+        assert isinstance(there, Refusal)
+        assert "is to bring aaaaaaaa-0000-0000-0000-000000000000:2 to b" in there.reason
         partly = a_case(hole(), a_finding("H1", "a:2-3"))
         [action] = proposed(strategy(partly)).actions
         assert isinstance(action, InjectEmpty | AppendPurged)
@@ -163,6 +179,13 @@ def test_a_server_below_one_that_has_them_gets_them_by_itself() -> None:
     # What b has purged it cannot send.
     purged = errant(below).replace(server("b", "a:1-3 b:1", channel("a"), purged="b:1"))
     assert targets(gtid_purged_append(a_case(purged, ERRANT))) == ["c", "a"]
+    # Its applier may be held up, or skip them: a, which it replicates from, would refuse it then.
+    read = {each.name: each.executed for each in errant(below).servers.values()}
+    for seen, is_refused in ((read, True), ({**read, "c": gtids("a:1-3 b:1")}, False)):
+        case = a_case(settle(errant(below)), ERRANT, snapshot_executed=seen)
+        outcome = gtid_purged_append(case)
+        assert is_refused == ("c had not applied" in str(outcome))
+        assert is_refused or targets(outcome) == ["a"]
     beside = server("c", "a:1-3", channel("a"))
     assert targets(gtid_purged_append(a_case(errant(beside), ERRANT))) == ["c", "a"]
     assert targets(inject_empty(a_case(errant(beside), ERRANT))) == ["a"]

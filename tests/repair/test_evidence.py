@@ -1,5 +1,7 @@
 """The failing event is named only if everything the applier's text says of it is true."""
 
+from dataclasses import replace
+
 import pytest
 
 from binlog.transactions import Statement, Transaction, TransactionKind
@@ -70,6 +72,21 @@ def test_a_workers_text_names_the_transaction() -> None:
     found = _find(_transaction(4, 1050), _transaction(5, 1050), text=_WORKER)
     assert isinstance(found, FailingEvent)
     assert found.gtid.gno == 5
+    assert str(found.before) == f"{UUIDS['a']}:4"
+
+
+def test_a_text_that_was_cut_before_its_statement_is_that_of_the_error() -> None:
+    cut = _TEXT[: _TEXT.index("Query: ")]
+    found = _find(_transaction(4, 1050), text=cut)
+    assert isinstance(found, FailingEvent)
+    assert found.statement == _SQL
+
+
+def test_an_event_without_its_statement_is_found_by_its_place() -> None:
+    cut = _TEXT[: _TEXT.index("Query: ")]
+    found = _find(replace(_transaction(4, 1050), statements=()), text=cut)
+    assert isinstance(found, FailingEvent)
+    assert (found.schema, found.statement) == ("", "")
 
 
 @pytest.mark.parametrize(

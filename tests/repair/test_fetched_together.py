@@ -8,8 +8,15 @@ from typing import Any
 
 from repair import LogEvidence, Plan, plan_repair
 from repair.model import Model
-from repair.transaction_content import ContentClass, RowsOn, RowState, TransactionContent
+from repair.transaction_content import (
+    ContentClass,
+    NetRow,
+    RowsOn,
+    RowState,
+    TransactionContent,
+)
 from tests.repair.build import channel, evidence_of, gtids, model, server, snapshot_of
+from tests.repair.cases import a_net_row
 from tests.repair.test_other_steps import FITS, actions, found
 from topology.audit import audit_cluster
 from topology.findings import Finding, Grade
@@ -33,12 +40,13 @@ def planned(
     servers: Model,
     *findings: Finding,
     of_bypassed: Mapping[str, RowsOn] = FITS,
+    rows_of_bypassed: tuple[NetRow, ...] | None = None,
     **of_passed: Any,
 ) -> Plan:
     """Plan with what is known of the rows of H1 (they fit), and of H8's content."""
     snapshot = snapshot_of(servers)
     audit = replace(audit_cluster(snapshot), findings=findings)
-    evidence = evidence_of(audit, ContentClass.DATA, rows_on=of_bypassed)
+    evidence = evidence_of(audit, ContentClass.DATA, rows_on=of_bypassed, rows=rows_of_bypassed)
     other = TransactionContent("a", {ContentClass.DATA: PASSED.gtid_set}, **of_passed)
     contents = dict(evidence.contents)
     for each in findings:
@@ -55,11 +63,20 @@ def test_nothing_is_fetched_with_transactions_whose_rows_are_there_already() -> 
 
 
 def test_transactions_whose_rows_are_there_are_emptied_before_the_others_are_fetched() -> None:
-    """The empty ones alone switch nothing: that would fetch rows that were not compared."""
-    plan = planned(two_holes(), PASSED_BY, PASSED, rows_on=THERE, of_bypassed={})
-    assert actions(plan) == ["b InjectEmpty"]
-    plan = planned(two_holes(), PASSED_BY, PASSED, rows_on=THERE)
-    assert actions(plan) == ["b InjectEmpty", "b AutoPositionOn"]
+    """Not if the other hole may change the same row: without it, a row may only look deleted."""
+    deleted, elsewhere = (a_net_row((key, 5), None) for key in (1, 2))
+    inserted = (a_net_row(None, (1, 5)),)
+    for rows, steps in (
+        ((deleted,), []),
+        (None, []),
+        ((elsewhere,), ["b InjectEmpty", "b AutoPositionOn"]),
+    ):
+        plan = planned(
+            two_holes(), PASSED_BY, PASSED, rows_on=THERE, rows=rows, rows_of_bypassed=inserted
+        )
+        assert actions(plan) == steps, rows
+    there = planned(two_holes(), PASSED_BY, PASSED, rows_on=THERE, of_bypassed=THERE)
+    assert actions(there)[0] == "b InjectEmpty"
 
 
 def test_two_holes_whose_rows_fit_are_fetched_in_one_step() -> None:

@@ -39,6 +39,7 @@ ERROR = r"LAST_ERROR_NUMBER.* IN \(0|IFNULL\(NULL, 0\) IN"
 BY_SETS = r"AUTO_POSITION = '1'\).*, 1\) = 1|Enabled_auto_position.*, 1\) = 1"
 BY_POSITION = r"AUTO_POSITION = '1'\).*, 0\) = 0|Enabled_auto_position.*, 0\) = 0"
 HISTORY = r"^@@GLOBAL\.gtid_executed <> ''"
+RESTRICTED = r"PRIVILEGE_CHECKS_USER.*REQUIRE_ROW_FORMAT.*REQUIRE_TABLE_PRIMARY_KEY_CHECK"
 FILLED = r"^GTID_SUBSET\('[^']*', @@GLOBAL\.gtid_executed\)$"
 KEEPS = FILLED  # all that the plan saw executed is still executed
 FILLED_FIRST = r"^GTID_SUBSET\('[^']*:4', @@GLOBAL\.gtid_executed\)$"
@@ -85,7 +86,7 @@ GOALS: Mapping[type[Action], tuple[str, ...]] = {
 SPECIAL: Mapping[str, tuple[str, ...]] = {
     "auto-position, filled": (FILLED_FIRST,),
     "start, nothing to fetch": (BY_SETS, HISTORY, KEEPS),
-    "start, much to fetch": (BY_SETS, HISTORY, KEEPS),
+    "start, much to fetch": (BY_SETS, HISTORY, KEEPS, RESTRICTED),
     "start an odd channel": (BY_SETS, HISTORY, KEEPS),
     "start by file position": (BY_POSITION, HISTORY, KEEPS),
 }
@@ -121,6 +122,22 @@ def test_a_script_carries_its_guards(name: str, step: Step) -> None:
     goals = [guard.condition for guard in step.verifications]
     for fragment in GOALS[type(step.effect)]:
         assert has(goals, fragment), fragment
+
+
+@pytest.mark.parametrize(("name", "step"), STEPS.items(), ids=list(STEPS))
+def test_what_writes_rows_tries_each_privilege_on_each_table(name: str, step: Step) -> None:
+    """A statement of each kind is prepared before the first change, and never executed."""
+    writes = isinstance(step.effect, MakeRowsAlike | UndoRows | RedoTransactions)
+    tried = [guard.tries[0] for guard in step.preconditions if guard.tries]
+    verbs = ("SELECT 1 FROM", "INSERT INTO", "UPDATE", "DELETE FROM")
+    for verb in verbs:
+        assert any(f"{verb} `d`.`t`" in each for each in tried) is writes, name
+    assert len(tried) % len(verbs) == 0
+    for guard in step.preconditions:
+        if guard.tries:
+            assert guard.condition == "@@SESSION.error_count = 0"
+            assert guard.statements()[: len(guard.tries)] == guard.tries, "nothing in between"
+            assert not any("EXECUTE" in each for each in guard.tries)
 
 
 @pytest.mark.parametrize(("name", "step"), STEPS.items(), ids=list(STEPS))
@@ -174,13 +191,16 @@ def test_what_is_undone_must_not_have_arrived_elsewhere() -> None:
 
 
 OWN = r"^GTID_SUBSET\('[^']*:1-9223372036854775806', GTID_SUBTRACT\("  # it has committed nothing
+# None of what arrives is executed; on the started server, unless the channel runs.
+BY_HAND = r"^GTID_SUBTRACT\('[^']*:4-9', [^=]* = GTID_SUBTRACT\('[^']*:4-9', ''\)$"
+BY_HAND_THERE = BY_HAND.removesuffix("$") + r" OR IFNULL\(.*SERVICE_STATE"
 
 
 @pytest.mark.parametrize(
     ("name", "on_source", "below"),
     [
-        ("start, rows compared", True, (SERVER, KEEPS, OWN, ROW)),
-        ("start, in order", False, (SERVER, KEEPS, OWN)),
+        ("start, rows compared", True, (SERVER, KEEPS, OWN, BY_HAND, ROW)),
+        ("start, in order", False, (SERVER, KEEPS, OWN, BY_HAND)),
     ],
 )
 def test_what_a_start_brings_must_fit_wherever_it_goes_on(
@@ -195,6 +215,7 @@ def test_what_a_start_brings_must_fit_wherever_it_goes_on(
     for shape, condition in zip(below, conditions, strict=True):
         assert re.search(shape, condition), condition
     assert any(re.search(OWN, each) for each in asked(step))
+    assert any(re.search(BY_HAND_THERE, each) for each in asked(step))
     assert not any(re.search(OWN, each) for each in asked(STEPS["start, much to fetch"]))
     assert any("@begun" in line for line in step.statements + step.session) is on_source
 

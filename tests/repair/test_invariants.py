@@ -12,23 +12,29 @@ from repair.actions import (
     AppendPurged,
     AutoPositionOn,
     InjectEmpty,
+    MakeRowsAlike,
     RedoTransactions,
     ResetAndPurge,
     StartChannel,
     StopChannel,
+    UndoRows,
 )
 from repair.invariants import INVARIANTS, Invariant, broken_invariants
 from repair.invariants import groups_are_left_alone as group
+from repair.invariants import no_failing_receiver_is_started as failing
 from repair.invariants import no_future_numbers as future
 from repair.invariants import nobody_gets_stuck as stuck
 from repair.invariants import nobody_is_refused as refusal
+from repair.invariants import nothing_former_is_applied as former
+from repair.invariants import nothing_is_dropped as dropped
 from repair.invariants import nothing_is_skipped as skipped
 from repair.invariants import only_missing_is_added as present
 from repair.invariants import reset_restores_exactly as restored
 from repair.invariants import what_is_started_connects as connects
 from repair.model import Model, simulate
+from repair.row_versions import RowVersions
 from tests.repair.build import UUIDS, channel, gtids, model, server
-from tests.repair.cases import redone
+from tests.repair.cases import a_table, redone
 
 NOTHING = gtids("")
 
@@ -44,12 +50,31 @@ def pair(*, source: dict[str, Any] | None = None, replica: dict[str, Any] | None
 
 START = StartChannel("b", "")
 BY_POSITION = {"channels": (channel("a", runs=False, auto=False),)}
+FAILING = {"channels": (replace(channel("a", runs=False), fails="its account is refused"),)}
+ONE_ROW = (RowVersions(a_table(), "`id` = 1", (1, 1), None, ()),)
+LOST = {"executed": gtids("a:1-6")}
+SENT = replace(channel("a", runs=False), retrieved=gtids("a:4-5"), may_be_former=True)
+RECEIVED: dict[str, Any] = {"channels": (SENT,)}
 GROUP = {"group_name": UUIDS["f"]}
 
 
 @pytest.mark.parametrize(
     ("check", "servers", "action", "complains"),
     [
+        # -- a receiver's error
+        (failing, pair(), START, False),
+        (failing, pair(replica=FAILING), START, True),
+        (failing, pair(replica=FAILING), AutoPositionOn("b", "", filled=NOTHING), True),
+        (failing, pair(replica=FAILING), StopChannel("b", ""), False),
+        (failing, pair(replica=FAILING), InjectEmpty("b", gtids("a:4")), False),
+        # -- what a server below drops
+        (dropped, pair(), InjectEmpty("a", gtids("f:1")), False),
+        (dropped, pair(source={"server_id": 3}), InjectEmpty("a", gtids("f:1")), True),
+        (dropped, pair(source={"server_id": 3}), RedoTransactions("a", redone("f:1")), True),
+        (dropped, pair(source={"server_id": 3}), InjectEmpty("a", gtids("b:1")), False),
+        (dropped, pair(source={"server_id": 3}), AppendPurged("a", gtids("f:1")), False),
+        (dropped, pair(source={"server_id": 3}), InjectEmpty("b", gtids("f:1")), False),
+        (dropped, pair(source={"server_id": None}), InjectEmpty("a", gtids("f:1")), False),
         # -- what is started connects
         (connects, pair(), START, False),
         (connects, pair(), AutoPositionOn("b", "", filled=NOTHING), False),
@@ -67,6 +92,16 @@ GROUP = {"group_name": UUIDS["f"]}
         (connects, pair(source={"purged": gtids("a:1-4")}), START, True),
         (connects, pair(source={"purged": gtids("a:1-3")}), START, False),
         (connects, pair(replica={"channels": (channel("z", runs=False),)}), START, False),
+        # What a reset stops and starts again must be accepted again: a has lost a:5, b has it.
+        (connects, pair(), ResetAndPurge("b", NOTHING, NOTHING, restart=("",)), False),
+        (connects, pair(replica=LOST), ResetAndPurge("b", NOTHING, NOTHING, restart=()), False),
+        (connects, pair(replica=LOST), ResetAndPurge("b", NOTHING, gtids("a:6"), restart=("",)), True),
+        # -- nothing is applied that the source has lost
+        (former, pair(replica=RECEIVED), START, True),
+        (former, pair(replica=RECEIVED), AutoPositionOn("b", "", filled=NOTHING), False),
+        (former, pair(replica={**RECEIVED, "executed": gtids("a:1-5")}), START, False),
+        (former, pair(replica=RECEIVED, source={"server_uuid": UUIDS["e"]}), START, False),
+        (former, pair(replica={"channels": (replace(SENT, may_be_former=False),)}), START, False),
         # -- nothing is skipped: neither where a channel starts, nor below it
         (skipped, pair(), START, False),
         (skipped, pair(replica={"skips_next": True}), START, True),
@@ -78,6 +113,15 @@ GROUP = {"group_name": UUIDS["f"]}
         (group, pair(source=GROUP), InjectEmpty("a", gtids("e:1")), True),
         (group, pair(source=GROUP), AppendPurged("a", gtids("e:1")), True),
         (group, pair(source=GROUP), RedoTransactions("a", redone("e:1")), True),
+        (group, pair(source=GROUP), UndoRows("a", gtids("a:5"), ONE_ROW), True),
+        (group, pair(source=GROUP), UndoRows("b", gtids("a:5"), ONE_ROW), False),
+        (group, pair(source=GROUP), MakeRowsAlike("a", "b", ONE_ROW), True),
+        (group, pair(source=GROUP), MakeRowsAlike("b", "a", ONE_ROW), False),
+        (group, pair(source=GROUP), ResetAndPurge("a", NOTHING, gtids("a:1-5"), restart=()), True),
+        (group, pair(source=GROUP), ResetAndPurge("b", gtids("e:1"), NOTHING, restart=()), False),
+        (group, pair(source=GROUP), ResetAndPurge("b", gtids("f:1"), NOTHING, restart=()), True),
+        (group, pair(source=GROUP), AppendPurged("b", gtids("f:1")), True),
+        (group, pair(source=GROUP), RedoTransactions("b", redone("f:1")), True),
         (group, pair(source=GROUP), StopChannel("b", ""), False),
         (group, pair(source=GROUP), InjectEmpty("b", gtids("e:1")), False),
         (group, pair(source=GROUP), InjectEmpty("b", gtids("f:1")), True),

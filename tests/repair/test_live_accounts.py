@@ -5,9 +5,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from compose import faults, faults_after_plan
+from compose import faults, faults_after_plan, faults_plans
 from compose.native.server import Server
-from compose.native.shapes import Pair
+from compose.native.shapes import Pair, Topology, wait_for
 from repair import Plan
 from repair.render import render_files
 from tests.repair.live import examine, executed, run_step
@@ -16,13 +16,13 @@ ACCOUNT = "repairer@'%'"
 
 
 @contextmanager
-def account(server: Server, privileges: list[str]) -> Iterator[None]:
+def account(server: Server, privileges: list[str], schema: str) -> Iterator[None]:
     """Make an account with these privileges alone, each as a plan lists it."""
     server.execute("SET SESSION sql_log_bin = 0", f"CREATE USER {ACCOUNT}")
     try:
         for text in privileges:
             names, _, place = text.partition(" on ")
-            place = place.replace("the tables of the rows", "bypassed.*")
+            place = place.replace("the tables of the rows", f"{schema}.*")
             grant = f"GRANT {names.split(' or ')[0]} ON {place or '*.*'} TO {ACCOUNT}"
             server.execute("SET SESSION sql_log_bin = 0", grant)
         yield
@@ -30,26 +30,85 @@ def account(server: Server, privileges: list[str]) -> Iterator[None]:
         server.execute("SET SESSION sql_log_bin = 0", f"DROP USER {ACCOUNT}")
 
 
-def runs_with_its_privileges_alone(pair: Pair, plan: Plan) -> None:
-    """Run each step as an account that has just them; before, as accounts that lack one each."""
+def runs_with_its_privileges_alone(pair: Topology, plan: Plan, *, schema: str = "bypassed") -> None:
+    """Run each step as an account that has just them; before, as accounts that lack one each.
+
+    A client with --force goes on behind the error of a statement: rows stay as they are even then.
+    """
     for step in plan.steps:
         server, script = pair[step.server], render_files(plan)[step.file_name]
         assert step.privileges
         before = (executed(server), server.binary_log_position())
         for missing in step.privileges:
             left = [each for each in step.privileges if each != missing]
-            with account(server, left):
+            held = _rows_of(server, schema)
+            with account(server, left, schema):
                 done = server.client(script, "--user=repairer")
+                if missing.startswith(("INSERT", "UPDATE", "DELETE")):
+                    forced = server.client(script, "--user=repairer", "--force")
+                    assert "is done" not in forced.stdout
+            assert _rows_of(server, schema) == held
             assert done.returncode != 0
-            shown = missing.partition(" on ")[0]
-            assert f"this account needs {missing}" in done.stderr or f"{shown} command" in (
-                done.stderr
-            )
+            assert any(each in done.stderr for each in _refusals(missing)), done.stderr
             assert (executed(server), server.binary_log_position()) == before
-        with account(server, list(step.privileges)):
+        with account(server, list(step.privileges), schema):
             done = server.client(script, "--user=repairer")
         assert done.returncode == 0, done.stderr
         assert "is done" in done.stdout
+
+
+def _refusals(missing: str) -> tuple[str, ...]:
+    """Return the texts by which a script, or the server itself, names a privilege."""
+    name = missing.partition(" on ")[0]
+    own = (f"{name} command denied", f"at least one of) the {name.rpartition(' or ')[2]}")
+    return (f"needs {missing}", *own, *(("see the triggers",) if name == "TRIGGER" else ()))
+
+
+def _rows_of(server: Server, schema: str) -> list[tuple[object, ...]]:
+    tables = server.query(
+        "SELECT table_name FROM information_schema.tables"
+        f" WHERE table_schema = '{schema}' AND table_type = 'BASE TABLE'"
+    )
+    return [row for (name,) in tables for row in server.query(f"SELECT * FROM {schema}.{name}")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+@pytest.mark.parametrize("strategy", ["redo_on_source", "undo_on_replica"])
+def test_errant_rows_need_each_privilege_on_their_table(
+    shape: str, strategy: str, request: pytest.FixtureRequest
+) -> None:
+    """A redo of several transactions once ended behind the first that was denied."""
+    pair: Pair = request.getfixturevalue(shape)
+    pair.a.execute(pair.a.dialect.stop_replica, pair.a.dialect.reset_replica)
+    faults_plans.errant_rows(pair, source="a", on="b")
+    plan = examine(pair).plan({"E1": strategy})
+    runs_with_its_privileges_alone(pair, plan, schema="shop")
+    assert executed(pair.a) == executed(pair.b)
+    assert _rows_of(pair.a, "shop") == _rows_of(pair.b, "shop")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+def test_a_row_conflict_needs_each_privilege_on_its_table(
+    shape: str, request: pytest.FixtureRequest
+) -> None:
+    """MakeRowsAlike and StartChannel."""
+    pair: Pair = request.getfixturevalue(shape)
+    faults.await_applier_stopped(faults_plans.row_conflict(pair).replica)
+    plan = examine(pair).plan({"A2": "resolve_conflict"})
+    assert [step.action for step in plan.steps] == ["MakeRowsAlike", "StartChannel"]
+    runs_with_its_privileges_alone(pair, plan, schema="clash")
+    wait_for(pair.b, executed(pair.a))
+    assert _rows_of(pair.a, "clash") == _rows_of(pair.b, "clash")
+
+
+@pytest.mark.slow
+def test_a_move_past_an_event_needs_each_privilege(pair56: Pair) -> None:
+    faults.failing_create_view(pair56)
+    plan = examine(pair56).plan()
+    assert [step.action for step in plan.steps] == ["MovePast", "InjectEmpty", "AutoPositionOn"]
+    runs_with_its_privileges_alone(pair56, plan, schema="viewed")
 
 
 @pytest.mark.parametrize("strategy", ["refetch", "inject_empty", "gtid_purged_append"])
@@ -142,3 +201,25 @@ def test_a_servers_sql_mode_changes_no_script(shape: str, request: pytest.Fixtur
         assert done.returncode == 0, done.stderr
     pair.settle()
     assert executed(pair.a) == executed(pair.b)
+
+
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+def test_a_servers_time_zone_changes_no_script(shape: str, request: pytest.FixtureRequest) -> None:
+    """A TIMESTAMP is shown in the session's time zone, and the rows that a script expects in UTC."""
+    pair: Pair = request.getfixturevalue(shape)
+    a, b = pair.a, pair.b
+    a.execute(
+        "CREATE DATABASE zones",
+        "CREATE TABLE zones.t (at TIMESTAMP PRIMARY KEY, v INT)",
+        "INSERT INTO zones.t VALUES ('2026-07-01 10:00:00', 1)",
+    )
+    pair.settle()
+    b.execute("SET GLOBAL time_zone = '+05:00'", b.dialect.stop_replica)
+    a.execute("UPDATE zones.t SET v = 2")
+    plan = examine(pair).plan()
+    assert plan.not_planned == ()
+    for step in plan.steps:
+        done = run_step(pair, plan, step)
+        assert done.returncode == 0, done.stderr
+    pair.settle()
+    assert b.value("(SELECT v FROM zones.t)") == 2

@@ -43,3 +43,16 @@ def test_rows_that_conflict_on_the_last_server_start_nothing_further_up(
     chain97.settle()
     await_clean(chain97)
     assert rows(last, "below.t") == rows(first, "below.t") == [(1, "on the first")]
+
+    middle.execute(middle.dialect.stop_replica)
+    waiting = faults.commit(first, "INSERT INTO below.t VALUES (2, 'two')")
+    faults.commit(first, "INSERT INTO below.t VALUES (3, 'three')")
+    plan = examine(chain97).plan()
+    [step] = plan.steps
+    [check] = step.checks
+    script = render_files(plan)[step.check_name(check)]
+    assert last.client(script).returncode == 0
+    last.execute(f"SET SESSION gtid_next = '{waiting}'", "COMMIT")  # it will skip the second row
+    stopped = last.client(script)
+    assert stopped.returncode != 0
+    assert "some of the arriving transactions already" in stopped.stderr

@@ -194,7 +194,9 @@ def test_a_session_that_blocks_is_killed(pair97: Pair) -> None:
             " WHERE l.OBJECT_NAME = 't' AND l.LOCK_STATUS = 'GRANTED'"
             " AND t.NAME LIKE '%one_connection' AND t.PROCESSLIST_ID <> CONNECTION_ID()"
         )
-        b.execute(*_statements(pair97, text, id=blocking))
+        of_session, _, of_xa = text.partition(". A prepared XA transaction")
+        assert "`XA RECOVER`" in of_xa, "here a session holds the lock"
+        b.execute(*_statements(pair97, of_session, id=blocking))
         wait_for(b, held.held)
 
 

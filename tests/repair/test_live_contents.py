@@ -9,6 +9,7 @@ import pytest
 from compose import faults, faults_plans
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
+from gtid import GtidSet
 from gtid_audit.cli import run
 from repair import Plan
 from repair.adapters.files import write_plan
@@ -271,19 +272,24 @@ def test_in_a_ring_the_stopped_channel_delivers(chain97: Topology) -> None:
 
 
 def test_a_hole_with_newer_rows_is_not_fetched_unasked(pair97: Pair) -> None:
-    faults_plans.bypass_with_newer_rows(pair97)
+    fault = faults_plans.bypass_with_newer_rows(pair97)
     found = examine(pair97)
     assert found.codes == ["H1"]
     plan = found.plan()
     assert not plan.steps
     why = _left(plan, "H1")
     assert "may conflict with rows of b: row versions.t `id` = 1 is not as expected" in why
-    [(strategy, step)] = [
-        (each.strategy, pair97)
-        for each in found.plan({"H1": "inject_empty"}).answered
-        if each.code == "H1"
-    ]
-    assert (strategy, step) == ("inject_empty", pair97)
+    # Selected, it is announced before it runs, and then the older row is there.
+    chosen = found.plan({"H1": "refetch"})
+    assert _actions(chosen) == ["b AutoPositionOn"]
+    [said] = [each for each in chosen.warnings if "overwrite rows" in each]
+    assert "row versions.t `id` = 1 is not as expected" in said
+    assert said in " ".join(render_files(chosen)["RUNBOOK.md"].split())
+    for _ in range(2):
+        run_plan(pair97, chosen)
+    wait_for(pair97.b, fault.skipped)
+    assert rows(pair97.a, "versions.t") == [(1, "third")]
+    assert rows(pair97.b, "versions.t") == [(1, "second")]
 
 
 def test_a_hole_whose_rows_are_there_is_filled(pair97: Pair) -> None:
@@ -331,6 +337,22 @@ def test_a_row_conflict_is_skipped_or_resolved(
     assert rows(pair.b, "clash.t") == [(1, kept), (2, "behind it")]
     if strategy == "resolve_conflict":
         _conflicts_in_another_key(pair)
+    else:
+        _waits_behind_a_skipped_conflict(pair)
+
+
+def _waits_behind_a_skipped_conflict(pair: Pair) -> None:
+    pair.b.execute("SET SESSION sql_log_bin = 0", "INSERT INTO clash.t VALUES (5, 'kept?')")
+    pair.a.execute(
+        "INSERT INTO clash.t VALUES (5, 'skipped')", "UPDATE clash.t SET note = 'new' WHERE id = 5"
+    )
+    faults.await_applier_stopped(pair.b)
+    plan = examine(pair).plan({"A2": "inject_empty"})
+    [text] = [each for each in plan.warnings if "what waits may overwrite rows" in each]
+    assert text.startswith("once replication runs on b, ")
+    run_plan(pair, plan)
+    wait_for(pair.b, executed(pair.a))
+    assert (5, "new") in rows(pair.b, "clash.t"), "the row is found by its key alone"
 
 
 def _conflicts_in_another_key(pair: Pair) -> None:
@@ -433,3 +455,51 @@ def test_a_row_that_came_and_went_is_compared_as_well(pair97: Pair) -> None:
     assert not plan.steps
     assert "again.t" in _left(plan, "H1")
     assert "may conflict with rows of b" in _left(plan, "H1")
+
+
+def test_what_cannot_be_compared_hides_no_row_that_can(star97: Topology) -> None:
+    """A restored dump without its gtid_purged: the rows are there, their GTIDs are not."""
+    source, replica = star97["source"], star97["replica1"]
+    source.execute(
+        "CREATE DATABASE partly",
+        "CREATE TABLE partly.t (id INT PRIMARY KEY)",
+        "CREATE TABLE partly.n (id INT)",
+    )
+    star97.settle()
+    replica.execute(replica.dialect.stop_replica)
+    row = "INSERT INTO partly.t VALUES (50)"
+    source.execute("INSERT INTO partly.n VALUES (7)", row, "DROP TABLE IF EXISTS partly.x")
+    compared = examine(star97).plan()
+    assert _actions(compared) == ["replica1 StartChannel"], "the row is not there yet"
+    replica.execute("SET SESSION sql_log_bin = 0", row, "SET SESSION sql_log_bin = 1")
+    plan = examine(star97).plan()
+    assert not plan.steps
+    assert "were changed since on replica1" in _left(plan, "A7")
+    step = compared.steps[-1]
+    assert run_step(star97, compared, step).returncode != 0, "the older plan does not do it either"
+    assert str(replica.replica_status()["Replica_SQL_Running"]) == "No"
+
+
+def test_what_the_source_purged_is_applied_from_the_relay_log(star97: Topology) -> None:
+    """The start of the applier is what saves it: a refusal would forecast what it prevents."""
+    source, replica = star97["source"], star97["replica1"]
+    source.execute("CREATE DATABASE kept", "CREATE TABLE kept.t (id INT PRIMARY KEY)")
+    star97.settle()
+    replica.execute(replica.dialect.stop_applier)
+    source.execute("INSERT INTO kept.t VALUES (1)", "INSERT INTO kept.t VALUES (2)")
+    last = GtidSet.parse(executed(source)) - GtidSet.parse(executed(replica))
+    wait_until(lambda: last <= GtidSet.parse(replica.replica_status()["Retrieved_Gtid_Set"]))
+    source.execute("FLUSH BINARY LOGS")
+    current, _ = source.binary_log_position()
+
+    def is_purged() -> bool:
+        source.execute(f"PURGE BINARY LOGS TO '{current}'")
+        return last <= GtidSet.parse(str(source.value("@@GLOBAL.gtid_purged")))
+
+    wait_until(is_purged)
+    plan = examine(star97).plan()
+    assert _actions(plan) == ["replica1 StartChannel"]
+    run_plan(star97, plan)
+    wait_for(replica, executed(source))
+    await_clean(star97)
+    assert rows(replica, "kept.t") == [(1,), (2,)]

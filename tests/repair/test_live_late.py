@@ -1,6 +1,7 @@
 """Plans that are run late, when replication has done meanwhile what they would have decided."""
 
 from compose import faults, faults_plans
+from compose.faults import await_status
 from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
 from repair import Plan
@@ -85,5 +86,28 @@ def test_a_lost_tail_that_two_replicas_have_is_redone_for_both(star97: Topology)
     ]
     run_plan(star97, plan)
     star97["source"].execute("INSERT INTO lost.t (note) VALUES ('after the repair')")
+    star97.settle()
+    assert len({tuple(rows(server, "lost.t")) for server in star97.servers.values()}) == 1
+
+
+def test_a_lost_tail_that_waits_on_a_delayed_replica_is_redone_and_not_undone(
+    star97: Topology,
+) -> None:
+    late = star97["replica2"]
+    change = "CHANGE REPLICATION SOURCE TO SOURCE_DELAY"
+    late.execute("STOP REPLICA", f"{change} = 3600", "START REPLICA")
+    fault = faults.lost_tail_crash(star97, source="source", replica="replica1")
+    await_status(late, lambda status: status["Last_IO_Errno"] == 13114)
+    assert GtidSet.parse(fault.lost) <= GtidSet.parse(
+        str(late.replica_status()["Retrieved_Gtid_Set"])
+    )
+    found = examine(star97)
+    undo = found.plan({"E3": "undo_on_replica"})
+    assert not undo.steps
+    assert "replica2 had not applied" in str(undo.not_planned)
+    redo = found.plan({"E3": "redo_on_source"})
+    assert redo.steps[0].action == "RedoTransactions"
+    run_plan(star97, redo)
+    late.execute("STOP REPLICA", f"{change} = 0", "START REPLICA")
     star97.settle()
     assert len({tuple(rows(server, "lost.t")) for server in star97.servers.values()}) == 1

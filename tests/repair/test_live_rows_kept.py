@@ -1,14 +1,16 @@
 """Rows whose GTIDs a server has forgotten: they must not be done, or fetched, a second time."""
 
 import os
+import shutil
 import time
 
 import pytest
 
 from compose import faults
-from compose.native.provision import REPLICATION_USER
+from compose.native.provision import REPLICATION_USER, copy_data_directory
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
+from gtid import GtidSet
 from tests.repair.live import examine
 from topology.findings import Grade
 
@@ -90,3 +92,40 @@ def test_rows_behind_a_history_that_was_set_are_not_fetched_unasked(star97: Topo
     [left] = [each for each in plan.not_planned if "replica1" in each.about]
     assert "kept.t" in left.why
     assert found.plan({left.code: "start_channel"}).steps
+
+
+@pytest.mark.slow
+def test_a_relay_log_of_what_the_source_lost_and_gave_again_is_not_applied(pair97: Pair) -> None:
+    """The sets would agree then, and the rows not: b has read more of a's log than a has of it."""
+    a, b = pair97.a, pair97.b
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
+    a.execute("CREATE DATABASE kept", "CREATE TABLE kept.t (id INT PRIMARY KEY)")
+    pair97.settle()
+    b.execute("STOP REPLICA SQL_THREAD")
+    a.freeze()
+    before_crash = a.folder / "before-crash"
+    try:
+        copy_data_directory(a.datadir, before_crash)
+    finally:
+        a.thaw()
+    lost = faults.commit(a, "INSERT INTO kept.t VALUES (1)")
+    faults.await_status(
+        b, lambda status: GtidSet.parse(lost) <= GtidSet.parse(status["Retrieved_Gtid_Set"])
+    )
+    b.execute(b.dialect.stop_replica)
+    a.kill()
+    shutil.rmtree(a.datadir)
+    before_crash.rename(a.datadir)
+    a.start()
+    assert faults.commit(a, "INSERT INTO kept.t VALUES (2)") == lost, "given again"
+    found = examine(pair97)
+    assert "A7" in found.codes
+    assert found.plan().steps == ()
+    plan = found.plan({"A7": "start_channel"})
+    assert plan.steps == ()
+    [left] = [each for each in plan.not_planned if each.code == "A7"]
+    assert f"the relay log of b has {lost}, which a may have lost" in left.why
+    # The way that the reason names.
+    b.execute("CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1", b.dialect.start_replica)
+    wait_for(b, lost)
+    assert b.query("SELECT id FROM kept.t") == a.query("SELECT id FROM kept.t")

@@ -1,11 +1,14 @@
 """Holes and errant transactions on real servers, repaired by every strategy that is planned."""
 
+from dataclasses import replace
+
 import pytest
 
 from compose import faults, faults_after_plan
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology
+from gtid_audit.plan_again import wanted_of
 from repair import Plan
 from repair.render import render_files
 from tests.repair.live import (
@@ -183,6 +186,23 @@ def test_an_errant_transaction_in_a_star_is_filled_in_elsewhere(
     await_clean(star97)
     assert all(_holds(server, fault.errant) for server in star97.servers.values())
     _rerun_changes_nothing(star97, plan)
+
+
+@pytest.mark.slow
+def test_half_of_an_append_in_a_chain_goes_on_as_e2(chain97: Topology) -> None:
+    fault = faults.errant_transaction(chain97, on="last")
+    choices = {"E1": "gtid_purged_append"}
+    plan = examine(chain97).plan(choices)
+    assert [step.server for step in plan.steps] == ["middle", "first"]
+    assert run_step(chain97, plan, plan.steps[0]).returncode == 0
+    found = examine(chain97)
+    assert found.codes == ["E2"], "purged on middle, and first is without"
+    written = replace(plan, choices=choices).as_json()
+    again = found.plan(wanted_of(written).still(found.audit).choices)
+    assert [step.server for step in again.steps] == ["first"]
+    run_plan(chain97, again)
+    await_clean(chain97)
+    assert all(_holds(server, fault.errant) for server in chain97.servers.values())
 
 
 def test_a_script_on_the_wrong_server_changes_nothing(pair97: Pair) -> None:

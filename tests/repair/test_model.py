@@ -34,6 +34,16 @@ def test_a_running_channel_delivers_what_is_available_all_the_way_down() -> None
     assert servers["c"].executed == gtids("a:1-9")
 
 
+def test_what_the_source_purged_comes_from_the_relay_log() -> None:
+    """Not of a history that the source no longer has, and not once the relay log is deleted."""
+    held = replace(channel("a", runs=False), retrieved=gtids("a:4-5 c:1"))
+    servers = model(server("a", "a:1-5", purged="a:1-5"), server("b", "a:1-3", held))
+    assert simulate(servers, StartChannel("b", ""))["b"].executed == gtids("a:1-5")
+    purged = replace(servers["a"], executed=gtids("a:1-6"), purged=gtids("a:1-6"))
+    deleted = simulate(servers.replace(purged), AutoPositionOn("b", "", gtids("")))
+    assert deleted["b"].executed == gtids("a:1-3")
+
+
 def test_only_who_connects_is_refused() -> None:
     """b was read after a and has more of a than that; its receiver is connected and goes on."""
     connected = replace(channel("a"), is_connected=True)
@@ -44,6 +54,10 @@ def test_only_who_connects_is_refused() -> None:
     again = simulate(servers, StartChannel("b", ""))
     assert again["b"].executed == gtids("a:1-4")
     assert again["b"].channels[0].is_connected is False
+    for receiver, brought in ((connected, "a:1-3"), (channel("a"), "")):  # ON_PERMISSIVE since
+        permissive = replace(server("a", "a:1-3"), sends_by_sets=False)
+        servers = settle(model(permissive, server("b", "", receiver)))
+        assert servers["b"].executed == gtids(brought)
 
 
 def test_a_server_never_gets_its_own_back() -> None:

@@ -35,6 +35,7 @@ from tests.repair.cases import (
     shown,
 )
 from topology.findings import Grade
+from topology.strategies import STRATEGIES
 from topology.version import ServerVersion
 
 
@@ -93,7 +94,7 @@ def test_redo_is_refused(facts: dict[str, Any], words: str) -> None:
     assert words in reason(redo_on_source(a_case(pair(), ERRANT, **{"content": READ, **facts})))
 
 
-@pytest.mark.parametrize(
+MAY_BE_THERE = pytest.mark.parametrize(
     ("code", "grade", "version", "state", "words"),
     [
         ("E3", Grade.PROVED, NEW, RowState.AS_BEFORE, None),
@@ -106,6 +107,9 @@ def test_redo_is_refused(facts: dict[str, Any], words: str) -> None:
         ("E1", Grade.LIKELY, OLD, RowState.UNREAD, None),
     ],
 )
+
+
+@MAY_BE_THERE
 def test_rows_that_may_be_there_are_not_done_again(
     code: str, grade: Grade, version: ServerVersion, state: RowState, words: str | None
 ) -> None:
@@ -116,6 +120,28 @@ def test_rows_that_may_be_there_are_not_done_again(
         assert isinstance(outcome, Proposal)
     else:
         assert words in reason(outcome)
+
+
+@MAY_BE_THERE
+def test_rows_that_may_be_there_are_not_undone_elsewhere(
+    code: str, grade: Grade, version: ServerVersion, state: RowState, words: str | None
+) -> None:
+    """The source has lost the GTIDs alone: an undo on its replicas would take acknowledged rows."""
+    content = replace(UNDONE, rows_on={"a": RowsOn(state, "no key")})
+    finding = replace(a_finding(code, "b:1-2"), grade=grade)
+    outcome = undo_on_replica(a_case(pair(version), finding, content=content))
+    if words is None:
+        assert isinstance(outcome, Proposal)
+    else:
+        assert words in reason(outcome)
+        assert "take the rows from the other servers alone" in reason(outcome)
+
+
+def test_rows_of_tables_that_the_source_does_not_have_are_undone() -> None:
+    """They cannot be there."""
+    on = RowsOn(RowState.UNREAD, "no table d.t", is_missing=True)
+    content = replace(UNDONE, rows_on={"a": on})
+    assert isinstance(undo_on_replica(a_case(pair(), ERRANT, content=content)), Proposal)
 
 
 @pytest.mark.parametrize(
@@ -321,6 +347,48 @@ def test_undo_reaches_every_server_that_has_the_transactions() -> None:
     ]
 
 
+def test_undo_waits_for_servers_that_would_apply_the_transactions_afterwards() -> None:
+    """An undo is not logged, and the logs of the holders keep the transactions."""
+    a, b = server("a", "a:1-3"), server("b", "a:1-3 b:1-2", channel("a"))
+    content = a_content("b:1-2", rows=ROWS[:1])
+    stopped = server("c", "a:1-3", channel("b", runs=False))
+    refusal = reason(undo_on_replica(a_case(model(a, b, stopped), ERRANT, content=content)))
+    assert refusal.startswith("c had not applied ")
+    # Its channel runs: the model has them there already, the rows are not.
+    running = server("c", "a:1-3 b:1-2", channel("b"))
+    read = {"a": gtids("a:1-3"), "b": gtids("a:1-3 b:1-2"), "c": gtids("a:1-3 b:1")}
+    case = a_case(model(a, b, running), ERRANT, content=content, snapshot_executed=read)
+    assert reason(undo_on_replica(case)).startswith("c had not applied ")
+    read["c"] |= gtids("b:2")
+    assert proposed(undo_on_replica(case)).actions
+
+
+@pytest.mark.parametrize("strategy", [redo_on_source, undo_on_replica])
+def test_neither_is_done_while_a_server_that_was_not_read_may_deliver_them(strategy: Any) -> None:
+    unseen = replace(ERRANT, strategies=(STRATEGIES["add_servers"],))
+    content = replace(UNDONE, redo=redone("b:1-2"))
+    assert reason(strategy(a_case(pair(), unseen, content=content))).startswith("servers that were")
+    silent = a_case(pair(), ERRANT, content=content, unread=("c",))
+    assert reason(strategy(silent)).startswith("c could not be read, and may have")
+    assert proposed(strategy(a_case(pair(), ERRANT, content=content))).actions
+
+
+def test_an_undo_of_a_tail_names_the_servers_that_a_stop_in_between_leaves_without_it() -> None:
+    tail = a_finding("J3", "b:1-2")
+    old, c, d = server("b", "a:1-3 b:1-2"), server("c", "a:1-3"), server("d", "a:1-3")
+    from_c, from_d = channel("c", name="c"), channel("d", name="d")
+    for a, names in (
+        (server("a", "a:1-3"), ""),
+        (server("a", "a:1-3", from_c), ""),  # it gets them from c
+        (server("a", "a:1-3", from_c, from_d), "d or c"),
+    ):
+        case = a_case(model(a, old, c, d), tail, content=UNDONE)
+        done = proposed(undo_on_replica(case))
+        left = [each for each in done.warnings if "no later audit reports that" in each]
+        assert len(left) == bool(names)
+        assert all(f"that {names} is still without" in each for each in left)
+
+
 def test_undo_for_a_second_replica_does_nothing_again() -> None:
     used_up = pair().replace(server("a", "a:1-3 b:1-2"))
     assert undo_on_replica(a_case(used_up, ERRANT, content=UNDONE)) == Proposal(())
@@ -457,4 +525,4 @@ def test_rows_that_earlier_steps_change_are_not_relied_on(strategy: Any, content
         assert "earlier steps of this plan change rows on b" in reason(strategy(overtaken))
     # What earlier steps did again, or leave empty, is known.
     assert proposed(strategy(replace(begun, redone=gtids("a:3")))).actions
-    assert proposed(strategy(replace(begun, declared=gtids("a:3")))).actions
+    assert proposed(strategy(replace(begun, declared={"b": gtids("a:3")}))).actions

@@ -19,6 +19,7 @@ from repair.transaction_content import (
     described,
     key_condition,
     net_rows,
+    rows_that_fold,
 )
 from tests.repair.build import gtids
 
@@ -171,6 +172,20 @@ def test_what_an_update_did_not_log_is_as_it_was() -> None:
 def test_what_cannot_be_folded_has_a_reason(made: RowChanges, why: str) -> None:
     with pytest.raises(CannotFold, match=why):
         net_rows([made])
+
+
+def test_tables_that_cannot_be_folded_are_left_out_alone() -> None:
+    keyless = RowTable("d", "n", TABLE.columns, (), Origin.DEFINITION)
+    disorder = RowTable("d", "o", TABLE.columns, TABLE.key, Origin.DEFINITION)
+    made = [
+        changes((None, (1, 1))),
+        changes((None, (7, 7)), table=keyless),
+        changes((None, (1, 1)), (None, (1, 2)), table=disorder),
+        changes(((1, 1), (1, 5))),
+    ]
+    [row] = rows_that_fold(made)
+    assert (row.table, row.before, row.after) == (TABLE, None, (1, 5))
+    assert rows_that_fold([]) == ()
 
 
 def test_a_key_finds_its_row() -> None:

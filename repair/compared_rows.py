@@ -1,0 +1,25 @@
+"""Which rows must still be as they were compared when a script runs."""
+
+from collections.abc import Iterable, Iterator
+
+from repair.case import Case
+from repair.model import ModelChannel, ModelServer
+from repair.transaction_content import NetRow, TransactionContent
+
+
+def compared_waiting(
+    case: Case, server: ModelServer, channel: ModelChannel
+) -> Iterator[TransactionContent]:
+    """Yield what waits on a stopped channel, if its rows must stay as they were compared."""
+    content = case.arrivals.get((server.name, channel.name))
+    if not channel.running and content is not None and content.needing_decision(content.wanted):
+        yield content
+
+
+def rows_of(contents: Iterable[TransactionContent]) -> tuple[NetRow, ...]:
+    """Return the rows of contents that were compared, each once."""
+    rows: list[NetRow] = []
+    for content in contents:
+        known = content.rows_of_old_tables or content.rows_in_part
+        rows.extend(row for row in known if row not in rows)
+    return tuple(rows)

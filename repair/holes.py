@@ -1,0 +1,87 @@
+"""What else is missing on a server: rows and later transactions may depend on it.
+
+How it works
+------------
+    source    INSERT row 2    UPDATE row 3    DELETE row 2
+    replica   (missing)       UPDATE row 3    (missing)
+
+Alone, the DELETE seems to be done on the replica: there is no row 2. If it is declared executed and
+the INSERT is fetched later, row 2 is there for good. And the other way round: what follows a
+transaction that was passed by may not find its rows, and stops the applier.
+"""
+
+from gtid import GtidSet
+from repair.actions import AutoPositionOn, StartChannel
+from repair.case import Case
+from repair.model import Model, ModelChannel, ModelServer
+from repair.own_work import met
+from repair.transaction_content import RowState, TransactionContent
+
+
+def depends_on_a_hole(case: Case, content: TransactionContent) -> bool:
+    """Return whether rows on the finding's replica may be as they are because of another hole.
+
+    Not if the other transactions change other rows, or if their rows are there as well.
+    """
+    replica = case.replica
+    assert replica is not None, "the caller has looked"
+    for hole in case.holes:
+        left = hole.gtids - replica.executed - case.wanted
+        if not left:
+            continue
+        if hole.content is None or not left <= hole.content.wanted:
+            return True
+        if hole.content.state_on(replica.name).state is RowState.AS_AFTER:
+            continue
+        is_read = content.rows is not None or content.rows_beside_created is not None
+        if not is_read or met(content, left, hole.content):
+            return True
+    return False
+
+
+def fetched_again(
+    case: Case, after: Model, action: StartChannel | AutoPositionOn
+) -> tuple[str, GtidSet] | None:
+    """Return a server to which an action brings unread what another channel has passed, or None.
+
+    Its applier has been behind them, so their rows may be there. The action's source may not have
+    had them when the servers were read: then its channel is not the one that was compared for them.
+    """
+    question = case.waiting.get((action.server, action.channel))
+    compared = question.wanted if question is not None else GtidSet()
+    for name, server in case.model.servers.items():
+        passed = GtidSet.union_of(
+            each.bypassed | each.passed
+            for each in server.channels
+            if (name, each.name) != (action.server, action.channel)
+        )
+        again = (passed & (after[name].executed - server.executed)) - compared
+        if again:
+            return name, again
+    return None
+
+
+def emptied_above(case: Case, server: ModelServer, channel: ModelChannel) -> str | None:
+    """Return why a stopped channel is not started behind earlier steps on its source; or None.
+
+    The source lost GTIDs that its replica has from it, as RESET BINARY LOGS AND GTIDS does. What
+    waits on the channel was received from its former log, whose positions cannot be compared.
+    """
+    declared = case.declared_on(channel.source or "") & case.snapshot_executed[server.name]
+    again = declared.without_uuid(server.server_uuid)
+    if not again:
+        return None
+    return (
+        f"earlier steps of this plan leave {again.shortened()} empty on {channel.source}, and"
+        f" {server.name} received them from it: {channel.source} may have been reset. Run these"
+        " steps alone, then audit and plan again"
+    )
+
+
+def passed_by(after: Model, server: ModelServer) -> GtidSet:
+    """Return what the channels of a server have passed, and nothing has brought it.
+
+    What they deliver now comes behind it in the source's log.
+    """
+    gone = GtidSet.union_of(each.bypassed | each.passed for each in after[server.name].channels)
+    return gone - after[server.name].executed

@@ -1,0 +1,81 @@
+"""Why transactions must not be delivered to a server: its rows are not as they find them.
+
+Pure: what was read of the transactions and of the rows goes in, a reason in words comes out.
+"""
+
+from gtid import GtidSet
+from repair.model import ModelServer
+from repair.transaction_content import ContentClass, RowState, TransactionContent
+
+
+def misfit(
+    content: TransactionContent, server: ModelServer, arriving: GtidSet, *, must_fit: bool = True
+) -> str | None:
+    """Return why transactions must not be delivered to a server unasked; None if their rows fit.
+
+    Without `must_fit` rows that could not be compared do not matter.
+    """
+    dropped = content.server_ids.get(server.server_id or 0, GtidSet()) & arriving
+    if dropped:
+        return (
+            f"{dropped.shortened()} carries the server_id of {server.name}, as if {server.name} had"
+            " committed it before it was rebuilt: its receiver drops it"
+        )
+    unread = arriving - content.wanted | content.of_class(ContentClass.UNREAD) & arriving
+    if unread and must_fit:
+        return f"what {unread.shortened()} did, which {server.name} would apply, has not been read"
+    if (unlike := _unlike(content, server, arriving)) is not None:
+        return unlike
+    if not content.needing_decision(arriving):
+        return None
+    state = content.state_on(server.name)
+    if state.state is RowState.AS_BEFORE:
+        return None
+    if state.state is RowState.UNREAD:
+        if content.is_out_of_order:
+            return (
+                f"the log of {content.read_from} does not follow from itself in"
+                f" {arriving.shortened()}, as after changes with sql_log_bin=0"
+                f" ({content.rows_unread}): the applier of {server.name} may stop"
+            )
+        if server.name in content.misfits_in_part:
+            return _changed_since(arriving, server, content.misfits_in_part[server.name])
+        if not must_fit:
+            return None
+        return f"rows of {arriving.shortened()} were not compared on {server.name}: {state.why}"
+    return _changed_since(arriving, server, state.why)
+
+
+def _unlike(content: TransactionContent, server: ModelServer, arriving: GtidSet) -> str | None:
+    """Return why transactions do not fit what is defined on a server, or were not shown to.
+
+    The order of the source's log does not help: definitions may be changed with sql_log_bin = 0.
+    """
+    rewriting = [each.rewrites for each in server.channels if each.rewrites]
+    if rewriting:
+        return (
+            f"{server.name} applies {arriving.shortened()} in other databases than the log names"
+            f" ({', '.join(rewriting)}): its rows were not compared there"
+        )
+    other = [each for each in content.ddl if each.is_other and each.gtid in arriving]
+    if other:
+        gtids, text = GtidSet.of(each.gtid for each in other), other[0].text
+        more = f" and {len(other) - 1} more" if len(other) > 1 else ""
+        return (
+            f"{gtids.shortened()} changes definitions (`{text}`{more}): whether that fits"
+            f" {server.name} was not compared"
+        )
+    if server.name not in content.unlike_on:
+        return None
+    return (
+        f"{arriving.shortened()} may stop the applier of {server.name}, or write other values:"
+        f" {content.unlike_on[server.name]}"
+    )
+
+
+def _changed_since(arriving: GtidSet, server: ModelServer, why: str) -> str:
+    return (
+        f"rows of {arriving.shortened()} were changed since on {server.name}: applied now, the"
+        " transactions would put an older version over a newer one, or stop the applier"
+        + (f" ({why})" if why else "")
+    )

@@ -1,0 +1,36 @@
+"""Servers that do not log what they receive (log_replica_updates=OFF, log_bin=OFF)."""
+
+from repair.model import Model, ModelChannel, ModelServer
+
+
+def purges_what_it_receives(model: Model, channel: ModelChannel) -> bool:
+    """Return whether a channel's source has no log of what it receives (log_replica_updates=OFF).
+
+    All of that is in gtid_purged at once. By file position its replicas get what it commits itself.
+    By auto-position each connection of a replica without those GTIDs is refused (1236).
+    """
+    source = model.servers.get(channel.source or "")
+    return source is not None and not source.logs_received and bool(source.channels)
+
+
+def refuses_replicas(model: Model, server: ModelServer, channel: ModelChannel) -> str | None:
+    """Return why a server will refuse its own replicas once a channel of it runs; or None.
+
+    What it receives and does not log is in gtid_purged at once, also what its source has not yet
+    committed. A replica that is the only source has committed all of that itself.
+    """
+    if server.has_log and server.logs_received:
+        return None
+    names = [
+        replica.name
+        for replica, each in model.replicas_of(server.name)
+        if each.auto_position and replica.name != channel.source
+    ]
+    if not names:
+        return None
+    setting = "log_replica_updates" if server.has_log else "log_bin"
+    return (
+        f"{server.name} does not log what it receives ({setting} = OFF): once it receives again, it"
+        f" refuses {', '.join(names)} at the next connection (error 1236). Set {setting} = ON on"
+        f" {server.name} first"
+    )

@@ -1,0 +1,40 @@
+"""A channel at whose address another server may be is not started unasked."""
+
+from dataclasses import replace
+
+import pytest
+
+from gtid import GtidSet
+from repair.actions import AutoPositionOn, InjectEmpty, StartChannel
+from repair.case import Proposal, Refusal
+from repair.doubtful_sources import unless_doubtful
+from tests.repair.build import channel, gtids, model, server
+from tests.repair.cases import a_case, a_finding, reason
+
+FOUND = a_finding("A7", "a:3")
+DOUBTFUL = replace(channel("a", runs=False), doubt="another server may be there")
+SERVERS = model(server("a", "a:1-3"), server("b", "a:1-2", DOUBTFUL))
+START = Proposal((StartChannel("b", ""),))
+
+
+@pytest.mark.parametrize(
+    "proposal", [START, Proposal((AutoPositionOn("b", "", filled=GtidSet()),))]
+)
+def test_a_start_in_doubt_is_refused_unless_it_is_selected(proposal: Proposal) -> None:
+    unasked = replace(a_case(SERVERS, FOUND), is_chosen=False)
+    refusal = unless_doubtful(unasked, proposal)
+    assert reason(refusal).startswith("another server may be there, or choose with --strategy A7=")
+    assert unless_doubtful(replace(unasked, is_chosen=True), proposal) is proposal
+
+
+def test_what_starts_no_channel_in_doubt_passes() -> None:
+    unasked = replace(a_case(SERVERS, FOUND), is_chosen=False)
+    inject = Proposal((InjectEmpty("b", gtids("a:3")),))
+    assert unless_doubtful(unasked, inject) is inject
+    refused = Refusal("another reason")
+    assert unless_doubtful(unasked, refused) is refused
+    certain = model(server("a", "a:1-3"), server("b", "a:1-2", replace(DOUBTFUL, doubt="")))
+    assert unless_doubtful(replace(unasked, model=certain), START) is START
+    failing = replace(DOUBTFUL, fails="it is another server's address")  # an invariant refuses it
+    known = model(server("a", "a:1-3"), server("b", "a:1-2", failing))
+    assert unless_doubtful(replace(unasked, model=known), START) is START

@@ -1,0 +1,164 @@
+"""What of an action is left to do, and what an action must not do: one fact at a time."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from repair.actions import (
+    Action,
+    AutoPositionOn,
+    InjectEmpty,
+    RedoTransactions,
+    StartChannel,
+)
+from repair.emptied import is_emptied
+from repair.invariants import broken_invariants
+from repair.model import Model, simulate
+from repair.needed import needed
+from tests.repair.build import UUIDS, channel, gtids, model, server
+from tests.repair.cases import redone
+
+START = StartChannel("b", "")
+FETCH = AutoPositionOn("b", "", filled=GtidSet())
+
+
+def pair(executed: str = "a:1-3", **facts: Any) -> Model:
+    return model(server("a", "a:1-3"), server("b", executed, replace(channel("a"), **facts)))
+
+
+@pytest.mark.parametrize(
+    ("action", "servers", "is_needed"),
+    [
+        (START, pair(), False),
+        (START, pair(running=False), True),
+        (START, pair(is_stuck=True), True),
+        (FETCH, pair(), False),
+        (FETCH, pair(auto_position=False), True),
+        (FETCH, pair(running=False), True),
+        (FETCH, pair(is_stuck=True), True),
+        (FETCH, pair(passed=gtids("a:2")), True),
+        (FETCH, pair("a:1"), True),  # something would still be delivered
+        (InjectEmpty("b", gtids("a:2")), pair("a:1"), True),
+        (InjectEmpty("b", gtids("a:2")), pair(), False),
+        (InjectEmpty("b", gtids("a:2"), may_be_executed=True), pair(), True),
+    ],
+)
+def test_an_action_is_done_once(action: Action, servers: Model, *, is_needed: bool) -> None:
+    assert (needed(servers, action) is not None) is is_needed
+
+
+def test_of_several_transactions_those_that_are_missing_are_left() -> None:
+    servers = pair("a:1 a:3")
+    assert needed(servers, InjectEmpty("b", gtids("a:1-3"))) == InjectEmpty("b", gtids("a:2"))
+    all_three = redone("a:1-3")
+    left = needed(servers, RedoTransactions("b", all_three))
+    assert isinstance(left, RedoTransactions)
+    assert left.transactions == all_three[1:2]
+    assert needed(servers, RedoTransactions("b", (all_three[0],))) is None
+
+
+# -- invariants -----------------------------------------------------------------------------------
+
+
+def broken(servers: Model, action: Action) -> str:
+    return "; ".join(broken_invariants(servers, simulate(servers, action), action))
+
+
+def grouped(name: str) -> Model:
+    servers = pair("a:1")
+    return servers.replace(replace(servers[name], group_name=UUIDS["d"]))
+
+
+@pytest.mark.parametrize(
+    ("servers", "action", "words"),
+    [
+        (pair("a:1"), InjectEmpty("b", gtids("a:2")), ""),
+        (grouped("b"), InjectEmpty("b", gtids("a:2")), "b is a member of the group"),
+        (grouped("a"), InjectEmpty("b", gtids("a:2")), ""),
+        (grouped("a"), InjectEmpty("b", gtids("d:2")), "is the UUID of the group of a"),
+        (grouped("b"), START, ""),
+        # An own GTID beyond the run makes a hole; harmful where another server has one of the hole.
+        (model(server("a", "a:1-3"), server("b", "a:5")), InjectEmpty("a", gtids("a:6")), "hole"),
+        (model(server("a", "a:1-3"), server("b", "a:3")), InjectEmpty("a", gtids("a:6")), ""),
+        (model(server("a", "a:1-3"), server("b", "a:5")), InjectEmpty("a", gtids("a:4")), ""),
+        (pair("a:1"), InjectEmpty("b", gtids("a:4")), "a has not used"),
+    ],
+)
+def test_what_must_not_be_injected(servers: Model, action: Action, words: str) -> None:
+    found = broken(servers, action)
+    assert words in found
+    assert bool(found) is bool(words)
+
+
+def skipping(name: str, **facts: Any) -> Model:
+    servers = pair(**facts)
+    return servers.replace(replace(servers[name], skips_next=True))
+
+
+@pytest.mark.parametrize(
+    ("servers", "action", "is_refused"),
+    [
+        (skipping("b", running=False), START, True),
+        (skipping("b", executed="a:1", running=False), START, True),
+        (skipping("a", running=False), START, False),
+        (skipping("b"), InjectEmpty("b", gtids("c:1")), False),  # nothing is delivered
+        (skipping("b"), InjectEmpty("a", gtids("c:1")), True),
+        (pair(running=False), START, False),
+    ],
+)
+def test_nothing_is_delivered_to_an_applier_that_skips_the_next(
+    servers: Model, action: Action, *, is_refused: bool
+) -> None:
+    assert ("sql_replica_skip_counter" in broken(servers, action)) is is_refused
+
+
+def connecting(source: dict[str, Any], *, auto: bool = True) -> Model:
+    servers = pair("a:1", running=False, auto_position=auto)
+    return servers.replace(replace(servers["a"], **source))
+
+
+@pytest.mark.parametrize(
+    ("servers", "words"),
+    [
+        (connecting({}), ""),
+        (connecting({"server_uuid": UUIDS["b"]}), "the same server_id or server_uuid"),
+        (connecting({"sends_by_sets": False}), "gtid_mode is not ON on a"),
+        (connecting({"sends_by_sets": False}, auto=False), ""),
+        (connecting({"purged": gtids("a:2")}), "a would refuse b with error 1236"),
+        (pair("a:1", running=False, source="x"), ""),
+        (pair("a:1", running=False, source=None), ""),
+    ],
+)
+def test_a_channel_that_is_started_connects(servers: Model, words: str) -> None:
+    found = broken(servers, START)
+    assert words in found
+    assert bool(found) is bool(words)
+
+
+@pytest.mark.parametrize(
+    ("executed", "facts", "expected"),
+    [
+        ("", {"running": False}, True),
+        ("a:1", {"running": False}, False),
+        ("", {}, False),
+        ("", {"running": False, "source": "x"}, False),
+        ("", {"running": False, "source": None}, False),
+    ],
+)
+def test_a_stopped_replica_without_gtids_is_emptied(
+    executed: str, facts: dict[str, Any], *, expected: bool
+) -> None:
+    servers = pair(executed, **facts)
+    assert is_emptied(servers["b"], servers) is expected
+    assert ("gtid_executed of b is empty" in broken(servers, START)) is expected
+    assert not is_emptied(servers["a"], servers)
+
+
+def test_no_channel_is_started_from_a_server_that_was_emptied() -> None:
+    stopped = channel("b", runs=False)
+    chain = pair("", running=False).replace(server("c", "", stopped))
+    assert "gtid_executed of b, its source, is empty" in broken(chain, StartChannel("c", ""))
+    filled = pair("a:1", running=False).replace(server("c", "a:1", stopped))
+    assert broken(filled, StartChannel("c", "")) == ""

@@ -1,0 +1,186 @@
+"""Starts of a stopped channel where the replica's definitions do not fit what waits."""
+
+from compose.faults import commit
+from compose.native.server import Server
+from compose.native.shapes import Pair, wait_for
+from repair import Plan
+from tests.repair.live import examine, executed, rows, run_plan, run_step, wait_until
+
+_TABLES = (
+    "CREATE DATABASE d",
+    "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)",
+    "CREATE TABLE d.big (id INT PRIMARY KEY, v BIGINT)",
+    "CREATE TABLE d.word (id INT PRIMARY KEY, w VARCHAR(9) CHARACTER SET utf8mb4)",
+    "CREATE TABLE d.kind (id INT PRIMARY KEY, e ENUM('a', 'b', 'c'))",
+    "CREATE TABLE d.more (id INT PRIMARY KEY, v INT CHECK (v > 0)) PARTITION BY HASH (id)",
+)
+# What was changed on the replica, behind sql_log_bin = 0; what waits; why it is not started; and
+# how the replica is as its source again. All of these stopped the applier (1050, 1051, 1061, 1146,
+# 1526, 3819, 13146), or wrote another member, when they were started (9.7.4).
+_UNLIKE = {
+    "index": (
+        "CREATE INDEX iv ON d.t (v)",
+        "CREATE INDEX iv ON d.t (v)",
+        "changes definitions (`CREATE INDEX iv ON d.t (v)`)",
+        "DROP INDEX iv ON d.t",
+    ),
+    "table to be dropped": (
+        "DROP TABLE d.t",
+        "DROP TABLE d.t",
+        "d.t is not there",
+        "CREATE TABLE d.t (id INT)",
+    ),
+    "table to be created": (
+        "CREATE TABLE d.t (id INT)",
+        "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)",
+        "d.t exists already",
+        "DROP TABLE d.t",
+    ),
+    "table of a row": (
+        "RENAME TABLE d.t TO d.u",
+        "INSERT INTO d.t VALUES (1, 1)",
+        "d.t is not there",
+        "RENAME TABLE d.u TO d.t",
+    ),
+    "type": (
+        "ALTER TABLE d.big MODIFY v INT",
+        "INSERT INTO d.big VALUES (1, 1)",
+        "d.big: v is int; logged is type 8",
+        "ALTER TABLE d.big MODIFY v BIGINT",
+    ),
+    "character set": (
+        "ALTER TABLE d.word MODIFY w VARCHAR(9) CHARACTER SET latin1",
+        "INSERT INTO d.word VALUES (1, 'w')",
+        "d.word: w is varchar(9); logged is type 15",
+        "ALTER TABLE d.word MODIFY w VARCHAR(9) CHARACTER SET utf8mb4",
+    ),
+    "members": (
+        "ALTER TABLE d.kind MODIFY e ENUM('a', 'c', 'b')",
+        "INSERT INTO d.kind VALUES (1, 'b')",
+        "d.kind: the members of e are others than in the log",
+        "ALTER TABLE d.kind MODIFY e ENUM('a', 'b', 'c')",
+    ),
+    "check": (
+        "ALTER TABLE d.big ADD CONSTRAINT low CHECK (v < 10)",
+        "INSERT INTO d.big VALUES (2, 20)",
+        "d.big has a CHECK ((`v` < 10)) that its source does not have",
+        "ALTER TABLE d.big DROP CHECK low",
+    ),
+    "foreign key": (
+        "ALTER TABLE d.t ADD CONSTRAINT bound FOREIGN KEY (id) REFERENCES d.kind (id)",
+        "INSERT INTO d.t VALUES (3, 3)",
+        "d.t has a FOREIGN KEY (`id`) REFERENCES `kind` (`id`) that its source does not have",
+        "ALTER TABLE d.t DROP FOREIGN KEY bound",
+    ),
+    "partitions": (
+        "ALTER TABLE d.more PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (5))",
+        "INSERT INTO d.more VALUES (5, 5)",
+        "d.more has a PARTITION BY RANGE (`id`)",
+        "ALTER TABLE d.more PARTITION BY HASH (id)",
+    ),
+}
+
+
+def _plan_of_what_waits(pair: Pair, changed: str, waits: str) -> Plan:
+    pair.b.execute(pair.b.dialect.stop_replica)
+    _unlogged(pair.b, changed)
+    commit(pair.a, waits)
+    return examine(pair).plan()
+
+
+def _go_on(pair: Pair, mended: str) -> None:
+    _unlogged(pair.b, mended)
+    pair.b.execute(pair.b.dialect.start_replica)
+    wait_for(pair.b, executed(pair.a))
+
+
+def _unlogged(server: Server, statement: str) -> None:
+    server.execute("SET SESSION sql_log_bin = 0", statement)
+
+
+def test_what_definitions_do_not_fit_is_not_started_unasked(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica, *_TABLES)
+    wait_for(b, executed(a))
+    for name, (changed, waits, words, mended) in _UNLIKE.items():
+        plan = _plan_of_what_waits(pair97, changed, waits)
+        assert plan.steps == (), name
+        [left] = plan.not_planned
+        assert left.code == "A7", name
+        assert words in left.why, (name, left.why)
+        assert "then choose with --strategy A7=NAME: start_channel" in left.why
+        _go_on(pair97, mended)
+    b.execute(b.dialect.stop_replica)
+    a.execute(
+        "CREATE DATABASE made",
+        "CREATE TABLE made.t (id INT PRIMARY KEY)",
+        "INSERT INTO made.t VALUES (1)",
+        "INSERT INTO d.more VALUES (6, 6)",
+        "TRUNCATE TABLE d.kind",
+        "DROP TABLE d.word",
+        "CREATE TABLE d.word (id INT PRIMARY KEY)",
+        "INSERT INTO d.word VALUES (4)",
+        "DROP TABLE IF EXISTS d.word",
+    )
+    run_plan(pair97, examine(pair97).plan())
+    assert rows(b, "made.t") == [(1,)]
+
+
+def _set(server: Server, *options: str) -> None:
+    for option in options:
+        server.execute(f"CHANGE REPLICATION SOURCE TO {option}")
+
+
+def test_a_channel_whose_settings_may_refuse_what_waits_is_started_when_selected(
+    pair97: Pair,
+) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica, "CREATE DATABASE d")
+    wait_for(b, executed(a))
+    b.execute(b.dialect.stop_replica, "SET SESSION sql_log_bin = 0", "CREATE USER low")
+    commit(a, "CREATE DATABASE made")
+    for option, usual, shown in (
+        ("PRIVILEGE_CHECKS_USER = low@'%'", "PRIVILEGE_CHECKS_USER = NULL", "'low'@'%'"),
+        ("REQUIRE_TABLE_PRIMARY_KEY_CHECK = ON", "REQUIRE_TABLE_PRIMARY_KEY_CHECK = STREAM", "ON"),
+        ("REQUIRE_ROW_FORMAT = 1", "", "YES"),
+    ):
+        _set(b, option)
+        plan = examine(pair97).plan()
+        [step] = plan.steps
+        done = run_step(pair97, plan, step)
+        assert done.returncode == 1
+        assert f"select A7=start_channel: {option.split()[0]} = {shown}" in done.stderr
+        assert not b.query("SHOW DATABASES LIKE 'made'")
+        _set(b, *filter(None, [usual]))
+    run_plan(pair97, examine(pair97).plan({"A7": "start_channel"}))
+    assert b.query("SHOW DATABASES LIKE 'made'")
+
+
+def test_what_is_applied_in_another_database_is_not_started_unasked(pair97: Pair) -> None:
+    """A leftover copy has the rows as before; replication writes the newer ones elsewhere."""
+    a, b = pair97.a, pair97.b
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
+    a.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)")
+    a.execute("INSERT INTO d.t VALUES (1, 1)")
+    wait_for(b, executed(a))
+    b.execute(b.dialect.stop_replica, "SET SESSION sql_log_bin = 0", "CREATE DATABASE e")
+    _unlogged(b, "CREATE TABLE e.t AS SELECT * FROM d.t")
+    _unlogged(b, "ALTER TABLE e.t ADD PRIMARY KEY (id)")
+    b.execute("CHANGE REPLICATION FILTER REPLICATE_REWRITE_DB = ((d, e))")
+    commit(a, "UPDATE d.t SET v = 2 WHERE id = 1")
+    _unlogged(b, "UPDATE e.t SET v = 9 WHERE id = 1")
+    plan = examine(pair97).plan()
+    assert plan.steps == ()
+    [left] = plan.not_planned
+    assert "in other databases than the log names (Replicate_Rewrite_DB=(d,e))" in left.why
+    chosen = examine(pair97).plan({"A7": "start_channel"})
+    assert any("in other databases" in each for each in chosen.warnings), chosen
+
+    _unlogged(b, "INSERT INTO e.t VALUES (50, 5)")
+    gtid = commit(a, "INSERT INTO d.t VALUES (50, 0)")
+    b.execute(b.dialect.start_replica)
+    wait_until(lambda: examine(pair97).codes[:1] == ["A2"])
+    plan = examine(pair97).plan({"A2": "resolve_conflict"})
+    assert plan.steps == ()
+    assert any("Replicate_Rewrite_DB" in each.why for each in plan.not_planned), plan
+    assert gtid not in executed(b)

@@ -1,0 +1,222 @@
+"""What a plan does not assume: one fact at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from repair.actions import Action, AutoPositionOn, InjectEmpty, StartChannel
+from repair.case import Proposal, Refusal
+from repair.compared_rows import compared_waiting, rows_of
+from repair.content_questions import ContentQuestion
+from repair.holes import emptied_above, fetched_again
+from repair.model import Model, simulate
+from repair.plan_parts import brought_by
+from repair.procedure import Setting
+from repair.start_guards import commits_nothing_meanwhile
+from repair.starting import start_channel
+from repair.still_to_come import unread_beside_own_work
+from repair.transaction_content import ContentClass
+from repair.unlogged import refuses_replicas
+from repair.unshown import no_longer_shown
+from tests.repair.build import channel, gtids, model, server, snapshot_of
+from tests.repair.cases import a_case, a_content, a_finding, a_net_row
+
+# d receives from b, which it has passed a:2 of, and from c.
+PASSED = replace(channel("b", name="from_b", runs=False), passed=gtids("a:2"))
+STOPPED = channel("c", name="from_c", runs=False)
+DIAMOND = model(server("b", "a:1"), server("c", "a:1-3"), server("d", "a:1", PASSED, STOPPED))
+START = StartChannel("d", "from_c")
+
+
+def switch(name: str) -> AutoPositionOn:
+    return AutoPositionOn("d", name, filled=gtids(""))
+
+
+@pytest.mark.parametrize(
+    ("action", "compared", "again"),
+    [
+        (START, "", "a:2"),
+        (START, "a:3", "a:2"),
+        (START, "a:2", ""),
+        (switch("from_c"), "", "a:2"),
+        (switch("from_c"), "a:2-3", ""),
+        (switch("from_b"), "", ""),  # b has nothing
+    ],
+)
+def test_a_start_brings_nothing_again_that_was_not_compared(
+    action: StartChannel | AutoPositionOn, compared: str, again: str
+) -> None:
+    question = ContentQuestion(gtids(compared), (), ("d",))
+    waiting = {("d", action.channel): question} if compared else {}
+    case = a_case(DIAMOND, a_finding("A7", "", replica="d"), waiting=waiting)
+    found = fetched_again(case, simulate(DIAMOND, action), action)
+    assert found == (("d", gtids(again)) if again else None)
+
+
+@pytest.mark.parametrize(
+    ("declared", "refused"),
+    [
+        ({}, False),
+        ({"b": "a:1"}, True),
+        ({"b": "a:2"}, False),
+        ({"b": "c:1"}, False),  # its own
+        ({"c": "a:1"}, False),
+    ],
+)
+def test_a_channel_waits_while_its_source_gets_back_what_it_lost(
+    declared: dict[str, str], *, refused: bool
+) -> None:
+    stopped = channel("b", runs=False)
+    servers = model(server("a", "a:1-2"), server("b", "a:1-2"), server("c", "a:1 c:1", stopped))
+    given = {name: gtids(text) for name, text in declared.items()}
+    case = a_case(servers, a_finding("A7", "", source="b", replica="c"), declared=given)
+    assert (emptied_above(case, servers["c"], stopped) is not None) is refused
+    case = replace(case, is_chosen=False)
+    assert isinstance(start_channel(case), Refusal) is refused
+
+
+@pytest.mark.parametrize(
+    ("own", "known", "compared", "refused"),
+    [
+        ("c:1", "a:1", "", True),
+        ("", "a:1", "", False),  # a plain replica: the order of one log
+        ("b:1", "a:1 b:1", "", False),  # from its source
+        ("c:1", "a:1-2", "", False),  # read, so compared
+        ("c:1", "a:1", "a:2", False),  # compared in the relay log
+    ],
+)
+def test_what_comes_unread_must_not_meet_own_work(
+    own: str, known: str, compared: str, *, refused: bool
+) -> None:
+    stopped = channel("b", runs=False)
+    b = server("b", f"a:1-2 {own if own.startswith('b') else ''}", channel("a"))
+    servers = model(server("a", "a:1-2"), b, server("c", f"a:1 {own}", stopped))
+    question = ContentQuestion(gtids(compared), (), ("c",))
+    case = a_case(
+        servers,
+        a_finding("A7", "", source="b", replica="c"),
+        is_chosen=False,
+        waiting={("c", ""): question} if compared else {},
+        arrivals={("c", ""): a_content(compared, ContentClass.EMPTY)} if compared else {},
+        snapshot_executed={
+            "a": gtids("a:1-2"),
+            "b": gtids(known),
+            "c": servers["c"].executed,
+        },
+    )
+    action = StartChannel("c", "")
+    assert (unread_beside_own_work(case, action) is not None) is refused
+    assert isinstance(start_channel(case), Refusal) is refused
+    assert isinstance(start_channel(replace(case, is_chosen=True)), Proposal)
+
+
+def test_what_the_own_channel_passed_is_compared_by_its_switch() -> None:
+    servers = DIAMOND.replace(server("b", "a:1-2"))
+    case = a_case(servers, a_finding("H8", "a:2", replica="d"))
+    action = switch("from_b")
+    assert fetched_again(case, simulate(servers, action), action) is None
+
+
+@pytest.mark.parametrize(
+    ("effects", "expected"),
+    [
+        ([], ""),
+        ([START], "a:1-2"),
+        ([switch("from_c")], "a:1-2"),
+        ([InjectEmpty("d", gtids("a:3"))], "a:3"),
+        ([InjectEmpty("c", gtids("a:3"))], ""),
+        ([START, InjectEmpty("d", gtids("a:9"))], "a:1-2 a:9"),
+    ],
+)
+def test_steps_bring_what_their_source_had_when_it_was_read(
+    effects: list[Action], expected: str
+) -> None:
+    read = snapshot_of(DIAMOND.replace(server("c", "a:1-2")))
+    known = {each.name: each for each in read.last}
+    assert brought_by(effects, DIAMOND["d"], known) == gtids(expected)
+
+
+@pytest.mark.parametrize(
+    ("facts", "source", "refuses"),
+    [
+        ({}, "a", False),
+        ({"logs_received": False}, "a", True),
+        ({"has_log": False}, "a", True),
+        ({"has_log": False}, "c", False),  # c itself has committed all that it sends
+    ],
+)
+def test_a_server_that_logs_nothing_will_refuse_its_replicas(
+    facts: dict[str, Any], source: str, *, refuses: bool
+) -> None:
+    stopped = channel(source, runs=False)
+    middle = replace(server("b", "a:1", stopped), **facts)
+    servers = model(server("a", "a:1"), middle, server("c", "a:1", channel("b")))
+    why = refuses_replicas(servers, middle, stopped)
+    assert (why is not None) is refuses
+    assert not refuses or "it refuses c at the next connection (error 1236)" in (why or "")
+    by_position = servers.replace(server("c", "a:1", channel("b", auto=False)))
+    assert refuses_replicas(by_position, middle, stopped) is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "facts", "hidden"),
+    [
+        ("a:1", {}, False),
+        ("a:1", {"sends_by_sets": False}, True),  # its relay log is gone
+        ("a:1", {"sends_by_sets": False, "retrieved": "a:1"}, False),
+        ("a:9", {"sends_by_sets": False}, False),
+        ("b:1", {"declared": "b:1"}, False),
+        ("b:1", {"declared": "b:1", "purged": "b:1"}, True),  # by a step, on a server without log
+        ("b:1", {"purged": "b:1"}, False),
+        ("a:1", {"declared": "a:1", "purged": "a:1"}, False),  # its origin shows it
+    ],
+)
+def test_what_a_step_makes_unreadable_is_not_declared_unneeded_behind_it(
+    wanted: str, facts: dict[str, Any], *, hidden: bool
+) -> None:
+    received = replace(channel("a"), retrieved=gtids(facts.get("retrieved", "")))
+    b = replace(
+        server("b", "a:1 b:1", received, purged=facts.get("purged", "")),
+        sends_by_sets=facts.get("sends_by_sets", True),
+    )
+    servers: Model = model(server("a", "a:1"), b)
+    case = a_case(
+        servers,
+        a_finding("E1", wanted),
+        declared={"b": gtids(facts.get("declared", ""))},
+        content=a_content(wanted, ContentClass.EMPTY),
+    )
+    assert (no_longer_shown(case) is not None) is hidden
+
+
+@pytest.mark.parametrize(
+    ("runs", "source", "asked"),
+    [(False, "a", True), (True, "a", False), (False, "c", False)],
+)
+def test_a_switch_of_a_stopped_channel_asks_for_a_quiet_server(
+    source: str, *, runs: bool, asked: bool
+) -> None:
+    made = server("b", "a:1 b:1", channel(source, runs=runs, auto=False))
+    servers = model(server("a", "a:1"), made, server("c", "a:1", channel("b")))
+    action = AutoPositionOn("b", "", filled=gtids(""))
+    setting = Setting(made, before=servers, after=servers)
+    setting = replace(setting, seen={each.name: each for each in snapshot_of(servers).last})
+    assert bool([*commits_nothing_meanwhile(action, setting)]) is asked
+
+
+def test_what_waits_on_a_stopped_channel_keeps_its_rows_as_they_were_compared() -> None:
+    row, other = a_net_row((1, 5), None), a_net_row((2, 5), None)
+    content = a_content("a:2-3", rows=(row, other))
+    stopped = channel("a", runs=False)
+    servers = model(server("a", "a:1-3"), server("b", "a:1", stopped))
+    case = a_case(servers, a_finding("H8", "a:2"), arrivals={("b", ""): content})
+    assert list(compared_waiting(case, servers["b"], stopped)) == [content]
+    assert not list(compared_waiting(case, servers["b"], channel("a")))
+    assert not list(compared_waiting(replace(case, arrivals={}), servers["b"], stopped))
+    empty = {("b", ""): a_content("a:2-3", ContentClass.EMPTY)}
+    assert not list(compared_waiting(replace(case, arrivals=empty), servers["b"], stopped))
+    assert rows_of((a_content("a:2", rows=(row,)), content)) == (row, other)
+    assert rows_of((a_content("a:2", rows_in_part=(other,)),)) == (other,)

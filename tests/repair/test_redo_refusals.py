@@ -1,0 +1,130 @@
+"""Why transactions are not done again: what each fact of rows, tables and servers decides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from binlog.rows.values import ABSENT
+from repair.replay import TouchedTable
+from repair.replaying import _carried_along, _changed_since, _may_be_there, _unguarded
+from repair.transaction_content import (
+    ContentClass,
+    RowsOn,
+    RowState,
+    _completed,
+    _continues,
+)
+from tests.repair.build import OLD, channel, gtids, model, server
+from tests.repair.cases import a_case, a_content, a_finding, redone
+from topology.findings import Grade
+
+LOST = a_finding("E3", "a:4")
+SERVERS = model(server("a", "a:1-3"), server("b", "a:1-4", channel("a")))
+UNREAD = RowsOn(RowState.UNREAD, "a statement")
+AFTER, BEFORE = RowsOn(RowState.AS_AFTER), RowsOn(RowState.AS_BEFORE)
+CONFLICT = RowsOn(RowState.CONFLICT, "row t `id` = 1")
+
+
+@pytest.mark.parametrize(
+    ("code", "grade", "state", "is_old", "words"),
+    [
+        ("E3", Grade.PROVED, UNREAD, False, ""),
+        ("E3", Grade.PROVED, UNREAD, True, "may still be on a, and were not compared"),
+        ("E3", Grade.LIKELY, UNREAD, False, "may still be on a, and were not compared"),
+        ("E6", Grade.LIKELY, UNREAD, False, "may still be on a, and were not compared"),
+        ("E1", Grade.LIKELY, UNREAD, False, ""),  # a never lost them
+        ("E3", Grade.LIKELY, BEFORE, False, ""),
+        ("E3", Grade.LIKELY, AFTER, False, "the rows are on a already"),
+        ("E1", Grade.PROVED, AFTER, False, "the rows are on a already"),
+        ("E1", Grade.PROVED, replace(UNREAD, is_missing=True), False, "all of their tables"),
+    ],
+)
+def test_rows_that_may_be_there_are_not_done_again(
+    code: str, grade: Grade, state: RowsOn, words: str, *, is_old: bool
+) -> None:
+    servers = SERVERS.replace(replace(SERVERS["a"], version=OLD)) if is_old else SERVERS
+    case = a_case(servers, replace(LOST, code=code, grade=grade))
+    why = _may_be_there(case, a_content("a:4", rows_on={"a": state}), servers["a"])
+    assert words in why
+    assert bool(why) is bool(words)
+    empty = a_content("a:4", ContentClass.DDL, rows_on={"a": state})
+    assert _may_be_there(case, empty, servers["a"]) == "", "it has no rows"
+
+
+@pytest.mark.parametrize(
+    ("state", "executed", "is_changed"),
+    [
+        (CONFLICT, "a:1-4", True),
+        (BEFORE, "a:1-4", True),
+        (AFTER, "a:1-4", False),
+        (UNREAD, "a:1-4", False),
+        (CONFLICT, "a:1-3", False),  # it does not have them
+    ],
+)
+def test_rows_that_changed_where_the_transactions_are_forbid_a_redo(
+    state: RowsOn, executed: str, *, is_changed: bool
+) -> None:
+    servers = SERVERS.replace(server("b", executed, channel("a")))
+    content = a_content("a:4", rows_on={"a": CONFLICT, "b": state})
+    why = _changed_since(a_case(servers, LOST), content, servers["a"])
+    assert bool(why) is is_changed
+    assert "a: " not in why, "where they are done again, rows are compared by the script"
+
+
+@pytest.mark.parametrize(
+    ("carries", "table", "is_refused"),
+    [
+        (True, {"asks_for_delete_rules": True}, True),
+        (True, {"asks_for_update_rules": True}, True),
+        (True, {}, False),
+        (False, {"asks_for_delete_rules": True}, False),
+    ],
+)
+def test_foreign_keys_that_change_other_rows_forbid_a_redo(
+    table: dict[str, Any], *, carries: bool, is_refused: bool
+) -> None:
+    [one] = redone("a:4")
+    done = (replace(one, tables=frozenset({TouchedTable("d", "t", **table)})),)
+    state = replace(BEFORE, why="foreign keys of d.u", carries_others=carries)
+    why = _carried_along(a_content("a:4", rows_on={"a": state}), SERVERS["a"], done)
+    assert bool(why) is is_refused
+
+
+def test_statements_that_no_script_can_check_are_named_once_and_counted() -> None:
+    plain = redone("a:4-6")
+    assert _unguarded(plain, "a") == ""
+    one = (plain[0], replace(plain[1], unguarded="DROP TABLE t"), plain[2])
+    assert f"{gtids('a:5')} has the statement `DROP TABLE t`: no script" in _unguarded(one, "a")
+    three = tuple(replace(each, unguarded="DROP TABLE t") for each in plain)
+    assert "`DROP TABLE t`, and 2 more: no script" in _unguarded(three, "a")
+    assert "`DROP TABLE t`, and 1 more: no script" in _unguarded(three[:2], "a")
+
+
+@pytest.mark.parametrize(
+    ("left", "found", "expected"),
+    [
+        (None, None, True),
+        ((1, 2), None, False),
+        (None, (1, 2), False),
+        ((1, 2), (1, 2), True),
+        ((1, 2), (1, 3), False),
+        ((1, ABSENT), (1, 3), True),
+        ((1, 2), (1, ABSENT), True),
+        ((ABSENT, 2), (1, 3), False),
+    ],
+)
+def test_a_change_continues_the_one_before(
+    left: tuple[Any, ...] | None, found: tuple[Any, ...] | None, *, expected: bool
+) -> None:
+    assert _continues(left, found) is expected
+
+
+def test_images_have_one_width() -> None:
+    assert _completed((1, 2), (ABSENT, 3)) == (1, 3)
+    with pytest.raises(ValueError, match="shorter"):
+        _completed((1, 2), (1,))
+    with pytest.raises(ValueError, match="shorter"):
+        _continues((1, 2), (1,))

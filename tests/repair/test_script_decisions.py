@@ -1,0 +1,72 @@
+"""What scripts check and show: decisions that one fact turns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from repair.actions import InjectEmpty, StartChannel
+from repair.model import Model, simulate
+from repair.other_servers import checks_before
+from repair.plan import content_shown
+from repair.privileges import _admin
+from repair.procedure import Setting
+from repair.procedures import make_step
+from repair.transaction_content import ContentClass, TransactionContent
+from tests.repair.build import NEW, OLD, channel, gtids, model, server, snapshot_of
+from tests.repair.cases import a_finding
+
+STOPPED = model(server("a", "a:1-3"), server("b", "a:1", channel("a", runs=False)))
+
+
+def setting_of(servers: Model, action: Any, *, seen: Model | None = None) -> Setting:
+    readings = {each.name: each for each in snapshot_of(seen or servers).last}
+    after = simulate(servers, action)
+    return Setting(servers[action.server], before=servers, after=after, seen=readings)
+
+
+def test_only_classes_with_transactions_are_shown() -> None:
+    content = TransactionContent(
+        "b", {ContentClass.EMPTY: GtidSet(), ContentClass.DATA: gtids("a:2")}
+    )
+    shown = content_shown(a_finding("H1", "a:2"), content)
+    assert shown.classes == {ContentClass.DATA.value: str(gtids("a:2"))}
+
+
+def test_super_is_an_alternative_where_privileges_are_dynamic() -> None:
+    assert [each.one_of for each in _admin("X_ADMIN")(NEW)] == [("X_ADMIN", "SUPER")]
+    assert [each.one_of for each in _admin("X_ADMIN")(OLD)] == [("SUPER",)]
+
+
+def test_a_step_shows_each_server_that_it_changes_once() -> None:
+    below = STOPPED.replace(server("c", "a:1", channel("b")))
+    for action, names in (
+        (StartChannel("b", ""), ["b", "c"]),
+        (InjectEmpty("b", gtids("a:2")), ["b", "c"]),
+        (InjectEmpty("c", gtids("a:2")), ["c"]),
+    ):
+        step = make_step(action, setting_of(below, action), after=0, finding=a_finding("H1", "a:2"))
+        assert [each.server for each in step.before] == names
+        assert [each.server for each in step.after] == names
+
+
+WAITING = StartChannel("b", "", waiting=gtids("a:2-3"))
+
+
+@pytest.mark.parametrize(
+    ("servers", "action", "asked"),
+    [
+        (STOPPED, WAITING, ["a"]),
+        (STOPPED, replace(WAITING, waiting=GtidSet()), []),
+        (STOPPED, replace(WAITING, in_order=True), []),
+        (STOPPED.replace(server("b", "a:1", channel("x", runs=False))), WAITING, []),
+    ],
+)
+def test_the_source_of_what_was_compared_has_nothing_more(
+    servers: Model, action: StartChannel, asked: list[str]
+) -> None:
+    setting = setting_of(servers, action, seen=STOPPED)
+    assert [each.server for each in checks_before(action, setting)] == asked

@@ -1,0 +1,241 @@
+"""What a plan takes from the readings and findings: one fact at a time."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from repair.case import LogEvidence
+from repair.model import Model, ModelChannel, ModelServer
+from repair.start import known_servers, start_model
+from tests.repair.build import gtids
+from tests.repair.cases import a_content, a_finding
+from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
+from topology.audit import audit_cluster
+from topology.findings import ClusterAudit, Evidence, Finding
+from topology.snapshot import BinaryLog, ClusterSnapshot, LogPosition, ThreadState
+
+EXECUTED = f"{A}:1-3"
+
+
+def pair(*, channel: dict[str, Any] | None = None, **source: Any) -> ClusterSnapshot:
+    """Return a -> b, with other facts of the source or of the channel."""
+    b = a_server("b", B, EXECUTED, channels=(a_channel("a", A, **(channel or {})),))
+    return a_cluster("cluster", a_server("a", A, EXECUTED, **source), b)
+
+
+def audit_of(snapshot: ClusterSnapshot, *findings: Finding) -> ClusterAudit:
+    return replace(audit_cluster(snapshot), findings=findings)
+
+
+def begun(
+    snapshot: ClusterSnapshot, *findings: Finding, evidence: LogEvidence | None = None
+) -> Model:
+    return start_model(snapshot, audit_of(snapshot, *findings), evidence or LogEvidence())
+
+
+def source_of(snapshot: ClusterSnapshot) -> ModelServer:
+    return begun(snapshot)["a"]
+
+
+def channel_of(*findings: Finding, evidence: LogEvidence | None = None, **facts: Any) -> Any:
+    found = begun(pair(channel=facts), *findings, evidence=evidence)["b"].channel("")
+    assert isinstance(found, ModelChannel)
+    return found
+
+
+@pytest.mark.parametrize(
+    "absent", ["server_uuid", "gtid_executed", "gtid_purged", "gtid_owned", "version", "channels"]
+)
+def test_a_server_without_one_of_these_facts_is_not_known(absent: str) -> None:
+    snapshot = pair(**{absent: None})
+    assert set(known_servers(snapshot, audit_of(snapshot))) == {"b"}
+
+
+@pytest.mark.parametrize(
+    ("code", "known"), [("C1", set()), ("U2", set()), ("E1", {"a", "b"}), ("C2", {"a", "b"})]
+)
+def test_servers_whose_sets_may_be_wrong_are_not_known(code: str, known: set[str]) -> None:
+    snapshot = pair()
+    assert set(known_servers(snapshot, audit_of(snapshot, a_finding(code, "a:1")))) == known
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ((), (True, False, True, True)),
+        ((("gtid_mode", "ON"),), (True, False, True, True)),
+        ((("gtid_mode", "ON_PERMISSIVE"),), (False, False, True, True)),
+        ((("gtid_mode", "OFF"),), (False, False, True, True)),
+        ((("sql_replica_skip_counter", "0"),), (True, False, True, True)),
+        ((("sql_replica_skip_counter", "2"),), (True, True, True, True)),
+        ((("log_bin", "OFF"),), (True, False, False, True)),
+        ((("log_replica_updates", "OFF"),), (True, False, True, False)),
+    ],
+)
+def test_settings_decide_what_a_server_can_send(
+    settings: tuple[tuple[str, str], ...], expected: tuple[bool, ...]
+) -> None:
+    found = source_of(pair(settings=settings))
+    assert (found.sends_by_sets, found.skips_next, found.has_log, found.logs_received) == expected
+
+
+def test_a_channel_with_a_skip_counter_skips_the_next() -> None:
+    assert begun(pair(channel={"skip_counter": 1}))["b"].skips_next
+    assert not begun(pair())["b"].skips_next
+    used_up = replace(pair(), first=pair(channel={"skip_counter": 1}).first)
+    assert begun(used_up)["b"].skips_next, "between the readings: it has just skipped one"
+
+
+STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
+
+
+@pytest.mark.parametrize(
+    ("facts", "runs", "is_connected"),
+    [
+        ({}, True, True),
+        ({"receiver": CONNECTING}, True, False),
+        ({"receiver": STOPPED}, False, False),
+        ({"applier": STOPPED}, False, True),
+        ({"until": "SQL_BEFORE_GTIDS"}, False, True),
+    ],
+)
+def test_a_channel_runs_if_both_threads_do_and_nothing_ends_it(
+    facts: dict[str, Any], *, runs: bool, is_connected: bool
+) -> None:
+    found = channel_of(**facts)
+    assert (found.running, found.is_connected) == (runs, is_connected)
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"applier": STOPPED}, 60),
+        ({"applier": STOPPED, "applier_errno": 1062}, 0),
+        ({"applier": STOPPED, "receiver": STOPPED}, 0),
+        ({}, 0),
+    ],
+)
+def test_only_an_applier_that_was_stopped_alone_is_held_back(
+    facts: dict[str, Any], expected: int
+) -> None:
+    assert channel_of(delay_seconds=60, **facts).held_back_seconds == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "is_stuck", "stuck_at"),
+    [
+        ("A1", True, ""),
+        ("A2", True, "a:4"),
+        ("A3", True, "a:4"),
+        ("A4", False, ""),
+        ("H1", False, ""),
+    ],
+)
+def test_an_applier_stands_at_the_transaction_that_was_read(
+    code: str, stuck_at: str, *, is_stuck: bool
+) -> None:
+    finding = a_finding(code, "a:4")
+    evidence = LogEvidence(contents={finding.id: a_content("a:4")})
+    found = channel_of(finding, evidence=evidence)
+    assert (found.is_stuck, found.stuck_at) == (is_stuck, gtids(stuck_at))
+    assert channel_of(finding).stuck_at == GtidSet(), "nothing was read"
+    elsewhere = replace(finding, channel="other")
+    assert not channel_of(elsewhere, evidence=evidence).is_stuck
+
+
+@pytest.mark.parametrize(
+    ("code", "value", "is_former"),
+    [
+        ("H1", "binlog.000002:4", True),
+        ("H1", "not seen", False),
+        ("H8", "binlog.000002:4", False),
+    ],
+)
+def test_a_place_in_a_former_log_makes_the_channel_doubtful(
+    code: str, value: str, *, is_former: bool
+) -> None:
+    finding = a_finding(code, "a:4")
+    fact = Evidence("place in a former log", value, "b", finding.last_seen)
+    assert channel_of(replace(finding, evidence=(fact,))).may_be_former is is_former
+    assert not channel_of(finding).may_be_former
+
+
+def test_holes_of_a_channel_are_bypassed_or_passed() -> None:
+    found = channel_of(a_finding("H1", "a:4"), a_finding("H8", "a:5"), a_finding("E1", "a:6"))
+    assert (found.bypassed, found.passed) == (gtids("a:4"), gtids("a:5"))
+
+
+@pytest.mark.parametrize(
+    ("errno", "text", "receiver", "why"),
+    [
+        (0, "", ThreadState.STOPPED, ""),
+        (13114, "Binary log is not open", ThreadState.STOPPED, ""),
+        (13114, "A replica with the same server_uuid/server_id as this replica has connected",
+         ThreadState.STOPPED, "a serves another replica"),
+        (1045, "Error connecting to source 'r@a:3306'. Message: Access denied", "Connecting",
+         "cannot connect to a (error 1045, see A4)"),
+        (2003, "Error connecting to source 'r@a:3306'. Message: Can't connect", "Connecting", ""),
+        (2003, "error connecting to master 'r@a:3306' - retry-time: 60", ThreadState.STOPPED,
+         "cannot connect to a (error 2003, see A4)"),
+        (2061, "Message: Authentication requires secure connection.", "Connecting",
+         "cannot connect to a (error 2061, see A4)"),
+    ],
+)  # fmt: skip
+def test_the_error_of_a_receiver_may_outlast_a_start(
+    errno: int, text: str, receiver: ThreadState | str, why: str
+) -> None:
+    state = ThreadState(receiver) if isinstance(receiver, str) else receiver
+    made = channel_of(receiver=state, receiver_errno=errno, receiver_error=text)
+    assert why in made.fails
+    assert bool(made.fails) == bool(why)
+
+
+@pytest.mark.parametrize(
+    ("place", "is_former"),
+    [
+        ("binlog.000001:801", True),  # the source has less of that log than was read of it
+        ("binlog.000001:800", False),
+        ("binlog.000002:4", False),
+        ("binlog.000002:999", False),  # the newest log may have grown between two questions
+        ("binlog.000007:999", False),
+        ("", False),
+    ],
+)
+def test_a_source_that_has_less_of_a_log_than_was_read_of_it_lost_transactions(
+    place: str, *, is_former: bool
+) -> None:
+    file, _, position = place.partition(":")
+    read = LogPosition.of(file=file, position=int(position or 0))
+    logs = BinaryLog("binlog.000001", 800), BinaryLog("binlog.000002", 300)
+    for binary_logs, expected in ((logs, is_former), (None, False), ((), False)):
+        started = begun(pair(channel={"received_to": read}, binary_logs=binary_logs))
+        [found] = started["b"].channels
+        assert found.may_be_former is expected
+
+
+def moved(*, port: int = 3306, **channel: Any) -> ModelChannel:
+    """Return c's channel: it received from a, and a server read at b's address has it now."""
+    facts = {"receiver": ThreadState.STOPPED, "source_port": port, **channel}
+    servers = (
+        a_server("a", A, EXECUTED),
+        a_server("b", B, EXECUTED),
+        a_server("c", C, EXECUTED, channels=(replace(a_channel("b", A), **facts),)),
+    )
+    found = begun(a_cluster("cluster", *servers))["c"].channel("")
+    assert isinstance(found, ModelChannel)
+    return found
+
+
+def test_a_channel_whose_address_is_another_servers_is_not_started() -> None:
+    made = moved()
+    assert made.source == "b"
+    assert made.fails == made.doubt
+    assert "START REPLICA IO_THREAD" in made.fails
+    assert "set address and position" in moved(auto_position=False).fails
+    connected = moved(receiver=ThreadState.RUNNING)
+    assert (connected.source, connected.fails, connected.doubt) == ("a", "", "")
+    other = moved(port=3307)  # where no server was read
+    assert (other.source, other.fails) == ("a", "")
+    assert "another server may be there" in other.doubt

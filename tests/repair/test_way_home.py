@@ -1,0 +1,74 @@
+"""The last steps of a strategy that was selected: what starts a channel, and what it would bring."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from repair.actions import AutoPositionOn, InjectEmpty, StartChannel
+from repair.case import Case
+from repair.content_questions import ContentQuestion
+from repair.declaring import inject_empty
+from repair.model import Model
+from repair.transaction_content import RowsOn, RowState
+from repair.way_home import misfits_at_home
+from tests.repair.build import channel, gtids, model, server
+from tests.repair.cases import a_case, a_content, a_finding, proposed, reason
+
+REFUSED = a_finding("P1", "a:1")
+PASSED = a_finding("H8", "a:2")
+
+
+def passed_and_refused() -> Model:
+    """A source that has purged a:1; its replica has neither that nor a:2, which it has passed."""
+    made = replace(channel("a", runs=False), passed=gtids("a:2"))
+    return model(server("a", "a:1-3", purged="a:1"), server("b", "a:3", made))
+
+
+def kinds(case: Case) -> list[type[Any]]:
+    return [type(each) for each in proposed(inject_empty(case)).actions]
+
+
+def test_what_was_passed_is_answered_before_the_start_behind_a_refusal() -> None:
+    servers = passed_and_refused()
+    why = reason(inject_empty(a_case(servers, REFUSED)))
+    assert ":2 again, which the applier of b has passed: answer that finding (H8) first" in why
+    assert kinds(a_case(servers, PASSED)) == [InjectEmpty], "the source would refuse a start"
+    answered = servers.replace(replace(servers["b"], executed=gtids("a:2-3")))
+    assert kinds(a_case(answered, REFUSED)) == [InjectEmpty, StartChannel]
+    connects = servers.replace(server("a", "a:1-3", purged="a:3"))
+    assert kinds(a_case(connects, PASSED)) == [InjectEmpty, StartChannel]
+
+
+def test_a_channel_stays_by_file_position_below_a_source_without_a_log_of_what_it_receives() -> (
+    None
+):
+    finding = a_finding("H1", "a:2", source="b", replica="c")
+    below = server("c", "a:1 a:3", channel("b", auto=False))
+    for logs, last in ((True, AutoPositionOn), (False, InjectEmpty)):
+        source = replace(server("b", "a:1-3", channel("a")), logs_received=logs)
+        servers = model(server("a", "a:1-3"), source, below)
+        assert kinds(a_case(servers, finding))[-1] is last
+    origin = replace(server("b", "a:1-3"), logs_received=False)
+    assert kinds(a_case(model(origin, below), finding))[-1] is AutoPositionOn, "it receives nothing"
+
+
+def test_behind_a_row_conflict_the_order_of_the_log_is_no_proof_that_rows_fit() -> None:
+    stuck = replace(channel("a", stuck=True), stuck_at=gtids("a:2"))
+    servers = model(server("a", "a:1-3"), server("b", "a:1", stuck))
+    question = ContentQuestion(gtids("a:2-3"), ("a",), ("a", "b"), is_in_order=True)
+    unread = a_content("a:2-3", rows_on={"b": RowsOn(RowState.UNREAD, "a statement")})
+    case = a_case(
+        servers,
+        a_finding("A2", ""),
+        content=a_content("a:2"),
+        waiting={("b", ""): question},
+        arrivals={("b", ""): unread},
+    )
+    skipped = [InjectEmpty("b", gtids("a:2"))]
+    [text] = misfits_at_home(case, skipped)
+    assert text.startswith("once replication runs on b, what waits may overwrite rows: rows of ")
+    assert text.endswith(":3 were not compared on b: a statement")
+    assert not [*misfits_at_home(replace(case, is_chosen=False), skipped)]
+    fits = a_content("a:2-3", rows_on={"b": RowsOn(RowState.AS_BEFORE)})
+    assert not [*misfits_at_home(replace(case, arrivals={("b", ""): fits}), skipped)]

@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from topology.accepted import AcceptedRepair
 from topology.findings import Severity, Verdict, worst_verdict
 from topology.policy import Policy
 from topology.records import time_from_text, time_to_text
@@ -147,6 +148,8 @@ def _canonical(value: object) -> object:
             return {str(key): _canonical(item) for key, item in value.items()}
         case UUID():
             return str(value)
+        case AcceptedRepair():
+            return value.to_text()
         case None | bool() | int() | float() | str():
             return value
         case _:

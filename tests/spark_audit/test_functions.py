@@ -324,7 +324,7 @@ UNIONS = {
 }
 
 
-@pytest.mark.parametrize("partitions", [1, 7])
+@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.slow), 7])
 def test_a_group_has_one_union_however_its_rows_are_spread(
     spark: SparkSession, functions: GtidFunctions, partitions: int
 ) -> None:

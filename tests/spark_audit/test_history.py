@@ -156,6 +156,7 @@ def test_a_finding_that_grows_keeps_its_identity(spark: SparkSession) -> None:
     assert found["first_seen"] == before.collect()[0]["first_seen"] < found["last_seen"]
 
 
+@pytest.mark.slow
 def test_the_run_before_is_the_one_before_by_name(spark: SparkSession, tmp_path: Path) -> None:
     audit_night(spark, tmp_path, 0, an_audit("c", at=night(0), codes=("H1",)))
     later = audit_night(spark, tmp_path, 5, an_audit("c", at=night(5), codes=("H1",)))

@@ -1,7 +1,10 @@
 """The local engine's results: what is written, since when, and that nothing is written over."""
 
+from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pyarrow.parquet as pq
 import pytest
@@ -10,8 +13,9 @@ from spark_audit.adapters import local_results as writing
 from spark_audit.adapters.local_results import write_results_locally
 from spark_audit.adapters.results import ResultsDiffer
 from spark_audit.local_results import LocalResults
-from spark_audit.summary import CARRIED_DAYS_MAX, FleetSummary
+from spark_audit.summary import CARRIED_DAYS_MAX, FleetSummary, policy_digest
 from tests.spark_audit.audits import UUID_A, an_audit, night, run_of, with_gtids
+from tests.topology.test_accepted import REPAIR
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 
@@ -28,6 +32,22 @@ def since(results: LocalResults) -> dict[str, object]:
         for audit in results.audits
         for one in audit.findings
     }
+
+
+OTHERWISE: dict[str, Any] = {
+    "allowed_uuids": frozenset({UUID(int=7)}),
+    "lock_wait_seconds_max": 11,
+    "stall_seconds_max": 61,
+    "external_sources": frozenset({"elsewhere.example:3306"}),
+    "accepted": (REPAIR,),
+}
+
+
+def test_every_part_of_a_policy_is_in_its_digest() -> None:
+    assert OTHERWISE.keys() == {each.name for each in fields(Policy)}
+    policies = [Policy(), *(Policy(**{name: value}) for name, value in OTHERWISE.items())]
+    policies.append(Policy(accepted=(REPAIR, replace(REPAIR, plan_id="another"))))
+    assert len({policy_digest(each) for each in policies}) == len(policies)
 
 
 def test_a_finding_that_lasts_keeps_its_first_seen_and_a_new_one_begins(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 DAY = timedelta(days=1)
 
 
-@pytest.fixture(params=["here", "viewfs"])
+@pytest.fixture(params=[pytest.param("here", marks=pytest.mark.slow), "viewfs"])
 def place(request: pytest.FixtureRequest, stored: Path, spark: SparkSession) -> str:
     """The same directory by its path, and by an address that only Hadoop knows."""
     if request.param == "here":

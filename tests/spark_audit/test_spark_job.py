@@ -79,7 +79,10 @@ def test_both_engines_find_the_same_byte_for_byte(stored: Path, spark: SparkSess
     assert len(findings) >= 9
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 7])
+@pytest.mark.parametrize(
+    "partitions",
+    [pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow), 7],
+)
 def test_findings_do_not_depend_on_how_rows_are_spread(
     stored: Path, spark: SparkSession, partitions: int
 ) -> None:

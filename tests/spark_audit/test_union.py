@@ -49,7 +49,7 @@ def unions(table: Table) -> dict[tuple[str | None, int], str | None]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("partitions", [1, 7])
+@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.slow), 7])
 def test_unions_do_not_depend_on_how_rows_are_spread(spark: SparkSession, partitions: int) -> None:
     table = generated(600, seed=SEED)
     frame = spark.createDataFrame(table, "name string, number int, a string")

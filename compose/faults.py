@@ -28,6 +28,9 @@ _POLL_SECONDS = 0.05
 _UPTIME_SECONDS_MIN = 3
 _CLOCK_SECONDS = 1.0
 _ER_TABLE_EXISTS = 1050
+_OWN_UUIDS = (
+    "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'group_replication_group_name')"
+)
 
 # What a receiver reports when the source refuses its GTID set: the client's number up to 5.7, the
 # error log's number since 8.0 (seen on 5.6.24 and 9.7.4).
@@ -348,7 +351,7 @@ def await_uptime(server: Server) -> None:
 
 
 def commit(server: Server, *statements: str, expected_error: int | None = None) -> str:
-    """Run statements and return the GTIDs they got here, of this server's own uuid only."""
+    """Run statements and return the GTIDs they got here: of this server's UUID, or its group's."""
     before = server.value("@@GLOBAL.gtid_executed")
     try:
         server.execute(*statements)
@@ -359,7 +362,7 @@ def commit(server: Server, *statements: str, expected_error: int | None = None) 
         if expected_error is not None:
             raise FaultNotProduced(f"{statements} did not fail with {expected_error}")
     added = server.query("SELECT GTID_SUBTRACT(@@GLOBAL.gtid_executed, %s)", [before])[0][0]
-    own = str(server.value("@@GLOBAL.server_uuid"))
+    own = tuple(str(value) for _, value in server.query(_OWN_UUIDS) if value)
     parts = str(added).replace("\n", "").split(",")  # the peer's may have arrived meanwhile
     return ",".join(part for part in parts if part.startswith(own))
 

@@ -88,7 +88,7 @@ def relay_position_moved(
     wait_for(there, commit(here, _INSERT))
     there.execute(there.dialect.stop_applier)
     passed = commit(here, *[_INSERT] * 3)
-    _await_received(there, passed)
+    await_received(there, passed)
     there.execute(there.dialect.stop_replica)
     relay_log = max(there.datadir.glob("relay.[0-9]*"), key=lambda path: path.name)
     there.execute(
@@ -120,7 +120,7 @@ def skipped_by_counter(
         there.dialect.start_applier,
     )
     passed = commit(here, _INSERT)
-    _await_received(there, passed)
+    await_received(there, passed)
     if later_count:
         wait_for(there, commit(here, *[_INSERT] * later_count))
     return Passed(source=here, replica=there, passed=passed, rows_are_there=False)
@@ -149,7 +149,7 @@ def skipped_behind_lock(
         )
         passed = commit(here, _INSERT)
         held = commit(here, *[_INSERT] * 2)
-        _await_received(there, held)
+        await_received(there, held)
         _await(
             lambda: bool(there.value("@@GLOBAL.gtid_owned")),
             lambda: f"{there.name} does not wait at {held}",
@@ -176,7 +176,9 @@ def _is_at_end(status: dict[str, object]) -> bool:
     return status["Exec_Source_Log_Pos"] == status["Read_Source_Log_Pos"]
 
 
-def _await_received(replica: Server, gtids: str) -> None:
+def await_received(replica: Server, gtids: str) -> None:
+    """Wait until the receiver of a replica counts these as received."""
+
     def has_all(status: dict[str, object]) -> bool:
         received = str(status["Retrieved_Gtid_Set"])
         return bool(replica.query("SELECT GTID_SUBSET(%s, %s)", [gtids, received])[0][0])
@@ -187,6 +189,7 @@ def _await_received(replica: Server, gtids: str) -> None:
 # -- what holds an applier up ---------------------------------------------------------------------
 
 
+PREPARED_XA = "prepared XA transaction"
 # Statement of the session that holds the lock, and the one that the source then commits.
 LOCKS: dict[str, tuple[tuple[str, ...], str]] = {
     "metadata lock": (
@@ -201,6 +204,16 @@ LOCKS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "row lock": (
         ("BEGIN", f"SELECT * FROM {_SCHEMA}.t WHERE id = 1 FOR UPDATE"),
+        f"UPDATE {_SCHEMA}.t SET note = 'changed' WHERE id = 1",
+    ),
+    PREPARED_XA: (
+        (
+            "SET SESSION sql_log_bin = 0",
+            "XA START 'held'",
+            f"UPDATE {_SCHEMA}.t SET note = 'prepared' WHERE id = 1",
+            "XA END 'held'",
+            "XA PREPARE 'held'",
+        ),
         f"UPDATE {_SCHEMA}.t SET note = 'changed' WHERE id = 1",
     ),
 }
@@ -222,13 +235,18 @@ def held_up(
     if lock == "owned GTID":
         statements = (f"SET SESSION gtid_next = '{_next_gtid(here)}'",)
     with there.connect() as holder, holder.cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement)
+        if lock == PREPARED_XA:
+            there.execute(*statements)  # in a session that ends: the locks stay
+        else:
+            for statement in statements:
+                cursor.execute(statement)
         held = commit(here, change, *[_INSERT] * (count - 1))
-        _await_received(there, held)
+        await_received(there, held)
         yield HeldUp(source=here, replica=there, held=held)
         if lock == "owned GTID":
             cursor.execute("ROLLBACK")
+    if lock == PREPARED_XA:
+        there.execute("SET SESSION sql_log_bin = 0", "XA ROLLBACK 'held'")
     wait_for(there, held)
 
 
@@ -252,7 +270,7 @@ def delayed(
         there.dialect.start_replica,
     )
     held = commit(here, *[_INSERT] * 3)
-    _await_received(there, held)
+    await_received(there, held)
     return HeldUp(source=here, replica=there, held=held)
 
 
@@ -278,3 +296,23 @@ def reset_with_old_purged(
     )
     here.execute(*[_INSERT] * later_count)
     return Passed(source=here, replica=there, passed=passed, rows_are_there=True)
+
+
+def relay_log_gone(topology: Topology, *, source: str = "a", replica: str = "b") -> HeldUp:
+    """Remove the relay log file that a replica reads, while it is shut down.
+
+    Afterwards: both threads run without an error, and the applier looks for the file all the time.
+    """
+    here, there = topology[source], topology[replica]
+    table_on(here, there, _SCHEMA)
+    there.execute(there.dialect.stop_applier)
+    held = commit(here, *[_INSERT] * 3)
+    await_received(there, held)
+    there.execute(there.dialect.stop_replica)
+    file = there.datadir / str(there.replica_status()["Relay_Log_File"])
+    there.stop()
+    file.unlink()
+    there.start()
+    there.execute(there.dialect.start_replica)
+    await_status(there, lambda shown: shown["Replica_IO_Running"] == "Yes")
+    return HeldUp(source=here, replica=there, held=held)

@@ -1,4 +1,4 @@
-"""A replication group that was restarted from the wrong member, on real servers.
+"""Faults of replication groups, on real servers: a wrong restart, an expelled member.
 
 The rules are those of faults.py. Needs a server whose packages have the plugin (8.0 and later).
 """
@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from compose.faults import FaultNotProduced
+import pymysql
+from pymysql.constants import CR
+
+from compose.faults import FaultNotProduced, _await
 from compose.native.command import Settings
 from compose.native.installation import Installation
 from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server, free_port
-from compose.native.shapes import wait_for
+from compose.native.shapes import Topology, wait_for
 
 GROUP_NAME = "6d1f0002-0000-4000-8000-000000000000"
 _JOIN_SECONDS_MAX = 60.0
@@ -74,6 +77,67 @@ def restarted_from_the_wrong_member(installation: Installation) -> Iterator[Rest
             member.discard()
 
 
+@dataclass(frozen=True, slots=True)
+class ExpelledMember:
+    """``member`` left the group and committed ``errant`` under its own server_uuid."""
+
+    member: Server
+    errant: str
+
+
+def expelled_member(
+    topology: Topology, *, primary: str = "m1", member: str = "m3"
+) -> ExpelledMember:
+    """Let a group of three expel a member that it does not reach, and write on that member.
+
+    In state ERROR the server refuses every write (1290, 3100), and clients (offline_mode). The
+    operator ends Group Replication there and opens the server. Afterwards: the group goes on
+    without the member; the member is OFFLINE and has a row of ``expelled.t`` that no other has.
+    """
+    first, out = topology[primary], topology[member]
+    first.execute(
+        "CREATE DATABASE expelled",
+        "CREATE TABLE expelled.t (id INT AUTO_INCREMENT PRIMARY KEY, note VARCHAR(40))",
+    )
+    before = str(first.value("@@GLOBAL.gtid_executed"))
+    wait_for(out, before)
+    out.execute("SET GLOBAL group_replication_autorejoin_tries = 0")
+    others = "SELECT COUNT(*) FROM performance_schema.replication_group_members"
+    uuid = out.value("@@GLOBAL.server_uuid")
+    for name, server in topology.servers.items():
+        if name != member and _state(server):
+            server.execute("SET GLOBAL group_replication_member_expel_timeout = 0")
+    out.freeze()
+    try:
+        _await(
+            lambda: not first.query(f"{others} WHERE MEMBER_ID = '{uuid}'")[0][0],
+            lambda: f"{first.name} did not expel {out.name}",
+        )
+    finally:
+        out.thaw()
+    _await(lambda: _has_left_on_failure(out), out.error_log_tail)
+    out.execute(
+        "STOP GROUP_REPLICATION",
+        "SET GLOBAL super_read_only = OFF",
+        "SET GLOBAL read_only = OFF",
+        "SET GLOBAL offline_mode = OFF",
+        "INSERT INTO expelled.t (note) VALUES ('on the expelled member')",
+    )
+    after = out.value("@@GLOBAL.gtid_executed")
+    errant = str(out.query("SELECT GTID_SUBTRACT(%s, %s)", [after, before])[0][0])
+    return ExpelledMember(member=out, errant=errant.replace("\n", ""))
+
+
+def _has_left_on_failure(member: Server) -> bool:
+    """Return whether a member has noticed that it was expelled, and has set offline_mode."""
+    try:
+        return _state(member) == "ERROR" and bool(member.value("@@GLOBAL.offline_mode"))
+    except pymysql.err.OperationalError as failure:
+        if failure.args[0] != CR.CR_SERVER_LOST:
+            raise
+        return False  # offline_mode ends sessions that are being opened, ours as well
+
+
 def _settings(address: str, addresses: list[str]) -> Settings:
     return Settings(
         extra=(
@@ -93,11 +157,16 @@ def _join(member: Server, *, bootstrap: bool) -> None:
     member.execute(f"START GROUP_REPLICATION USER = '{REPLICATION_USER}'")
     member.execute("SET GLOBAL group_replication_bootstrap_group = OFF")
     deadline = time.monotonic() + _JOIN_SECONDS_MAX
-    question = (
+    while (state := _state(member)) != "ONLINE":
+        if time.monotonic() > deadline:
+            raise FaultNotProduced(f"{member.name} shows {state!r}")
+        time.sleep(_POLL_SECONDS)
+
+
+def _state(member: Server) -> str:
+    """Return the state that a member shows of itself; "" where there is no group."""
+    rows = member.query(
         "SELECT MEMBER_STATE FROM performance_schema.replication_group_members"
         " WHERE MEMBER_ID = @@GLOBAL.server_uuid"
     )
-    while (states := [state for (state,) in member.query(question)]) != ["ONLINE"]:
-        if time.monotonic() > deadline:
-            raise FaultNotProduced(f"{member.name} shows {states}")
-        time.sleep(_POLL_SECONDS)
+    return str(rows[0][0]) if rows else ""

@@ -10,6 +10,7 @@ from compose.faults import (
     FaultNotProduced,
     _both_threads_run,
     _source_refused,
+    await_applier_stopped,
     await_status,
     commit,
     table_on,
@@ -109,6 +110,32 @@ def failover_with_tail(
     follow(third, there)
     wait_for(third, commit(there, *["INSERT INTO tail.t (note) VALUES ('after')"] * 3))
     return Failover(old=here, promoted=there, tail=tail)
+
+
+def attached_with_tail(topology: Topology, *, equal_keys: bool) -> Failover:
+    """Attach an old source that has a tail to the new one, as if it had none: no error is shown.
+
+    Afterwards: with equal keys, its applier has stopped at a row of its own tail (1062). Without,
+    both its threads run, it has all that the new source has, and its tail as well.
+    """
+    promoted = topology["replica1"]
+    if not equal_keys:
+        _draw_keys(promoted, increment=10, offset=5)
+    fault = failover_with_tail(topology)
+    _draw_keys(promoted, increment=1, offset=1)
+    follow(fault.old, promoted)
+    if equal_keys:
+        await_applier_stopped(fault.old)
+    else:
+        wait_for(fault.old, promoted.value("@@GLOBAL.gtid_executed"))
+    return fault
+
+
+def _draw_keys(server: Server, *, increment: int, offset: int) -> None:
+    server.execute(
+        f"SET GLOBAL auto_increment_increment = {increment}",
+        f"SET GLOBAL auto_increment_offset = {offset}",
+    )
 
 
 @dataclass(frozen=True, slots=True)

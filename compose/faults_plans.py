@@ -5,7 +5,14 @@ Same rules as faults.py: real statements on real servers, and nothing is evaluat
 
 from dataclasses import dataclass
 
-from compose.faults import PositionBypass, await_uptime, commit, position_bypass, table_on
+from compose.faults import (
+    PositionBypass,
+    await_applier_stopped,
+    await_uptime,
+    commit,
+    position_bypass,
+    table_on,
+)
 from compose.native.server import Server
 from compose.native.shapes import Topology, follow, wait_for
 
@@ -143,6 +150,62 @@ def row_conflict(topology: Topology, *, source: str = "a", replica: str = "b") -
     failing = commit(here, "INSERT INTO clash.t VALUES (1, 'on the source')")
     commit(here, "INSERT INTO clash.t VALUES (2, 'behind it')")
     return RowConflict(source=here, replica=there, failing=failing)
+
+
+def violated_check(topology: Topology, *, source: str = "a", replica: str = "b") -> RowConflict:
+    """Change a row on the replica, unlogged, and let a CHECK forbid what the source writes there.
+
+    Afterwards: the applier has stopped with 3819, which is no row conflict of its own code; the
+    rows of both servers differ from what the event expects. Needs CHECK constraints (8.0.16).
+    """
+    here, there = topology[source], topology[replica]
+    table_on(here, there, "checked")
+    wait_for(there, commit(here, "INSERT INTO checked.t VALUES (1, 'first')"))
+    there.execute(
+        "SET SESSION sql_log_bin = 0",
+        "UPDATE checked.t SET note = 'on the replica'",
+        "ALTER TABLE checked.t ADD CONSTRAINT no_source CHECK (note <> 'on the source')",
+    )
+    failing = commit(here, "UPDATE checked.t SET note = 'on the source'")
+    commit(here, "INSERT INTO checked.t VALUES (2, 'behind it')")
+    await_applier_stopped(there)
+    return RowConflict(source=here, replica=there, failing=failing)
+
+
+@dataclass(frozen=True, slots=True)
+class BehindPosition:
+    """``waiting`` of ``source`` lies behind the file position at which ``replica`` stopped."""
+
+    source: Server
+    replica: Server
+    waiting: str
+
+
+def stopped_behind_position(
+    topology: Topology, *, source: str = "a", replica: str = "b", conflicts: bool = True
+) -> BehindPosition:
+    """Stop a channel that runs by file position, and write on the source.
+
+    Afterwards: both threads are stopped without an error. If it conflicts, the first transaction
+    that waits meets a row that only the replica has (1062) once they run.
+    """
+    here, there = topology[source], topology[replica]
+    table_on(here, there, "behind")
+    log_file, log_pos = here.binary_log_position()
+    there.execute(
+        there.dialect.stop_replica,
+        there.dialect.change_source_to(auto_position=0, log_file=log_file, log_pos=log_pos),
+    )
+    waiting = commit(
+        here,
+        "INSERT INTO behind.t VALUES (1, 'on the source')",
+        "UPDATE behind.t SET note = 'newer' WHERE id = 1",
+    )
+    if conflicts:
+        there.execute(
+            "SET SESSION sql_log_bin = 0", "INSERT INTO behind.t VALUES (1, 'on the replica')"
+        )
+    return BehindPosition(source=here, replica=there, waiting=waiting)
 
 
 @dataclass(frozen=True, slots=True)

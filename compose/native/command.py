@@ -58,6 +58,9 @@ def server_command(
         *installation.options,
         *user_option(),
         f"--datadir={datadir}",
+        # A server of 5.6 deletes all temporary tables in its tmpdir when it starts: not in /tmp,
+        # where those of other servers are (seen: error 6, "Error on delete of '/tmp/#sql_…'").
+        f"--tmpdir={datadir}",
         f"--server-id={server_id}",
         f"--port={port}",
         f"--bind-address={settings.bind_address}",

@@ -16,16 +16,24 @@ from compose.native.server import Server, free_port
 from compose.native.shapes import Link, Topology, follow, wait_for
 
 GROUP_NAME = "6d1f0001-0000-4000-8000-000000000000"
-_PLUGIN = "--plugin-load-add=group_replication.so"
+PLUGIN = "--plugin-load-add=group_replication.so"
 
 
 @contextmanager
 def group_and_replica(
-    installation: Installation, *, members: Sequence[str] = ("m1", "m2"), replica: str = "r"
+    installation: Installation,
+    *,
+    members: Sequence[str] = ("m1", "m2"),
+    replica: str = "r",
+    named_as_replica: bool = False,
 ) -> Iterator[Topology]:
-    """Run a group whose first member is the primary, and a replica of that primary."""
+    """Run a group whose first member is the primary, and a replica of that primary.
+
+    The group's name is a UUID of its own, or that of the replica. A server does not join a group
+    whose name is its own server_uuid (3092, seen on 9.7.4).
+    """
     seed_data_directory(installation)
-    settings = Settings(extra=(_PLUGIN,))
+    settings = Settings(extra=(PLUGIN,))
     servers: dict[str, Server] = {}
     try:
         for name in members:
@@ -34,20 +42,25 @@ def group_and_replica(
         with ThreadPoolExecutor(max_workers=len(servers)) as pool:
             for started in [pool.submit(server.start) for server in servers.values()]:
                 started.result()
-        _join([servers[name] for name in members])
-        follow(servers[replica], servers[members[0]])
-        wait_for(servers[replica], servers[members[0]].value("@@GLOBAL.gtid_executed"))
+        first = servers[members[0]]
+        group_name = GROUP_NAME
+        if named_as_replica:
+            group_name = str(servers[replica].value("@@GLOBAL.server_uuid"))
+        start_group([servers[name] for name in members], group_name)
+        follow(servers[replica], first)
+        wait_for(servers[replica], first.value("@@GLOBAL.gtid_executed"))
         yield Topology(servers, (Link(source=members[0], replica=replica),))
     finally:
         for server in servers.values():
             server.discard()
 
 
-def _join(members: Sequence[Server]) -> None:
+def start_group(members: Sequence[Server], group_name: str) -> None:
+    """Let the first of these servers bootstrap a group, and the others join it."""
     addresses = {member.name: f"127.0.0.1:{free_port('127.0.0.1')}" for member in members}
     for number, member in enumerate(members):
         member.execute(
-            f"SET GLOBAL group_replication_group_name = '{GROUP_NAME}'",
+            f"SET GLOBAL group_replication_group_name = '{group_name}'",
             f"SET GLOBAL group_replication_local_address = '{addresses[member.name]}'",
             f"SET GLOBAL group_replication_group_seeds = '{','.join(addresses.values())}'",
             f"SET GLOBAL group_replication_bootstrap_group = {'ON' if not number else 'OFF'}",

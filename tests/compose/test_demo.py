@@ -8,6 +8,7 @@ import pytest
 
 @pytest.mark.mysql
 @pytest.mark.spark
+@pytest.mark.timeout(900)  # a minute on two quiet cores
 @pytest.mark.usefixtures("installation97", "installation56", "mysql_clients")
 def test_the_demonstration_finds_repairs_and_finds_nothing_more() -> None:
     done = subprocess.run(

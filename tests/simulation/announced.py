@@ -6,7 +6,7 @@ the same world at rest without the plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gtid import GtidSet
@@ -22,10 +22,11 @@ from repair.plan import Plan
 from repair.strategies import DECLARING
 from tests.simulation.oracles import Violation
 from tests.simulation.reading import gtids
-from tests.simulation.state import Channel, Gtid, Key, Server, World, gtid_text
-from tests.simulation.toy_table import key_of
+from tests.simulation.state import Channel, Gtid, Key, Server, Transaction, World, gtid_text
+from tests.simulation.toy_table import key_of, value_of
 
 WARNED = "may stop the applier or overwrite rows"
+OVERWRITES = "what waits may overwrite rows"
 Kind = tuple[str, str]  # of the violations: oracle, and the strategies of the plan
 
 
@@ -36,10 +37,13 @@ class Announced:
     declared: GtidSet  # executed without their content
     undone: GtidSet
     rows: frozenset[Key]  # written by steps
+    versions: frozenset[tuple[Key, int | None]]  # that steps give to rows, like those of a source
     is_warned: bool  # fetching may stop an applier or overwrite rows
+    overwrites: bool  # what waits for a channel that a step starts may overwrite rows
     is_refused: bool  # a script refused half-way and said so: a channel may be stopped on purpose
     redone: GtidSet
     seen: frozenset[str]  # servers that the plan knows; each plan says that it considers no other
+    changed: frozenset[str]  # a warning is about these and what receives from them
 
     def and_also(self, other: Announced) -> Announced:
         """Return what this plan or another one says."""
@@ -47,14 +51,17 @@ class Announced:
             self.declared | other.declared,
             self.undone | other.undone,
             self.rows | other.rows,
+            self.versions | other.versions,
             self.is_warned or other.is_warned,
+            self.overwrites or other.overwrites,
             self.is_refused or other.is_refused,
             self.redone | other.redone,
             self.seen | other.seen,
+            self.changed | other.changed,
         )
 
 
-def announced(plan: Plan, choices: dict[str, str], *, is_refused: bool) -> Announced:
+def announced(plan: Plan, choices: Mapping[str, str], *, is_refused: bool) -> Announced:
     """Read off a plan what it gives up: by its choices, and in its warnings."""
     declaring = {
         each.finding_id
@@ -73,10 +80,20 @@ def announced(plan: Plan, choices: dict[str, str], *, is_refused: bool) -> Annou
         if isinstance(each, UndoRows | MakeRowsAlike)
         for row in each.rows
     )
+    versions = frozenset(
+        (key_of(row), value_of(row.source))
+        for each in effects
+        if isinstance(each, MakeRowsAlike)
+        for row in each.rows
+    )
     is_warned = any(WARNED in text for text in plan.warnings)
+    overwrites = any(OVERWRITES in text for text in plan.warnings)
     redone = GtidSet.union_of(each.gtids for each in effects if isinstance(each, RedoTransactions))
     seen = frozenset(each.server for each in plan.assumed)
-    return Announced(declared, undone, rows, is_warned, is_refused, redone, seen)
+    changed = frozenset(each.server for each in effects)
+    return Announced(
+        declared, undone, rows, versions, is_warned, overwrites, is_refused, redone, seen, changed
+    )
 
 
 def harm(before: World, after: World, said: Announced, kind: Kind) -> Iterator[Violation]:
@@ -91,19 +108,21 @@ def harm(before: World, after: World, said: Announced, kind: Kind) -> Iterator[V
         unsaid = [each for each in gone if not gtids([each]) <= said.undone]
         if unsaid:
             yield Violation(*kind, f"{name} loses the work of {gtid_text(unsaid[0])}")
-        if not said.is_warned:
-            yield from _doubled(was, server, said, kind)
+        is_reached = bool({name, *after.upstream(name)} & said.changed)
+        if not (said.is_warned and is_reached):
+            yield from _doubled(before, server, said, kind)
         yield from _unneeded(before, was, server, said, kind)
 
 
-def _doubled(was: Server, server: Server, said: Announced, kind: Kind) -> Iterator[Violation]:
+def _doubled(before: World, server: Server, said: Announced, kind: Kind) -> Iterator[Violation]:
     """Report work that was applied twice, older rows, and threads that stopped."""
+    was = before[server.name]
     for made, undo in server.applied:
         if undo and server.works[made.work] > max(1, was.works[made.work]):
             text = f"{server.name} applies {gtid_text(made.gtid)} twice"
             yield Violation(*kind, text)
             break
-    for key, value in server.rows.items():
+    for key, value in server.rows.items() if not said.overwrites else ():
         if key not in said.rows and value and value < was.rows.get(key, value):
             text = f"{server.name}: {key} has an older version than before"
             yield Violation(*kind, text)
@@ -111,22 +130,31 @@ def _doubled(was: Server, server: Server, said: Announced, kind: Kind) -> Iterat
     for channel in server.channels if server.name in said.seen else ():
         old = was.channel(channel.name)
         if old is not None and old.runs and not channel.runs:
-            if _is_announced(channel, said):
+            if _is_announced(before, channel, said):
                 continue
             error = channel.applier_error[1] or channel.receiver_error[1] or "stopped"
             text = f"{server.name}: {channel.name!r} stops: {error}"
             yield Violation(*kind, text)
 
 
-def _is_announced(channel: Channel, said: Announced) -> bool:
+def _is_announced(before: World, channel: Channel, said: Announced) -> bool:
     """Return whether a channel stops for a reason that the plan's text has.
 
     What a plan leaves out or takes back by choice is missing for later changes of the same rows.
     """
     if not channel.applier_error[1] and not channel.receiver_error[0]:
         return said.is_refused
+    if channel.failed is None:
+        return False
     left_out = said.declared | said.undone
-    return channel.failed is not None and bool(left_out)
+    keys = {
+        key
+        for server in before.servers.values()
+        for made, _ in server.applied
+        if gtids([made.gtid]) <= left_out
+        for key in made.keys
+    }
+    return bool(channel.failed.keys & keys)
 
 
 def _unneeded(
@@ -136,18 +164,28 @@ def _unneeded(
     for gtid in sorted(server.executed - was.executed):
         if gtids([gtid]) <= said.declared | said.undone or gtid in was.executed:
             continue
-        works = _works_under(before, gtid)
+        found = _made_under(before, gtid, said.seen)
+        if any(each.changes and _versions(each) <= said.versions for each in found):
+            continue  # a step has written its rows as it left them
+        works = {each.work for each in found}
         if works and not works & {made.work for made, _ in server.applied}:
             text = f"{gtid_text(gtid)} is executed on {server.name}, its data is not there"
             yield Violation(*kind, text)
             return
 
 
-def _works_under(world: World, gtid: Gtid) -> set[int]:
-    """Return the works that changed rows under a GTID, on any server."""
-    return {
-        made.work
+def _versions(made: Transaction) -> set[tuple[Key, int | None]]:
+    return {(each.key, each.new) for each in made.changes}
+
+
+def _made_under(world: World, gtid: Gtid, seen: frozenset[str]) -> list[Transaction]:
+    """Return the transactions that changed rows under a GTID, on any server that the plan knows.
+
+    What another server has under the GTID is no evidence: each plan says that it considers no other.
+    """
+    return [
+        made
         for server in world.servers.values()
         for made, undo in server.applied
-        if made.gtid == gtid and undo and server.works[made.work]
-    }
+        if made.gtid == gtid and undo and server.works[made.work] and server.name in seen
+    ]

@@ -53,7 +53,7 @@ def _receiver_failed(truth: Truth, one: Finding) -> str:
     return "" if is_so else "its receiver has no error"
 
 
-def _blocked(truth: Truth, one: Finding) -> str:
+def blocked(truth: Truth, one: Finding) -> str:
     server = truth.world[str(one.replica)]
     return "" if server.lock or server.session_owns is not None else "no session blocks it"
 
@@ -105,7 +105,7 @@ def _refuses_sets(truth: Truth, one: Finding) -> str:
     return "" if path.receiver_error[0] else "its next connection is accepted"
 
 
-def _joins(truth: Truth, one: Finding) -> str:
+def joins(truth: Truth, one: Finding) -> str:
     """J1: pointed at the candidate, the server receives what it misses, and does nothing twice."""
     world = truth.rested.copy()
     server = world[str(one.replica)]
@@ -164,14 +164,14 @@ def _is_of_a_group(truth: Truth, one: Finding) -> str:
 CHECKS: dict[str, Check] = {
     "A2": _row_conflict,
     "A4": _receiver_failed,
-    "A5": _blocked,
+    "A5": blocked,
     "A7": _stopped,
     "A8": _stalled,
     "C2": _equal_ids,
     "C3": _by_position,
     "C4": _refuses_sets,
     "H7": _made_by_hand,
-    "J1": _joins,
+    "J1": joins,
     "J2": _cannot_join,
     "J3": _diverged,
     "P1": _refused,

@@ -10,6 +10,7 @@ from tests.simulation.choice_oracles import chosen_plans
 from tests.simulation.contents import contents_of
 from tests.simulation.group_oracles import group_conclusions, group_plans
 from tests.simulation.history import History, generate
+from tests.simulation.likely_oracles import named_causes
 from tests.simulation.log_answers import with_answers
 from tests.simulation.oracles import Truth, Violation, conclusions
 from tests.simulation.plan_oracles import plans
@@ -20,7 +21,7 @@ from topology.audit import audit_cluster
 from topology.findings import ClusterAudit
 from topology.policy import Policy
 
-Oracles = Literal["all", "conclusions", "choices"]
+Oracles = Literal["all", "conclusions", "plans", "choices"]
 
 
 def check_world(
@@ -28,19 +29,20 @@ def check_world(
 ) -> tuple[list[Violation], ClusterAudit]:
     """Read and audit a world, and return what the truth contradicts.
 
-    `conclusions` makes no plans; `choices` looks at plans with choices alone.
+    `conclusions` makes no plans; `plans` looks at plans without choices alone, `choices` at plans
+    with choices alone.
     """
     policy = Policy()
     snapshot = with_answers(world, history.reading, read(world, history.reading), policy)
     audit = audit_cluster(snapshot, policy, contents_of(world, history.reading))
     truth = Truth(world, history.reading, snapshot, policy)
     found: list[Violation] = []
-    if oracles != "choices":
-        found += [*conclusions(truth, audit), *causes(truth, audit)]
+    if oracles in ("all", "conclusions"):
+        found += [*conclusions(truth, audit), *causes(truth, audit), *named_causes(truth, audit)]
         found += group_conclusions(truth, audit)
-    if oracles == "all":
+    if oracles in ("all", "plans"):
         found += [*plans(truth, snapshot, audit), *group_plans(truth, snapshot, audit)]
-    if oracles != "conclusions":
+    if oracles in ("all", "choices"):
         found += chosen_plans(truth, snapshot, audit)
     return found, audit
 
@@ -60,7 +62,7 @@ def oracles_of(kind: tuple[str, str]) -> Oracles:
     """Return the oracles that find a kind of violation."""
     if kind[0].startswith("choice"):
         return "choices"
-    return "all" if "plan" in kind[0] else "conclusions"
+    return "plans" if kind[0].startswith("plan") else "conclusions"
 
 
 def shortest(history: History, kind: tuple[str, str]) -> History:

@@ -86,14 +86,15 @@ def chosen_plans(
 def _told(truth: Truth, after: World, plan: Plan) -> Iterator[Key]:
     """Yield the rows of which the plan says that they may be overwritten, or differ afterwards.
 
-    The sets agree then, and so do the binary logs: no audit of a real server could report it.
+    The sets agree then, and so do the binary logs: no audit of a real server could report it. So it
+    is where a transaction is applied again of which RESET BINARY LOGS AND GTIDS took only the GTID.
     """
     is_warned = any(WARNED in text for text in plan.warnings)
     leaves_a_source = any("no later audit reports that" in text for text in plan.warnings)
     redone = announced(plan, {}, is_refused=False).redone
     for name, server in after.servers.items():
         for made, undo in server.applied:
-            is_new = not truth.rested[name].works[made.work]
+            is_new = server.works[made.work] > truth.rested[name].works[made.work]
             if is_new and (is_warned or (leaves_a_source and gtids([made.gtid]) <= redone)):
                 yield from (key for key, _ in undo)
 

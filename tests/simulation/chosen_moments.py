@@ -9,9 +9,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from gtid_audit.plan_again import wanted_of
 from repair.choices import UnknownChoice
 from repair.plan import Plan
 from repair.planner import plan_repair
@@ -19,7 +20,15 @@ from tests.simulation import replication as act
 from tests.simulation.announced import Announced, announced, harm
 from tests.simulation.chosen_evidence import chosen_evidence
 from tests.simulation.oracles import Truth, Violation
-from tests.simulation.plan_oracles import LATE, Outcome, look_again, run
+from tests.simulation.plan_oracles import (
+    LATE,
+    Outcome,
+    at,
+    dice_of_moment,
+    look_again,
+    moved_to,
+    run,
+)
 from tests.simulation.reading import gtids
 from tests.simulation.state import World
 from tests.simulation.steps import STEPS, Line, perform
@@ -27,7 +36,7 @@ from topology.catalogue import answers
 from topology.findings import ClusterAudit, Finding
 from topology.snapshot import ClusterSnapshot
 
-Choices = dict[str, str]
+Choices = Mapping[str, str]
 
 
 def plan_with(
@@ -40,7 +49,8 @@ def plan_with(
     }
     evidence = chosen_evidence(world, snapshot, audit)
     try:
-        return plan_repair(snapshot, audit, choices=fitting, evidence=evidence, policy=truth.policy)
+        plan = plan_repair(snapshot, audit, choices=fitting, evidence=evidence, policy=truth.policy)
+        return replace(plan, choices=fitting)
     except UnknownChoice:  # findings have grown, and two of them are about one GTID by now
         return plan_repair(snapshot, audit, evidence=evidence, policy=truth.policy)
 
@@ -54,10 +64,11 @@ def interrupted(  # noqa: PLR0917 - one run, and all that it is compared with
     for steps in range(1, len(plan.steps)):
         part = run(truth.world, plan, snapshot, steps=steps)
         again, audit = look_again(truth, part.world)
-        second = plan_with(truth, part.world, again, audit, choices)
+        still = wanted_of(plan.as_json()).still(audit).choices
+        second = plan_with(truth, part.world, again, audit, {**choices, **still})
         rest = run(part.world, second, again)
         said = announced(plan, choices, is_refused=True)
-        said = said.and_also(announced(second, choices, is_refused=bool(rest.refused)))
+        said = said.and_also(announced(second, second.choices, is_refused=bool(rest.refused)))
         where = f"stopped after step {steps}"
         for each in harm(truth.rested, rest.world, said, ("choice interrupted", codes)):
             yield replace(each, text=f"{where}: {each.text}")
@@ -93,28 +104,31 @@ def _another_end(
 def late(
     truth: Truth, plan: Plan, snapshot: ClusterSnapshot, choices: Choices, codes: str
 ) -> Iterator[Violation]:
-    """8. The world moves on between planning and running."""
+    """8. The world moves on between planning and running, or between two steps."""
     dice = random.Random(truth.reading.seed + 2)
-    moved = truth.world.copy()
+    begin = dice_of_moment(truth).randrange(len(plan.steps))
+    moved = moved_to(truth.world, plan, snapshot, begin)
+    if moved is None:
+        return
     name = dice.choice(LATE)
     args = STEPS[name].choose(moved, dice)
     if args is None or not _is_seen(truth, moved, args):
         return
     line: Line = (name, *args)
     said: Announced = announced(plan, choices, is_refused=True)
-    if name == "write-by-hand" and _is_named(said, line):
+    if name == "write-by-hand" and (_is_named(said, line) or _is_given(truth.rested, line)):
         return  # two transactions under one GTID: with the plan and without it (E4)
     if not perform(moved, line):
         return
     act.rest(moved)
-    after = run(moved, plan, snapshot)
+    after = run(moved, plan, snapshot, begin=begin)
     stood = {server.name for server, channel in truth.rested.paths() if channel.applier_error[1]}
     for each in harm(moved, after.world, said, ("choice late", codes)):
         if "stops: " in each.text and "row event" not in each.text:
             continue  # the source refuses the connection because of the late step, and says so
         if "stops: " in each.text and each.text.partition(":")[0] in stood:
             continue  # the late step let it run; it meets the row at which it stood before
-        yield replace(each, text=f"after {' '.join(map(str, line))}: {each.text}")
+        yield replace(each, text=f"{at(begin)} {' '.join(map(str, line))}: {each.text}")
 
 
 def _is_seen(truth: Truth, world: World, args: Line) -> bool:
@@ -125,3 +139,9 @@ def _is_seen(truth: Truth, world: World, args: Line) -> bool:
 def _is_named(said: Announced, line: Line) -> bool:
     names = [gtids([(str(line[2]), tag, int(line[3]))]) for tag in ("", "dba")]
     return any(each <= said.declared | said.undone | said.redone for each in names)
+
+
+def _is_given(world: World, line: Line) -> bool:
+    """Return whether another server has executed a GTID that the late step gives by hand."""
+    gtid = str(line[2]), "", int(line[3])
+    return any(gtid in server.executed for server in world.servers.values())

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from gtid import Gtid as ProductGtid
-from tests.simulation.reading import Reading, gtids, moment
+from tests.simulation.reading import Reading, gtids, hidden_facts, moment
 from tests.simulation.state import Gtid, Server, Transaction, World
 from topology.contents import (
     ContentDifference,
@@ -47,7 +47,11 @@ def contents_of(world: World, reading: Reading) -> ContentReading | None:
 def _can_answer(world: World, reading: Reading, name: str) -> bool:
     # Without gtid_mode = ON a server sends no transactions by GTID (gtid_audit/content.py).
     server = world[name]
-    return server.log_bin and not server.permissive and (name, "connection") not in reading.unread
+    return (
+        server.log_bin
+        and not server.permissive
+        and "connection" not in hidden_facts(name, reading, 2)
+    )
 
 
 def compared_gtids(world: World, reading: Reading, left: str, right: str) -> set[Gtid]:

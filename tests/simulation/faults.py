@@ -91,12 +91,19 @@ def back_again(world: World, server: Server) -> None:
     server.permissive = server.idempotent = False  # SET GLOBAL does not survive a restart
     act.rotate(world, server)
     for channel in list(server.channels):
+        # What performance_schema had is gone.
+        channel.done_by.clear()
+        channel.last_applied = channel.last_queued = None
         # replica_skip_start=OFF: threads that ran start again; so do those that had an error.
         if server.relay_log_recovery:
             channel.read_to = act.applied_place(channel)
             channel.clear_relay()
         else:
             channel.relay_at = channel.low_water
+            if channel.auto_position:
+                # What is in the relay logs counts as retrieved again: 5.6 had forgotten the last one
+                # when a source refused its receiver (seen on 5.6.24).
+                channel.retrieved |= {each.transaction.gtid for each in channel.relay}
         channel.receiver_error = channel.applier_error = (0, "")
         channel.failed = None
         channel.skip_counter = 0
@@ -179,11 +186,15 @@ def reset_with_old_purged(world: World, name: str, count: int) -> bool:
         return False
     for channel in server.channels:
         stop_threads(world, server, channel)
+    act.disconnect_replicas(world, server)  # they connect again once gtid_purged is set
     reset_binary_logs_and_gtids(world, name)
     server.executed, server.purged = set(kept), set(kept)
-    server.files.append(LogFile(2, frozenset(kept), world.clock))  # it begins a new binary log
+    if server.version < act.MODERN:  # 5.6 begins a new binary log then, 9.7.4 does not (seen)
+        server.files.append(LogFile(2, frozenset(kept), world.clock))
     for gtid in kept:
         world.absence.pop((name, gtid), None)
+    for replica, channel in world.replicas_of(name):
+        act.connect(world, replica, channel)
     return True
 
 

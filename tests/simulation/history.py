@@ -6,8 +6,8 @@ import random
 from dataclasses import dataclass, replace
 
 from tests.simulation import faults, groups, options
-from tests.simulation.reading import Reading
-from tests.simulation.shapes import SHAPES, Setup
+from tests.simulation.reading import UNREADABLE, Reading
+from tests.simulation.shapes import GENERATED, SHAPES, VARIANTS, Setup
 from tests.simulation.state import World
 from tests.simulation.steps import STEPS, Line, perform
 
@@ -90,10 +90,13 @@ def _line(words: list[str]) -> Line:
     return tuple(args)
 
 
-def generate(seed: int, shapes: tuple[str, ...] = tuple(SHAPES)) -> tuple[History, World]:
+def generate(seed: int, shapes: tuple[str, ...] = GENERATED) -> tuple[History, World]:
     """Make a history by chance. Return it and the world before its reading."""
     dice = random.Random(seed)
     shape = dice.choice(shapes)
+    others = random.Random(f"shape {seed}")
+    if shape in VARIANTS and others.random() < 0.3:
+        shape = others.choice(VARIANTS[shape])
     is_old = not SHAPES[shape].is_multi_source and not SHAPES[shape].group
     old = dice.random() < 0.15 and is_old
     setup = Setup(
@@ -143,9 +146,15 @@ def _reading(dice: random.Random, world: World) -> Reading:
         name = dice.choice(_FAULTS)
         args = STEPS[name].choose(world, dice)
         between = (name, *args) if args is not None else ()
+    seed = dice.randrange(10**6)
+    # Dice of their own: what else a seed makes stays as it was before these facts were added.
+    others = random.Random(f"unread {seed}")
+    if others.random() < 0.06:
+        fact = others.choice(tuple(UNREADABLE)) + others.choice(("", "", "", "@1", "@2"))
+        unread += ((others.choice(visible), fact),)
     return Reading(
         tuple(visible),
-        seed=dice.randrange(10**6),
+        seed=seed,
         moving=dice.random() < 0.35,
         unread=unread,
         contents=dice.choice(("none", "starts", "everywhere")),

@@ -11,13 +11,13 @@ from dataclasses import replace
 from datetime import datetime
 
 from gtid import GtidSet
-from tests.simulation.reading import Reading, gtids, members_of, moment, position
+from tests.simulation.reading import Reading, gtids, hidden_facts, members_of, moment, position
 from tests.simulation.state import Place, Server, Transaction, World
 from topology.facts import gather_facts
 from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch, LogStart
 from topology.log_questions import Questions, Search, questions_of
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot
+from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
 
 def with_answers(
@@ -26,7 +26,7 @@ def with_answers(
     """Return the snapshot with what the logs answer, in the last readings."""
     questions = questions_of(gather_facts(snapshot, policy))
     last = tuple(
-        replace(server, history_evidence=_answer(world, reading, server.name, questions))
+        replace(server, history_evidence=_answer(world, reading, server, questions))
         if server.name in questions
         else server
         for server in snapshot.last
@@ -35,9 +35,10 @@ def with_answers(
 
 
 def _answer(
-    world: World, reading: Reading, name: str, questions: Mapping[str, Questions]
+    world: World, reading: Reading, read: ServerSnapshot, questions: Mapping[str, Questions]
 ) -> HistoryEvidence:
-    if (name, "logs") in reading.unread:
+    name = read.name
+    if "logs" in hidden_facts(name, reading, 2):
         return HistoryEvidence(None, (), "commits: access denied")
     server, asked = world[name], questions[name]
     first = server.files[0]
@@ -52,7 +53,9 @@ def _answer(
         else None,
         tuple(commits[gtid] for gtid in sorted(commits)),
         searches=tuple(_found(world, server, search) for search in asked.searches),
-        schemas_count=int(bool(server.rows)) if asked.schemas else None,
+        schemas_count=int(bool(server.rows or server.applied))
+        if asked.schemas and gtids(server.executed) == read.gtid_executed
+        else None,
     )
 
 

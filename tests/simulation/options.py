@@ -96,8 +96,8 @@ def skip_counter(world: World, name: str, channel: str) -> bool:
     if not stop_threads(world, server, path, which="applier"):
         return False
     set_mode(world, server, permissive=True)
-    path.skip_counter = 1
     start_threads(world, server, path, which="applier")
+    path.skip_counter = 1
     return True
 
 

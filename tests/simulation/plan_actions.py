@@ -27,7 +27,7 @@ from repair.actions import (
 from repair.row_versions import RowVersions
 from repair.steps import Step
 from tests.simulation import replication as act
-from tests.simulation.plan_guards import Refused, is_before
+from tests.simulation.plan_guards import Refused, has_begun, is_before
 from tests.simulation.reading import gtids
 from tests.simulation.state import (
     Channel,
@@ -93,7 +93,7 @@ def _check_rows(server: Server, step: Step) -> None:
     executed = gtids(server.executed)
     fit = True
     if isinstance(action, StartChannel):
-        if _channel(server, action.channel).runs or action.waiting & executed:
+        if _channel(server, action.channel).runs or has_begun(server, action.waiting):
             return
     elif isinstance(action, AutoPositionOn):
         fit = action.compared_at is None or executed <= action.compared_at

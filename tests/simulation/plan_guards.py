@@ -61,6 +61,10 @@ def check_guards(world: World, snapshot: ClusterSnapshot, step: Step) -> None:
         _check_still_lacking(world, readings, step, action)
     if has("committed transactions of its own"):
         _check_writes_nothing(server, reading)
+    if isinstance(action, StartChannel) and has("sets gtid_next by hand"):
+        channel = server.channel(action.channel)
+        if channel is None or not channel.runs:
+            _check_not_by_hand(server, action.waiting)
     if isinstance(action, StartChannel) and has("that the plan did not see"):
         _check_knows_all(server, reading, step, action)
     if isinstance(action, AutoPositionOn | StartChannel | StopChannel | MovePast):
@@ -161,8 +165,9 @@ def _check_below(
             known = GtidSet.union_of((history, *modelled))
             _check_gained_nothing(server, known, but=readings[action.server])
         arriving = after.get(server.name, GtidSet()) - before.get(server.name, GtidSet())
-        untouched = arriving and not arriving & gtids(server.executed)
-        if has("a row of") and untouched and not all(is_before(server, row) for row in action.rows):
+        if has("sets gtid_next by hand"):
+            _check_not_by_hand(server, arriving)
+        if has("a row of") and not all(is_before(server, row) for row in action.rows):
             raise Refused(f"{server.name}: rows are not as the plan saw them")
 
 
@@ -218,8 +223,8 @@ def _check_knows_all(
     server: Server, reading: ServerSnapshot, step: Step, action: StartChannel
 ) -> None:
     there = gtids(server.executed)
-    if action.waiting & there:
-        return  # it has begun
+    if has_begun(server, action.waiting):
+        return
     modelled = (GtidSet.parse(each.gtid_executed) for each in step.before)
     own = next(modelled)  # this step's server is the first
     known = GtidSet.union_of((reading.gtid_executed or GtidSet(), own, action.waiting))
@@ -228,6 +233,18 @@ def _check_knows_all(
             there = there.without_uuid(channel.source_uuid)
     if not there <= known:
         raise Refused(f"{server.name}: it has executed what the plan did not see")
+
+
+def _check_not_by_hand(server: Server, arriving: GtidSet) -> None:
+    if arriving & gtids(server.executed):
+        raise Refused(f"{server.name}: it has executed some of the arriving transactions")
+
+
+def has_begun(server: Server, arriving: GtidSet) -> bool:
+    """Return whether a server has executed the first of what arrives, of any origin."""
+    return any(
+        arriving.from_tsid(tsid).first(1) <= gtids(server.executed) for tsid in arriving.tsids
+    )
 
 
 def _check_gained_nothing(server: Server, known: GtidSet, *, but: ServerSnapshot) -> None:

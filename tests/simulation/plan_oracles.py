@@ -60,12 +60,19 @@ def look_again(truth: Truth, world: World) -> tuple[ClusterSnapshot, ClusterAudi
 
 
 def run(
-    world: World, plan: Plan, snapshot: ClusterSnapshot, *, steps: int | None = None
+    world: World,
+    plan: Plan,
+    snapshot: ClusterSnapshot,
+    *,
+    begin: int = 0,
+    steps: int | None = None,
 ) -> Outcome:
-    """Run the first steps of a plan, with guards, and let the world rest."""
+    """Run the steps of a plan from one to another, with guards, and let the world rest."""
     made = world.copy()
     act.rest(made)
     for count, step in enumerate(plan.steps):
+        if count < begin:
+            continue
         if steps is not None and count >= steps:
             return Outcome(made, count)
         try:
@@ -137,8 +144,10 @@ def harm(
         if older:
             yield Violation(oracle, codes, f"{name}: {older} has an older version than before")
         for gtid in sorted(server.executed - was.executed):
-            work = _data_under(before, gtid, seen or before.servers)
-            if work is not None and not server.works[work] and gtids([gtid]) <= injected:
+            made = _data_under(before, gtid, seen or before.servers)
+            if made is None or server.works[made.work] or _looks_done(before, server, made):
+                continue
+            if gtids([gtid]) <= injected:
                 text = f"{gtid_text(gtid)} is declared unneeded on {name}, its data is not there"
                 yield Violation(oracle, codes, text)
                 break
@@ -147,6 +156,9 @@ def harm(
             if old is not None and old.runs and not channel.runs:
                 if _met_hidden_work(before, after, name, channel.failed):
                     continue
+                if seen and name not in seen and channel.failed is not None:
+                    # No reading shows its rows, and each plan says that it does not consider it.
+                    continue
                 error = channel.applier_error[1] or channel.receiver_error[1] or "stopped"
                 yield Violation(oracle, codes, f"{name}: {channel.name!r} stops: {error}")
 
@@ -154,9 +166,10 @@ def harm(
 def _met_hidden_work(before: World, after: World, name: str, failed: Transaction | None) -> bool:
     """Return whether an applier met what was different before, by work that no set shows.
 
-    A GTID with two contents, or a change with sql_log_bin=0. Only where rows could not be compared, because what arrived holds a statement. The difference
-    was there without the plan, no set shows it, and the audit compared no contents: the start in
-    the order of the source's log is what the operator would do, and uncovers it.
+    A GTID with two contents, or a change with sql_log_bin=0. Only where rows could not be compared,
+    because what arrived holds a statement. The difference was there without the plan, no set shows
+    it, and the audit compared no contents: the start in the order of the source's log is what the
+    operator would do, and uncovers it.
     """
     if failed is None:
         return False
@@ -193,14 +206,32 @@ def _named(applied: list, works: list[int]) -> str:  # type: ignore[type-arg]
     return ", ".join(sorted({gtid_text(made.gtid) for made, _ in applied if made.work in works}))
 
 
-def _data_under(world: World, gtid: Gtid, seen: Collection[str]) -> int | None:
-    """Return the work that a client committed under a GTID, if it changed rows."""
+def _looks_done(before: World, server: Server, made: Transaction) -> bool:
+    """Return whether rows are as a transaction left them, and no other transaction can change that.
+
+    As behind a GTID with two contents: the INSERT was skipped, so the DELETE finds nothing to do.
+    """
+    others = (
+        each
+        for other in before.servers.values()
+        for each, _ in other.applied
+        if each.keys & made.keys
+    )
+    holders = [other for other in before.servers.values() if other.works[made.work]]
+    is_open = any(each.gtid not in server.executed for each in others)
+    return not is_open and any(
+        all(server.rows.get(key) == other.rows.get(key) for key in made.keys) for other in holders
+    )
+
+
+def _data_under(world: World, gtid: Gtid, seen: Collection[str]) -> Transaction | None:
+    """Return the transaction that a client committed under a GTID, if it changed rows."""
     for server in world.servers.values():
         if gtid not in server.executed or server.name not in seen:
             continue
         for made, undo in server.applied:
             if made.gtid == gtid and undo and server.works[made.work]:
-                return made.work
+                return made
     return None
 
 
@@ -212,8 +243,15 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
         known[one.id] = known.get(one.id, GtidSet()) | one.gtid_set
     announced = {each.finding_id for each in plan.afterwards}
     answered = {each.finding_id for each in plan.answered}
+    seen = {one.id: one.gtid_set for one in audit.findings}
     for one in above_info(again):
         if one.id in announced or _met_what_was_not_committed(truth, after, one):
+            continue
+        if one.code in ("A2", "A3") and _met_hidden(truth, after, one):
+            continue
+        if one.code[0] == "J" and {each.code for each in audit.findings} & {"J4", "U2"}:
+            # A source was not known when the servers were read: it was rebuilt just then, or its
+            # receivers have not connected since. Nothing is said of what no channel links until then.
             continue
         if one.id not in known:
             text = f"afterwards: {one.code} {one.source}->{one.replica}, not announced"
@@ -221,7 +259,8 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
         elif one.code[0] in "HEPJ" and one.gtid_set - known[one.id]:
             text = f"afterwards: {one.code} {one.source}->{one.replica} has grown"
             yield Violation("plan", one.code, text)
-        elif one.id in answered:
+        elif one.id in answered and (not one.gtid_set or one.gtid_set & seen[one.id]):
+            # What joined the finding since, without the plan as well, is not what was answered.
             yield Violation("plan", one.code, f"{one.code} was answered and is still there")
 
 
@@ -237,6 +276,16 @@ def _met_what_was_not_committed(truth: Truth, after: World, one: Finding) -> boo
         channel.failed is not None
         and not gtids([channel.failed.gtid]) <= (executed.get(channel.source) or GtidSet())
         for channel in after[one.replica].channels
+        if channel.name == one.channel
+    )
+
+
+def _met_hidden(truth: Truth, after: World, one: Finding) -> bool:
+    """Return whether an applier that the plan started stopped at work that no set shows."""
+    name = one.replica or ""
+    return any(
+        _met_hidden_work(truth.rested, after, name, channel.failed)
+        for channel in after[name].channels
         if channel.name == one.channel
     )
 
@@ -273,22 +322,57 @@ def _names_a_gtid_of(plan: Plan, world: World, line: Line) -> bool:
     )
 
 
+def _met_what_is_new(rested: World, moved: World, server: Server) -> bool:
+    """Return whether an applier stopped at what the late step committed.
+
+    Like every transaction to come, it meets the rows of a server with work of its own (E1) whenever
+    it is committed; it only came between plan and script.
+    """
+    new = set[Gtid]().union(*(each.executed for each in moved.servers.values()))
+    for each in rested.servers.values():
+        new -= each.executed
+    failed = [channel.failed for channel in server.channels if channel.failed is not None]
+    return bool(failed) and all(each.gtid in new for each in failed)
+
+
 LATE: tuple[str, ...] = (
     "load", "write", "write-errant", "stop-replica", "start-replica", "repoint", "configure-only",
     "purge", "reset-binary-logs-and-gtids", "crash", "write-by-hand", "failover",
 )  # fmt: skip
 
 
+def dice_of_moment(truth: Truth) -> random.Random:
+    """Return what decides behind which step of a plan the world moves on."""
+    return random.Random(~truth.reading.seed)
+
+
+def moved_to(world: World, plan: Plan, snapshot: ClusterSnapshot, begin: int) -> World | None:
+    """Return a copy of the world behind the first steps; None if one of them refused."""
+    if not begin:
+        return world.copy()
+    part = run(world, plan, snapshot, steps=begin)
+    return None if part.refused else part.world
+
+
+def at(begin: int) -> str:
+    """Return when a late step came, in words."""
+    return f"behind step {begin}," if begin else "after"
+
+
 def _late(truth: Truth, plan: Plan, snapshot: ClusterSnapshot, codes: str) -> Iterator[Violation]:
-    """8. The world moves on between planning and running."""
+    """8. The world moves on between planning and running, or between two steps."""
     dice = random.Random(truth.reading.seed)
-    moved = truth.world.copy()
+    begin = dice_of_moment(truth).randrange(len(plan.steps))
+    moved = moved_to(truth.world, plan, snapshot, begin)
+    if moved is None:
+        return
     name = dice.choice(LATE)
     args = STEPS[name].choose(moved, dice)
     if args is None:
         return
-    if args and args[0] in moved.servers and args[0] not in truth.reading.visible:
-        return  # "replicas that are not in this snapshot are not considered", says each plan
+    known = {server.name for server in truth.snapshot.last if server.gtid_executed is not None}
+    if args and args[0] in moved.servers and args[0] not in known:
+        return  # "nothing is known of" it, or it is not in the snapshot: so says each plan
     line: Line = (name, *args)
     if name.startswith("write-by-hand") and _names_a_gtid_of(plan, moved, line):
         # Two transactions under one GTID are different content (E4) with the plan and without it,
@@ -297,10 +381,21 @@ def _late(truth: Truth, plan: Plan, snapshot: ClusterSnapshot, codes: str) -> It
     if not perform(moved, line):
         return
     act.rest(moved)
-    late = run(moved, plan, snapshot)
+    late = run(moved, plan, snapshot, begin=begin)
     seen = truth.reading.visible
     injected = _injected(plan)
     for each in harm(moved, late.world, codes, "plan late", injected=injected, seen=seen):
         if "stops: " in each.text and "row event" not in each.text:
             continue  # the source refuses the connection because of the late step, and says so
-        yield replace(each, text=f"after {' '.join(map(str, line))}: {each.text}")
+        place = each.text.replace(":", " ").split()[0]
+        if "stops: " in each.text and _met_what_is_new(truth.rested, moved, late.world[place]):
+            continue
+        if (
+            name == "repoint"
+            and place == args[0]
+            and place not in {step.server for step in plan.steps}
+        ):
+            # It receives from another server only since the plan was made, and a script on that one
+            # cannot see it; one on the server itself refuses because its channels changed.
+            continue
+        yield replace(each, text=f"{at(begin)} {' '.join(map(str, line))}: {each.text}")

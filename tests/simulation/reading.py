@@ -5,7 +5,9 @@
    may move before every look. Only the barrier between the phases is certain.
 2. As topology/adapters/collect.py does, the second reading is repeated while it shows a severe
    difference that the one before did not.
-3. Some servers may be invisible, and some facts unreadable.
+3. Some servers may be invisible, and some facts unreadable: each one that a privilege, a failed
+   statement or an answer of another kind takes from the live adapter, in both readings or in one
+   (`b.settings@2`: in the second).
 """
 
 from __future__ import annotations
@@ -103,29 +105,49 @@ class Reading:
     visible: tuple[str, ...]
     seed: int = 0
     moving: bool = False
-    unread: tuple[tuple[str, str], ...] = ()  # (server, fact)
+    unread: tuple[tuple[str, str], ...] = ()  # (server, fact of UNREADABLE, perhaps @1 or @2)
     contents: str = "none"  # none, starts, everywhere
     between: tuple[str | int, ...] = ()  # a step that is done between the two readings
 
 
 Between = Callable[[], None]
 
+# What one statement of the live adapter reads; "logs" are asked for afterwards (log_answers.py).
+UNREADABLE: dict[str, tuple[str, ...]] = {
+    "version": ("vendor", "version_text"),  # a text that is no version
+    "identity": ("gtid_executed", "gtid_purged", "gtid_owned", "server_uuid", "server_id"),
+    "server_uuid": ("server_uuid",),
+    "gtid_executed": ("gtid_executed",),
+    "gtid_purged": ("gtid_purged",),
+    "gtid_owned": ("gtid_owned",),
+    "channels": ("channels",),
+    "workers": (),
+    "log_end": ("log_end",),
+    "uptime_seconds": ("uptime_seconds",),
+    "binary_logs": ("binary_logs",),
+    "settings": ("settings", "group"),  # the group's name is a setting: without it nothing is asked
+    "group": ("group",),
+    "logs": (),
+}
+_IN_FIRST = ("version", "identity")  # nothing else is read then
+
+
+def hidden_facts(server: str, reading: Reading, phase: int) -> frozenset[str]:
+    """Return the facts that cannot be read of a server in one of the two readings."""
+    facts = (fact.partition("@") for name, fact in reading.unread if name == server)
+    return frozenset(fact for fact, _, when in facts if when in ("", str(phase)))
+
 
 def read(world: World, reading: Reading) -> ClusterSnapshot:
     """Read all visible servers, wait for the last, read all again."""
     dice = random.Random(reading.seed)
     between = _between(world, dice) if reading.moving else lambda: None
-    names = [name for name in sorted(world.servers) if name in reading.visible]
-    unread = dict.fromkeys(names, ())  # type: dict[str, tuple[str, ...]]
-    for server, fact in reading.unread:
-        if server in unread:
-            unread[server] = (*unread[server], fact)
-    first = _phase(world, 1, names, unread, dice, between)
+    first = _phase(world, 1, reading, dice, between)
     if reading.between:
         from tests.simulation.steps import perform
 
         perform(world, reading.between)
-    snapshot = ClusterSnapshot(CLUSTER, first, _phase(world, 2, names, unread, dice, between))
+    snapshot = ClusterSnapshot(CLUSTER, first, _phase(world, 2, reading, dice, between))
     if not reading.moving:
         return snapshot
     before = grave_differences(gather_facts(snapshot, Policy()))
@@ -134,7 +156,7 @@ def read(world: World, reading: Reading) -> ClusterSnapshot:
             break
         for _ in range(10):
             between()
-        snapshot = ClusterSnapshot(CLUSTER, first, _phase(world, 2, names, unread, dice, between))
+        snapshot = ClusterSnapshot(CLUSTER, first, _phase(world, 2, reading, dice, between))
         now = grave_differences(gather_facts(snapshot, Policy()))
         if now == before:
             break
@@ -155,16 +177,15 @@ def _between(world: World, dice: random.Random) -> Between:
     return move
 
 
-def _phase(  # noqa: PLR0917 - one call for each phase
-    world: World,
-    phase: int,
-    names: list[str],
-    unread: dict[str, tuple[str, ...]],
-    dice: random.Random,
-    between: Between,
+def _phase(
+    world: World, phase: int, reading: Reading, dice: random.Random, between: Between
 ) -> tuple[ServerSnapshot, ...]:
     world.clock += 1
-    looks = {name: _looks(world, world[name], phase, unread[name]) for name in names}
+    names = [name for name in sorted(world.servers) if name in reading.visible]
+    looks = {
+        name: _looks(world, world[name], phase, hidden_facts(name, reading, phase))
+        for name in names
+    }
     done: dict[str, ServerSnapshot] = {}
     while looks:
         between()
@@ -182,7 +203,7 @@ def moment(ticks: int) -> datetime:
 
 
 def _looks(
-    world: World, server: Server, phase: int, unread: tuple[str, ...]
+    world: World, server: Server, phase: int, unread: frozenset[str]
 ) -> Iterator[ServerSnapshot | None]:
     """Look at one server in the order of the live adapter; None while it is not done."""
     started = moment(world.clock)
@@ -208,12 +229,14 @@ def _looks(
     rows = [(channel, _status(world, server, channel)) for channel in server.channels]
     yield None
     channels = [
-        ChannelSnapshot(**facts, workers=_workers(world, server, channel))
+        _channel_without_workers(facts)
+        if "workers" in unread
+        else ChannelSnapshot(**facts, workers=_workers(world, server, channel))
         for channel, facts in rows
     ]
     yield None
     log_end = position(server.end) if server.log_bin else None
-    yield ServerSnapshot(
+    read_all = ServerSnapshot(
         cluster=CLUSTER,
         name=server.name,
         host=server.name,
@@ -231,10 +254,8 @@ def _looks(
         gtid_executed=executed,
         gtid_purged=purged,
         gtid_owned=owned,
-        log_end=None if "log_end" in unread else log_end,
-        channels=None
-        if "channels" in unread
-        else tuple(sorted(channels, key=lambda channel: channel.name)),
+        log_end=log_end,
+        channels=tuple(sorted(channels, key=lambda channel: channel.name)),
         binary_logs=tuple(
             BinaryLog(f"binlog.{log.number:06}", 200 + 100 * len(log.entries))
             for log in server.files
@@ -242,10 +263,43 @@ def _looks(
         ),
         settings=_settings(world, server),
         group=_group(world, server),
-        unread=tuple(
-            UnreadFact(fact, UnreadReason.PRIVILEGE, "not allowed") for fact in sorted(unread)
-        ),
     )
+    yield _without(read_all, unread - {"logs"}) if unread else read_all
+
+
+def _channel_without_workers(facts: dict[str, Any]) -> ChannelSnapshot:
+    """Return a channel of which performance_schema shows nothing."""
+    times = dict.fromkeys(("last_queued_committed_at", "last_applied_at"))
+    return ChannelSnapshot(
+        **{**facts, **times, "last_queued": GtidSet(), "last_applied": GtidSet()}
+    )
+
+
+def _without(server: ServerSnapshot, unread: frozenset[str]) -> ServerSnapshot:
+    """Return a reading without what could not be read; each is named in `unread`."""
+    facts = tuple(
+        UnreadFact(
+            "gtid_executed" if fact == "identity" else fact, UnreadReason.PRIVILEGE, "not allowed"
+        )
+        for fact in sorted(unread)
+    )
+    if any(fact in unread for fact in _IN_FIRST):
+        known = {} if "version" in unread else {"version": server.version, "vendor": server.vendor}
+        return ServerSnapshot(
+            CLUSTER,
+            server.name,
+            server.host,
+            server.port,
+            server.phase,
+            server.read_started,
+            server.read_ended,
+            unread=facts,
+            **known,  # type: ignore[arg-type]
+        )
+    nothing = {name: None for fact in unread for name in UNREADABLE[fact]}
+    if "settings" in unread:
+        nothing["notable_settings"] = None
+    return replace(server, **nothing, unread=facts)  # type: ignore[arg-type]
 
 
 def _group(world: World, server: Server) -> GroupSnapshot | None:

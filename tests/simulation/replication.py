@@ -293,7 +293,7 @@ def connect(world: World, replica: Server, channel: Channel) -> bool:
         text = NO_LOG
     elif channel.auto_position:
         last = channel.last_queued
-        has_it = last is not None and last.gtid in replica.executed & source.logged()
+        has_it = last is not None and last.gtid in replica.executed
         if replica.version < (5, 7, 0) and last is not None and not has_it:
             # 5.6 asks for the last transaction once more; until it comes it is not retrieved. After
             # a RESET it is applied again (seen on 5.6.24).
@@ -307,6 +307,8 @@ def connect(world: World, replica: Server, channel: Channel) -> bool:
         elif place.entries > len(log.entries):
             text = BEYOND
         channel.read_to = place
+        if not text:
+            _note_passed(world, replica, channel, source)
     channel.source_uuid, channel.source_server_id = source.uuid, source.server_id
     if text:
         channel.receiver, channel.receiver_error = "No", (number, text)
@@ -323,6 +325,20 @@ def connect(world: World, replica: Server, channel: Channel) -> bool:
     else:
         channel.excluded = frozenset()
     return True
+
+
+def _note_passed(world: World, replica: Server, channel: Channel, source: Server) -> None:
+    """Record what a connection by file position passes over: all before its place.
+
+    Also where auto-position left the place, in a log that its source began again since.
+    """
+    assert channel.read_to is not None, "a connection by file position has a place"
+    number, index = channel.read_to
+    for log in source.files:
+        before = log.entries if log.number < number else log.entries[:index]
+        for each in before if log.number <= number else ():
+            if each.gtid not in channel.retrieved:
+                note(world, replica, each.gtid, "change-by-position")
 
 
 def _end_other_connection(world: World, source: Server, replica: Server) -> None:

@@ -1,9 +1,9 @@
 """Run the simulator: python -m tests.simulation.run SECONDS=60 [SEED=1] [PROCESSES=2] [KEEP=dir].
 
-Every process checks the histories of consecutive seeds. Each kind of violation is printed once,
-with its seed and the shortest history; with KEEP it is written to a file as well.
-COUNT=5000 ends after so many histories; ORACLES=conclusions makes no plans, which is faster, and
-ORACLES=choices looks at plans with choices alone.
+Every process checks batches of consecutive seeds. A seed that shows a violation is printed at once;
+at the end each kind is printed with its shortest history, and with KEEP written to a file as well.
+COUNT=5000 ends after so many histories. ORACLES=conclusions makes no plans, which is faster;
+ORACLES=plans looks at plans without choices alone, and ORACLES=choices at plans with choices.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import functools
 import multiprocessing
 import os
 import sys
+import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
@@ -55,15 +57,13 @@ def check_batch(start: int, *, oracles: Oracles = "all") -> Result:
     return result
 
 
-def merged(results: list[Result]) -> Result:
-    """Return what several batches showed together; of each kind the first seed."""
-    total = Result()
-    for result in results:
-        total.checked += result.checked
-        total.counts += result.counts
-        for kind, seed in result.seeds.items():
-            total.seeds.setdefault(kind, seed)
-    return total
+def merged(total: Result, more: Result) -> Result:
+    """Return what both showed together; of each kind the first seed."""
+    return Result(
+        checked=total.checked + more.checked,
+        counts=total.counts + more.counts,
+        seeds=more.seeds | total.seeds,
+    )
 
 
 def report(kind: tuple[str, str], seed: int, keep: Path | None) -> None:
@@ -97,13 +97,22 @@ def main(arguments: list[str]) -> int:
         return 64
     one_batch = functools.partial(check_batch, oracles=named[0])
     total, begun = Result(), time.monotonic()
+
+    def starts() -> Iterator[int]:
+        for at in range(0, most, BATCH):
+            if time.monotonic() >= begun + seconds:
+                return
+            ahead.acquire()
+            yield first + at
+
+    # A process that has checked its batch takes the next one; the others need not be ready.
+    ahead = threading.Semaphore(2 * processes)
     with multiprocessing.Pool(processes) as pool:
-        start = first
-        while time.monotonic() < begun + seconds and total.checked < most:
-            starts = [start + BATCH * at for at in range(processes)]
-            start = starts[-1] + BATCH
-            results = pool.map(one_batch, starts, chunksize=1)
-            total = merged([total, *results])
+        for result in pool.imap(one_batch, starts()):
+            ahead.release()
+            for kind, seed in sorted(result.seeds.items()):
+                say(f"seed {seed}: {kind[0]}: {kind[1]}")
+            total = merged(total, result)
     spent = time.monotonic() - begun
     say(
         f"{total.checked:,} histories, seeds {first} to {first + total.checked - 1},"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.simulation import replication as act
 from tests.simulation.membership import new_queue
@@ -37,6 +37,17 @@ SHAPES: dict[str, Shape] = {
     "group": Shape({"a": (), "b": (), "c": ()}, ("a",), ("a", "b", "c")),
     "group and replica": Shape({"a": (), "b": (), "c": (), "d": ("b",)}, ("a",), ("a", "b", "c")),
     "group named a": Shape({"a": (), "b": (), "c": ()}, ("a",), ("a", "b", "c"), "a"),
+}
+# Groups whose name is the server_uuid of a replica below them, or of the member that it follows. They
+# are made of a part of the histories of another shape, so that all other seeds stay what they were.
+_WITH_REPLICA = SHAPES["group and replica"]
+VARIANTS: dict[str, tuple[str, ...]] = {
+    "group and replica": ("group named d", "group named b and replica"),
+}
+GENERATED = tuple(SHAPES)
+SHAPES |= {
+    "group named d": replace(_WITH_REPLICA, group_uuid="d"),
+    "group named b and replica": replace(_WITH_REPLICA, group_uuid="b"),
 }
 
 VERSIONS: dict[str, tuple[int, int, int]] = {"9.7.4": (9, 7, 4), "5.6.24": (5, 6, 24)}

@@ -325,6 +325,7 @@ def start_threads(world: World, server: Server, channel: Channel, *, which: str 
     if which in ("both", "applier") and channel.applier == "No":
         channel.applier, channel.applier_error, channel.failed = "Yes", (0, ""), None
         channel.done_by.clear()
+        channel.skip_counter = 0  # a new applier has none (seen on 9.7.4)
     if which in ("both", "receiver") and channel.receiver == "No":
         channel.receiver, channel.receiver_error = "Connecting", (0, "")
         act.connect(world, server, channel)
@@ -400,10 +401,6 @@ def change_by_position(world: World, name: str, channel: str, file: int, index: 
     path.auto_position = path.is_reset = False
     path.clear_relay()
     path.read_to = Place(file, index)
-    for older in source.files:
-        passed = older.entries if older.number < file else older.entries[:index]
-        for each in passed if older.number <= file else ():
-            act.note(world, server, each.gtid, "change-by-position")
     start_threads(world, server, path)
     return True
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from repair import channel_procedures, declaring, start
+from repair import channel_procedures, declaring, emptied, invariants, start
 from topology import channel_places, facts, findings, former_ids, lost, unseen
 from topology.rules import backlogs, differences, joining, passed, threads
 
@@ -98,7 +98,13 @@ SWITCHES: dict[str, Switch] = {
         "for name in (replica.name,)",
     ),
     "a-script-starts-no-server-that-was-reset-since": Switch(
-        channel_procedures._unchanged, "if reading.gtid_executed", "if False"
+        channel_procedures._unchanged, "if executed else ()", "if False else ()"
+    ),
+    "nothing-is-delivered-to-be-skipped": Switch(
+        invariants.nothing_is_skipped, "if server.skips_next and (", "if False and ("
+    ),
+    "an-emptied-server-gets-nothing-else": Switch(
+        emptied.nothing_on_an_emptied_server, "if is_emptied(server, before):", "if False:"
     ),
     "gtids-may-be-given-again": Switch(
         start._refusing, 'if text is not None and text.code == "E3"', "if False"

@@ -2,9 +2,12 @@
 
 import pytest
 
+from tests.simulation import digests
+from tests.simulation.digests import entries, entry_of, line_of
 from tests.simulation.transcripts import APPROVED, Story, read_stories, transcript
 
 STORIES = read_stories(APPROVED.read_text())
+DIGESTS = digests.APPROVED.read_text().splitlines()
 
 
 @pytest.mark.parametrize(
@@ -13,6 +16,17 @@ STORIES = read_stories(APPROVED.read_text())
 def test_a_history_is_reported_and_planned_as_approved(story: Story, approved: str) -> None:
     """Wrong? Read the difference; then `python -m tests.approve`."""
     assert transcript(story) == approved.rstrip("\n"), story.text
+
+
+@pytest.mark.parametrize("line", DIGESTS, ids=[f"line {at}" for at in range(len(DIGESTS))])
+def test_what_no_transcript_shows_is_as_approved(line: str) -> None:
+    """Wrong? Facts, questions, or texts of a plan changed. Intended? `python -m tests.approve`."""
+    assert line_of(entry_of(line)) == line
+
+
+def test_every_story_has_its_digests() -> None:
+    assert {entry_of(line) for line in DIGESTS} == set(entries())
+    assert len(set(DIGESTS)) == len(DIGESTS)
 
 
 def test_no_story_is_there_twice() -> None:

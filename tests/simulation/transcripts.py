@@ -7,12 +7,16 @@ Oracles see wrong conclusions and harmful plans. A transcript shows all the rest
 reads: the evidence, the causes that remain, why a strategy was not chosen, what to do by hand. The
 histories were selected from 2,000 generated ones: together they execute what any of them executes in
 topology and repair.
+
+Scripts, runbooks, plan.json and what is computed on the way are too long to be read here: digests.txt
+has their digests.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from repair.case import LogEvidence
 from repair.guard import Guard
 from repair.plan import Plan
 from repair.planner import plan_repair
@@ -25,8 +29,11 @@ from tests.simulation.history import History, parse
 from tests.simulation.log_answers import with_answers
 from tests.simulation.oracles import above_info
 from tests.simulation.reading import read
+from tests.topology.changed_facts import Changes, changed
 from topology.audit import audit_cluster
+from topology.findings import ClusterAudit
 from topology.policy import Policy
+from topology.snapshot import ClusterSnapshot
 
 APPROVED = Path(__file__).with_name("transcripts.txt")
 _BETWEEN = "\n====\n"
@@ -65,24 +72,55 @@ def text() -> str:
     return _BETWEEN.join(f"{each.text}{_BELOW}{transcript(each)}" for each in stories) + "\n"
 
 
-def transcript(story: Story) -> str:
-    """Return what the product says of one story."""
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan, and the logs that were read for it."""
+
+    plan: Plan
+    evidence: LogEvidence
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What the product says of one story: the default plan, and the one by choice."""
+
+    snapshot: ClusterSnapshot
+    audit: ClusterAudit
+    default: Planned | None
+    chosen: Planned | None
+
+
+def reported(story: Story, changes: Changes = ()) -> Reported:
+    """Audit the servers of a story, and plan; with other facts than those that were read."""
     history, policy = story.history, Policy()
     world = history.play()
-    snapshot = with_answers(world, history.reading, read(world, history.reading), policy)
+    seen = changed(read(world, history.reading), changes)
+    snapshot = with_answers(world, history.reading, seen, policy)
     audit = audit_cluster(snapshot, policy, contents_of(world, history.reading))
-    lines = list(audit_in_words(audit))
-    default: list[str] = []
+    default = chosen = None
     if above_info(audit):
         evidence = log_evidence(world, snapshot, audit)
         plan = plan_repair(snapshot, audit, evidence=evidence, policy=policy)
-        default = list(_plan(plan))
-        lines += ["PLAN", *default]
+        default = Planned(plan, evidence)
     codes = {each.code for each in audit.findings}
     choices = {code: name for code, name in story.choices.items() if code in codes}
     if choices:
         evidence = chosen_evidence(world, snapshot, audit)
-        chosen = plan_repair(snapshot, audit, choices=choices, evidence=evidence, policy=policy)
+        plan = plan_repair(snapshot, audit, choices=choices, evidence=evidence, policy=policy)
+        chosen = Planned(plan, evidence)
+    return Reported(snapshot, audit, default, chosen)
+
+
+def transcript(story: Story) -> str:
+    """Return what an operator reads of one story."""
+    found = reported(story)
+    lines = list(audit_in_words(found.audit))
+    default: list[str] = []
+    if found.default is not None:
+        default = list(_plan(found.default.plan))
+        lines += ["PLAN", *default]
+    if found.chosen is not None:
+        chosen = found.chosen.plan
         by_choice = list(_plan(chosen))
         words = " ".join(f"{code}={name}" for code, name in chosen.choices.items())
         lines += [f"PLAN {words}", *(by_choice if by_choice != default else ["  as above"])]

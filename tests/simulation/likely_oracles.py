@@ -1,0 +1,168 @@
+"""What a finding leaves open: the true cause must be one of those that its text names.
+
+A `likely` finding is a promise as well: one of these causes, and no other. Which step made a server
+miss a GTID is recorded in `World.absence`; each step is known by words that the explanation of the
+finding must contain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from tests.simulation.cause_oracles import blocked, joins
+from tests.simulation.oracles import ABSENT, Truth, Violation
+from tests.simulation.reading import gtids, members_of
+from tests.simulation.state import NO_LOG, PERMISSIVE, SAME_ID, Gtid, gtid_text
+from topology.findings import ClusterAudit, Finding, Grade, Severity
+
+Check = Callable[[Truth, Finding], str]
+
+# One of these words names the step.
+WORDS: dict[str, tuple[str, ...]] = {
+    "reset": ("RESET BINARY LOGS AND GTIDS", "was reset"),
+    "source reset": ("RESET BINARY LOGS AND GTIDS on {source}", "former log"),
+    "crash": ("crash",),
+    "restore": ("older copy", "restored", "backup"),
+    "skip_counter": ("sql_replica_skip_counter",),
+    "skip_errors": ("replica_skip_errors", "sql_replica_skip_counter"),
+    "relay-log-position": ("RELAY_LOG_POS", "log position", "file position"),
+    "change-by-position": ("file position", "log position"),
+    "same_server_id": ("server_id",),
+    "not logged": ("no event for them",),
+    "by hand": ("gtid_next by hand", "set gtid_next"),
+    "copied": ("same server_uuid",),
+}
+
+LOSES = frozenset({"reset", "crash", "restore"})  # what the server had itself
+
+
+def named_causes(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
+    """6. The true cause is one of those that a finding leaves."""
+    if truth.reading.between:
+        return
+    for one in audit.findings:
+        if "although its channel has applied" in one.explanation and not _passed_any(truth, one):
+            yield Violation("named cause", one.code, f"{one.code}: {one.replica} is a new replica")
+        if one.grade is not Grade.LIKELY or one.replica is None:
+            continue
+        check = CHECKS.get(one.code)
+        wrong = check(truth, one) if check is not None else ""
+        if wrong:
+            text = f"{one.code} likely {one.source}->{one.replica}: {wrong}"
+            yield Violation("named cause", one.code, text)
+
+
+def _passed_any(truth: Truth, one: Finding) -> bool:
+    """Return whether the server had a history once, or passed over a transaction."""
+    return any(name == one.replica for name, _ in truth.world.absence)
+
+
+def _names(one: Finding, step: str) -> bool:
+    words = (word.format(source=one.source) for word in WORDS.get(step, ()))
+    return any(word in one.explanation for word in words)
+
+
+def _absent_on_replica(truth: Truth, one: Finding) -> str:
+    """H1, H8: each transaction was passed over in one of the ways that the text names."""
+    replica, source = truth.world[str(one.replica)], truth.world[str(one.source)]
+    logged = source.logged()
+    for gtid in sorted(members_of(one.gtid_set, truth.world) - replica.executed):
+        if gtid in truth.rested[replica.name].executed:
+            if "will not" in one.explanation:
+                return f"{gtid_text(gtid)}: it arrives"
+            continue
+        step = truth.world.absence.get((replica.name, gtid))
+        if step is None and gtid not in logged:
+            step = "not logged"
+        if step is None and one.code == "H1" and _lies_before(truth, one, gtid):
+            step = "change-by-position"  # of a receiver that has not connected yet
+        oldest = source.files[0]
+        if step is None and oldest.number == 1 and oldest.created_at:
+            step = (
+                "reset"  # of the source: its log began again, and a place is one of the former log
+            )
+        # What was skipped first, a file position behind it keeps away as well.
+        is_kept_away = one.code == "H1" and step in ABSENT["H1"]
+        if not (is_kept_away or _names(one, step or "")):
+            return f"{gtid_text(gtid)}: {step or 'nothing known'} is not named"
+    return ""
+
+
+def _lies_before(truth: Truth, one: Finding, gtid: Gtid) -> bool:
+    """Return whether a transaction lies before the place that is configured."""
+    path = truth.world[str(one.replica)].channel(one.channel or "")
+    if path is None or path.read_to is None:
+        return False
+    for log in truth.world[str(one.source)].files:
+        entries = log.entries if log.number < path.read_to.file else ()
+        if log.number == path.read_to.file:
+            entries = log.entries[: path.read_to.entries]
+        if any(each.gtid == gtid for each in entries):
+            return True
+    return False
+
+
+def _absent_on_origin(truth: Truth, one: Finding) -> str:
+    """E3, E6, H7: the origin lost each transaction, or another server used its UUID."""
+    origin = truth.world[str(one.source)]
+    for gtid in sorted(members_of(one.gtid_set, truth.world)):
+        step = truth.world.absence.get((origin.name, gtid), "")
+        if step not in LOSES:
+            step = _elsewhere(truth, gtid)
+        if gtid in origin.executed or _names(one, step):
+            continue
+        return f"{gtid_text(gtid)}: {step or 'nothing known'} is not named"
+    return ""
+
+
+def _elsewhere(truth: Truth, gtid: Gtid) -> str:
+    """Return how another server came to a GTID that the owner of its UUID never had."""
+    if gtid in truth.world.by_hand:
+        return "by hand"
+    done = any(each.transaction.gtid == gtid for each in truth.world.acknowledged)
+    # No client has its answer yet, but the other server has sent it.
+    pending = (each for server in truth.world.servers.values() for each in server.pending)
+    return "copied" if done or any(each.gtid == gtid for each in pending) else ""
+
+
+def _joining(truth: Truth, one: Finding) -> str:
+    """J1: what keeps the server from joining is named."""
+    wrong = joins(truth, one)
+    if not wrong:
+        return ""
+    if wrong.startswith("works"):
+        return "" if "has the rows already" in one.explanation else wrong
+    reasons = {SAME_ID: "same server_id", PERMISSIVE: "gtid_mode", NO_LOG: "no binary log"}
+    for text, word in reasons.items():
+        if text in wrong and word in one.explanation:
+            return ""
+    return wrong
+
+
+def _clears(truth: Truth, one: Finding) -> str:
+    """T1, T2, T3 as information: what does not arrive is named, or another finding stands."""
+    if one.severity is not Severity.INFO:
+        return ""
+    name = str(one.replica)
+    left = one.gtid_set - gtids(truth.rested[name].executed)
+    if not left or truth.fails_later(name) or truth.waits_within_limits(name):
+        return ""
+    for gtid in sorted(members_of(left, truth.world)):
+        step = truth.rested.absence.get((name, gtid))
+        if step is not None and not _names(one, step):
+            return f"{gtid_text(gtid)}: {step} is not named"
+    return ""
+
+
+CHECKS: dict[str, Check] = {
+    "A5": blocked,
+    "E3": _absent_on_origin,
+    "E6": _absent_on_origin,
+    "H1": _absent_on_replica,
+    "H7": _absent_on_origin,
+    "H8": _absent_on_replica,
+    "J1": _joining,
+    "T1": _clears,
+    "T2": _clears,
+    "T3": _clears,
+}

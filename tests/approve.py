@@ -4,15 +4,21 @@ Each line that changes is something that an operator will read otherwise, or a s
 otherwise. A change that you did not intend is a defect.
 """
 
-from tests.repair import script_cases
-from tests.simulation import transcripts
-from tests.topology import approved_findings
+from tests.house import decision_tables
+from tests.repair import changed_scripts, script_cases
+from tests.simulation import digests, transcripts
+from tests.topology import approved_findings, changed_facts, fact_digests
 
 
 def main() -> None:
     """Write every transcript."""
     approved_findings.APPROVED.write_text(approved_findings.text())
+    changed_facts.APPROVED.write_text(changed_facts.text())
     transcripts.APPROVED.write_text(transcripts.text())
+    decision_tables.APPROVED.write_text(decision_tables.text())
+    digests.APPROVED.write_text(digests.text())
+    fact_digests.APPROVED.write_text(fact_digests.text())
+    changed_scripts.APPROVED.write_text(changed_scripts.text())
     (transcripts.APPROVED.parents[1] / "repair/scripts.txt").write_text(script_cases.transcript())
 
 

@@ -4,8 +4,12 @@ How it works
 ------------
 A function keeps its identity and gets other code: whoever holds it (an import, a table, a
 decorator) calls the mutant from then on, and nothing is imported again. That fits every mutant
-that changes functions only. One that changes a table or a default is imported as a whole module, by
-a process that has imported no module of the product.
+that changes functions only. What a function has made before (a lambda in a table) is inside it: its
+code is replaced, too. A mutant that changes a table or a default is imported as a whole module, by a
+process that has imported no module of the product.
+
+Functions are looked up once, before the forks: a search in a fork touches, and so copies, all that
+the process has in memory.
 """
 
 import gc
@@ -14,7 +18,7 @@ import importlib.machinery
 import importlib.util
 import sys
 from ast import Module
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
@@ -64,16 +68,52 @@ def _skeleton(code: CodeType) -> tuple[object, ...]:
     return code.co_code, code.co_names, constants
 
 
-def put_functions(path: str, changed: Mapping[tuple[str, int], CodeType]) -> int:
-    """Give functions of a file their new code. Return how many there were."""
-    found = 0
+Functions = Mapping[str, Sequence[FunctionType]]
+
+
+def functions_of(paths: Iterable[str]) -> Functions:
+    """Return the functions that are in memory, by the file that they are from."""
+    found: dict[str, list[FunctionType]] = {path: [] for path in paths}
     for each in gc.get_objects():
-        if isinstance(each, FunctionType) and each.__code__.co_filename == path:
-            code = changed.get((each.__code__.co_qualname, each.__code__.co_firstlineno))
-            if code is not None:
-                each.__code__ = code
-                found += 1
+        if isinstance(each, FunctionType) and each.__code__.co_filename in found:
+            found[each.__code__.co_filename].append(each)
     return found
+
+
+def put_functions(
+    functions: Iterable[FunctionType], changed: Mapping[tuple[str, int], CodeType]
+) -> int:
+    """Give functions of a file their new code. Return how many of those that changed there were.
+
+    A function inside another is put as well, unless two have the same name and line.
+    """
+    inner: dict[tuple[str, int], list[CodeType]] = {}
+    for code in changed.values():
+        for each in _inside(code):
+            inner.setdefault((each.co_qualname, each.co_firstlineno), []).append(each)
+    found = 0
+    for function in functions:
+        place = (function.__code__.co_qualname, function.__code__.co_firstlineno)
+        new = changed.get(place)
+        if new is not None:
+            function.__code__ = new
+            found += 1
+            continue
+        [made, *others] = inner.get(place, [None])
+        if made is not None and not others and _fits(function.__code__, made):
+            function.__code__ = made
+    return found
+
+
+def _inside(code: CodeType) -> Iterator[CodeType]:
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield each
+            yield from _inside(each)
+
+
+def _fits(before: CodeType, after: CodeType) -> bool:
+    return before.co_freevars == after.co_freevars
 
 
 class MutantImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):

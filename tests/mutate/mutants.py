@@ -6,7 +6,9 @@ A source is parsed, and every place where a decision could be another one is num
 in which the tree is walked: the same source gives the same numbers. `count_of` counts them;
 `mutant_of` parses again and changes the one with a given number. Comparisons, `and` and `or`, `not`,
 conditions, True and False, numbers, operations of sets, elements of tables and statements are
-changed. What decides nothing is left alone: annotations, docstrings, assertions, texts, imports, `__all__`.
+changed. What decides nothing is left alone: annotations, docstrings, assertions (`strict=True` of
+zip is one), how a field prints, texts, imports, `__all__`; and limits and speeds that could as well
+be another number, by their names (`_MAX`, `_PER_SECOND` …).
 
 Own code, and no library: the well-kept ones rewrite files and start one pytest for each mutant.
 Here a process that has everything loaded forks, and takes the mutant in place of one module, which
@@ -15,6 +17,7 @@ is ten times as fast for tests of a second.
 
 import ast
 import copy
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -38,6 +41,12 @@ _OPERATIONS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
     ast.BitAnd: (ast.BitOr,),
     ast.BitOr: (ast.BitAnd,),
 }
+# One more or less of these changes no decision that a test should repeat as a number.
+_LIMITS = re.compile(
+    r"_(?:MAX|PER_SECOND|PER_LINE|CHARACTERS|CHARACTERS_SHOWN|WIDTH|KEPT|AT_ONCE)$|^_WIDTH$"
+)
+# Keywords that are assertions, or are about the text of an object alone.
+_ASSERTED = {"zip": {"strict"}, "field": {"repr", "compare"}}
 Change = Callable[[], None]
 
 
@@ -115,6 +124,8 @@ def _in_block(owner: ast.AST, name: str, scope: str) -> Iterator[_Place]:
             continue
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
             continue
+        if _is_limit(statement):
+            continue
         if (
             isinstance(statement, ast.AnnAssign)
             and ast.unparse(statement.annotation) == "TypeAlias"
@@ -173,7 +184,7 @@ def _in_expression(owner: ast.AST, name: str, at: int | None, scope: str) -> Ite
         for value in (True, False):
             if not (isinstance(owner, ast.While) and value):
                 yield _Place(owner, scope, f"always {value}", put(ast.Constant(value)))
-    yield from _of_node(node, scope, put, owner)
+    yield from _of_node(node, scope, put)
     for field, value in ast.iter_fields(node):
         if isinstance(value, ast.expr):
             yield from _in_expression(node, field, None, scope)
@@ -181,7 +192,7 @@ def _in_expression(owner: ast.AST, name: str, at: int | None, scope: str) -> Ite
             for number, each in enumerate(value):
                 if isinstance(each, ast.expr):
                     yield from _in_expression(node, field, number, scope)
-                elif isinstance(each, ast.keyword):
+                elif isinstance(each, ast.keyword) and not _is_asserted(node, each):
                     yield from _in_expression(each, "value", None, scope)
                 elif isinstance(each, ast.comprehension):
                     yield from _in_comprehension(node, each, scope)
@@ -198,9 +209,7 @@ def _in_comprehension(owner: ast.AST, clause: ast.comprehension, scope: str) -> 
         yield from _in_expression(clause, "ifs", at, scope)
 
 
-def _of_node(
-    node: ast.expr, scope: str, put: Callable[[ast.expr], Change], owner: ast.AST
-) -> Iterator[_Place]:
+def _of_node(node: ast.expr, scope: str, put: Callable[[ast.expr], Change]) -> Iterator[_Place]:
     match node:
         case ast.Compare():
             for at, operator in enumerate(node.ops):
@@ -210,30 +219,67 @@ def _of_node(
             swapped = copy.copy(node)
             swapped.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
             yield _Place(node, scope, "and/or", put(swapped))
+            last = len(node.values) - 1
             for at in range(len(node.values)):
+                if at == last and isinstance(node.op, ast.Or) and _is_empty(node.values[at]):
+                    continue
                 left = [each for number, each in enumerate(node.values) if number != at]
                 new = left[0] if len(left) == 1 else ast.BoolOp(node.op, left)
                 yield _Place(node, scope, "operand dropped", put(new))
         case ast.UnaryOp(op=ast.Not()):
-            yield _Place(owner, scope, "not dropped", put(node.operand))
+            yield _Place(node, scope, "not dropped", put(node.operand))
         case ast.BinOp() if not _is_text(node):
             for new_operator in _OPERATIONS.get(type(node.op), ()):
                 changed = copy.copy(node)
                 changed.op = new_operator()
-                yield _Place(owner, scope, "operation", put(changed))
+                yield _Place(node, scope, "operation", put(changed))
             if isinstance(node.op, ast.Sub | ast.BitAnd | ast.BitOr):
-                yield _Place(owner, scope, "right side dropped", put(node.left))
+                yield _Place(node, scope, "right side dropped", put(node.left))
         case ast.Constant(value=bool()):
-            yield _Place(owner, scope, "constant", put(ast.Constant(not node.value)))
+            yield _Place(node, scope, "constant", put(ast.Constant(not node.value)))
         case ast.Constant(value=int(number)):
-            yield _Place(owner, scope, "constant", put(ast.Constant(number + 1)))
+            yield _Place(node, scope, "constant", put(ast.Constant(number + 1)))
         case ast.Tuple() | ast.Set() | ast.List() if len(node.elts) > 1 and not _is_target(node):
             for at in range(len(node.elts)):
                 fewer = copy.copy(node)
                 fewer.elts = [each for number, each in enumerate(node.elts) if number != at]
-                yield _Place(owner, scope, "element dropped", put(fewer))
+                yield _Place(node, scope, "element dropped", put(fewer))
         case _:
             return
+
+
+def _is_empty(node: ast.expr) -> bool:
+    """Return whether an expression is an empty value: `x or ()` guards against an absent fact.
+
+    Without it nothing changes where x is there; where it is None the code raises.
+    tests/topology/test_missing_facts.py audits every story without each fact.
+    """
+    match node:
+        case ast.Tuple(elts=[]) | ast.Constant(value="" | 0):
+            return True
+        case ast.Call(func=ast.Name(id=name), args=[], keywords=[]):
+            return name in ("GtidSet", "LogEvidence", "Policy", "Questions")
+        case _:
+            return False
+
+
+def _is_limit(statement: ast.stmt) -> bool:
+    """Return whether a name of the module gets a plain number that is a limit or a speed."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            pass
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            pass
+        case _:
+            return False
+    factors = [value.left, value.right] if isinstance(value, ast.BinOp) else [value]
+    is_product = not isinstance(value, ast.BinOp) or isinstance(value.op, ast.Mult)
+    plain = all(isinstance(each, ast.Constant | ast.Name) for each in factors)
+    return is_product and plain and _LIMITS.search(name) is not None
+
+
+def _is_asserted(call: ast.expr, keyword: ast.keyword) -> bool:
+    return isinstance(call, ast.Call) and keyword.arg in _ASSERTED.get(ast.unparse(call.func), ())
 
 
 def _setting(operators: list[ast.cmpop], at: int, other: ast.cmpop) -> Change:

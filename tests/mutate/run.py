@@ -1,6 +1,7 @@
 """Changes decisions at random, and reports what no test notices.
 
     python -m tests.mutate.run SECONDS=600 [SEED=1] [ONLY=repair/script.py] [PROCESSES=2] [QUICK=1]
+    python -m tests.mutate.run COUNT=80 …    80 mutants of each target instead of a time
 
 1. Each mutant (mutants.py) of the code that decides (targets.py) is given to tests that need no
    server and no Spark, in a fork (session.py). Nothing is written to any source.
@@ -12,6 +13,7 @@
    share of the time, by its mutants. Exit status 1: less than 95 % were noticed.
 """
 
+import math
 import os
 import random
 import sys
@@ -28,8 +30,8 @@ NOTICED_SHARE_MIN = 0.95
 EQUIVALENT = Path(__file__).with_name("equivalent.txt")
 
 
-def choices(target: Target, seed: int, only: str) -> list[Place]:
-    """Return every place of a target, shuffled."""
+def choices(target: Target, seed: int, only: str, count: int | None = None) -> list[Place]:
+    """Return the places of a target, shuffled: all of them, or a sample."""
     found = [
         (path, number)
         for path in files_of(target)
@@ -37,7 +39,7 @@ def choices(target: Target, seed: int, only: str) -> list[Place]:
         for number in range(count_of((ROOT / path).read_text()))
     ]
     random.Random(seed).shuffle(found)
-    return found
+    return found[:count]
 
 
 class Counts:
@@ -77,7 +79,9 @@ def main(arguments: Sequence[str]) -> int:
     given = dict(each.split("=", 1) for each in arguments)
     seed = int(given.get("SEED") or random.SystemRandom().randrange(1 << 32))
     seconds = float(given.get("SECONDS") or 600)
-    chosen = {target: choices(target, seed, given.get("ONLY", "")) for target in TARGETS}
+    count = int(given["COUNT"]) if "COUNT" in given else None
+    only = given.get("ONLY", "")
+    chosen = {target: choices(target, seed, only, count) for target in TARGETS}
     processes = int(given.get("PROCESSES") or os.cpu_count() or 1)
     total = sum(map(len, chosen.values()))
     write(f"SEED={seed}: {total:,} mutants to choose from")
@@ -88,7 +92,8 @@ def main(arguments: Sequence[str]) -> int:
         is_quick = bool(given.get("QUICK"))
         tests = GivenTests(target.tests, () if is_quick else target.slow, is_quick=is_quick)
         parts = [part for number in range(processes) if (part := places[number::processes])]
-        deadline = time.monotonic() + seconds * len(places) / total
+        share = seconds * len(places) / total if count is None else math.inf
+        deadline = time.monotonic() + share
         try:
             for each in examine(tests, parts, deadline):
                 counts.add(target, each)

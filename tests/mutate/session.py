@@ -13,6 +13,7 @@ How it works
 """
 
 import ast
+import gc
 import json
 import multiprocessing
 import os
@@ -26,7 +27,13 @@ from multiprocessing.connection import Connection, wait
 
 import pytest
 
-from tests.mutate.in_place import changed_functions, put_functions, put_module
+from tests.mutate.in_place import (
+    Functions,
+    changed_functions,
+    functions_of,
+    put_functions,
+    put_module,
+)
 from tests.mutate.lines import Line, Watch, lines_of_statement
 from tests.mutate.mutants import Mutant, mutant_of
 from tests.mutate.targets import ROOT
@@ -112,6 +119,7 @@ class _Loop:
     kills: dict[str, int] = field(default_factory=dict)
     # By test or by its file: fixtures count for all of a file.
     executed: dict[str, set[Line]] = field(default_factory=dict)
+    functions: Functions = field(default_factory=dict)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         begun = time.monotonic()
@@ -129,6 +137,8 @@ class _Loop:
         outcome = _in_fork(run, 3600.0, self._timed)
         if outcome != PASSED:
             raise pytest.UsageError(f"without a mutant: {outcome}")
+        self.functions = functions_of(files)
+        gc.freeze()  # a collection in a fork would copy what it looks at
         allowed = max(SECONDS_FLOOR, SECONDS_FACTOR * (time.monotonic() - begun))
         for path, number in self.places:
             if time.monotonic() > self.deadline:
@@ -160,7 +170,7 @@ class _Loop:
             return Examined(mutant, is_noticed=False, is_executed=False)
 
         def run(report: Callable[[str], None]) -> str:
-            if changed is not None and put_functions(file, changed):
+            if changed is not None and put_functions(self.functions[file], changed):
                 return _run_all(ordered, report)
             put_module(ROOT, path, tree)
             status = pytest.main(self.tests.arguments)

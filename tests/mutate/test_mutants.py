@@ -9,7 +9,7 @@ from types import CodeType
 
 import pytest
 
-from tests.mutate.in_place import changed_functions
+from tests.mutate.in_place import changed_functions, put_functions
 from tests.mutate.lines import Watch, lines_of_statement
 from tests.mutate.mutants import count_of, mutant_of
 from tests.mutate.run import EQUIVALENT
@@ -60,6 +60,60 @@ def test_every_decision_is_changed_and_nothing_else() -> None:
     assert len(mutants) == len(CHANGES)
     assert {each.scope for each in mutants} == {"module", "decide"}
     assert len({each.key for each in mutants}) == len(mutants)
+
+
+def test_a_mutant_has_the_line_of_what_it_changes() -> None:
+    """The clause of a comprehension has no line of its own."""
+    source = "def f(a, b):\n    return [\n        each\n        for each in (a, b)\n    ]\n"
+    lines = [mutant_of("m.py", source, at)[0].line for at in range(count_of(source))]
+    assert lines == [4, 4]
+
+
+def test_a_guard_against_an_absent_fact_is_no_decision() -> None:
+    source = "def f(a, b):\n    return a or GtidSet(), a or (), a or '', a or 0, a or b\n"
+    mutants = [mutant_of("m.py", source, at)[0] for at in range(count_of(source))]
+    dropped = [each.after for each in mutants if each.kind == "operand dropped"]
+    assert [after.partition("return ")[2] for after in dropped] == [
+        "(GtidSet(), a or (), a or '', a or 0, a or b)",
+        "(a or GtidSet(), (), a or '', a or 0, a or b)",
+        "(a or GtidSet(), a or (), '', a or 0, a or b)",
+        "(a or GtidSet(), a or (), a or '', 0, a or b)",
+        "(a or GtidSet(), a or (), a or '', a or 0, b)",
+        "(a or GtidSet(), a or (), a or '', a or 0, a)",
+    ]
+
+
+def test_limits_assertions_and_how_a_field_prints_are_left_alone() -> None:
+    source = """
+LIMIT_MAX = 8 * 1024
+_ROWS_PER_SECOND: Final = 50
+GNO_MAX = (1 << 63) - 2
+PAIRS = zip(a, b, strict=True)
+class C:
+    kept: int = field(default=1, repr=False, compare=False)
+"""
+    mutants = [mutant_of("m.py", source, at)[0] for at in range(count_of(source))]
+    assert [each.after for each in mutants] == [
+        "GNO_MAX = (1 << 63) + 2",
+        "GNO_MAX = 1 << 63",
+        "GNO_MAX = (2 << 63) - 2",
+        "GNO_MAX = (1 << 64) - 2",
+        "GNO_MAX = (1 << 63) - 3",
+        "kept: int = field(default=2, repr=False, compare=False)",
+    ]
+
+
+def test_a_function_made_by_another_gets_its_new_code_too() -> None:
+    """A table holds what a factory made when its module was imported."""
+    source = "def make(a):\n    return lambda b: b + a\n"
+    old, new = compiled(source), compiled(source.replace("b + a", "b - a"))
+    names: dict[str, Callable[[int], Callable[[int], int]]] = {}
+    exec(old, names)
+    made = names["make"](1)
+    changed = changed_functions(old, new)
+    assert changed is not None
+    assert put_functions([names["make"], made], changed) == 1  # type: ignore[list-item]
+    assert (made(5), names["make"](1)(5)) == (4, 4)
 
 
 def test_a_mutant_compiles_and_differs() -> None:

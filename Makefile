@@ -12,7 +12,7 @@ MUTATE_SECONDS ?= 1800
 BY_GROUP := --maxprocesses 4 --dist loadscope --no-loadscope-reorder -p tests.dealing
 IN_PROCESSES := --numprocesses auto $(BY_GROUP)
 
-.PHONY: help demo test quick quick-tests lint types contracts docs nightly fuzz simulate mutate bench servers up down lock clean
+.PHONY: help demo test compiled quick quick-tests lint types contracts docs nightly fuzz simulate mutate bench servers up down lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -26,14 +26,20 @@ servers: .venv/.complete ## fetch and cache real MySQL servers (9.7 and 5.6), wi
 demo: .venv/.complete ## the main job: break three real pairs, find it, repair it, find nothing more
 	@$(PY) -m compose.demo
 
-test: .venv/.complete lint types contracts servers ## everything that must hold: lint, types, contracts, tests
+# Python keeps what it compiled, whatever the environment says: half of the time of collecting tests
+# is compiling them, and each process of pytest-xdist would compile all of them for itself.
+test nightly compiled quick-tests: export PYTHONDONTWRITEBYTECODE :=
+
+test: .venv/.complete ## everything that must hold: lint, types, contracts, tests
+	@$(MAKE) --no-print-directory --jobs --output-sync lint types contracts servers compiled
 	@$(PY) -m pytest $(IN_PROCESSES) -m "not slow"
+
+compiled: .venv/.complete
+	@$(PY) -m pytest --collect-only -q > .venv/collected.txt || { tail -n 40 .venv/collected.txt; exit 1; }
 
 quick: .venv/.complete ## no server, no Spark, no long test; a fifth of the examples
 	@$(MAKE) --no-print-directory --jobs --output-sync lint types contracts quick-tests
 
-# Python keeps what it compiled, whatever the environment says: half of the time is compiling tests.
-quick-tests: export PYTHONDONTWRITEBYTECODE :=
 quick-tests: .venv/.complete
 	@$(PY) -m pytest --numprocesses logical $(BY_GROUP) -p tests.laws --hypothesis-profile=quick \
 	    -m "not mysql and not spark and not slow and not long"

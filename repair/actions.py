@@ -83,7 +83,8 @@ class StartChannel:
     # No server that receives them is written to: they arrive in the order of one source's log. One
     # that has committed anything of its own since may have changed their rows.
     in_order: bool = False
-    # Selected by the operator: the channel's own settings may refuse what waits (start_guards.py).
+    # The operator selected this start itself: the channel's own settings may refuse what waits
+    # (start_guards.py). A start that only ends another selected strategy is not by choice.
     by_choice: bool = field(default=False, compare=False)
 
 

@@ -1,4 +1,4 @@
-"""Evidence that earlier steps of a plan remove: planned again behind them, nobody could read it.
+"""Evidence that earlier steps of a plan remove: a plan made again behind them could not read it.
 
 How it works
 ------------

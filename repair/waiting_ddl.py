@@ -3,7 +3,7 @@
 1. CREATE and DROP of a database or a table, and TRUNCATE, fit by the existence of what they name.
    An earlier one of the same transactions may make it, or take it away (`demands`).
 2. Whether any other DDL fits is not shown by that: an index or a column may be there already, an
-   account, a view. Nobody compares it, so it `is_other`. So is a table whose definition names other
+   account, a view. It is not compared, so it `is_other`. So is a table whose definition names other
    tables (LIKE, REFERENCES, SELECT).
 """
 

@@ -37,7 +37,7 @@ def way_home(case: Case) -> tuple[StartChannel | AutoPositionOn, ...]:
         return (AutoPositionOn(case.replica.name, channel.name, filled=case.wanted),)
     if (channel.running and not channel.is_stuck) or _refused_still(case):
         return ()
-    start = StartChannel(case.replica.name, channel.name, by_choice=case.is_chosen)
+    start = StartChannel(case.replica.name, channel.name)
     if not case.is_chosen and misfit_of_waiting(case, start) is not None:
         return ()  # A7 says what to compare
     return (start,)
@@ -121,4 +121,4 @@ def _stopped_between(case: Case) -> Iterator[StartChannel]:
                 and channel.auto_position
                 and not refused(sending, starting, channel)
             ):
-                yield StartChannel(starting.name, channel.name, by_choice=case.is_chosen)
+                yield StartChannel(starting.name, channel.name)

@@ -49,7 +49,7 @@ class Joining:
     candidate: str
     server: str
     missing: GtidSet  # the candidate has it and the server does not, without `own`
-    own: GtidSet  # likewise, under the server's own UUID: its receiver would drop it
+    own: GtidSet  # the same, under the server's own UUID: its receiver would drop it
     purged: GtidSet  # the part of both that the candidate cannot send: it would refuse
     extra: GtidSet  # the server has it, and the candidate neither has nor receives it
     lost: GtidSet  # no server of that part has what is of their own UUIDs: lost, another rule

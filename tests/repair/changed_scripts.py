@@ -225,12 +225,12 @@ _REDONE = {
 }
 
 
-def _with(field: str, value: object) -> CaseChange:
+def _with(field: str, value: Any) -> CaseChange:
     def make(case: Case) -> Case:
         action = case.action
         if field not in {each.name for each in fields(action)}:
             return case
-        changed: Action = replace(action, **{field: value})  # type: ignore[arg-type]
+        changed: Action = replace(action, **{field: value})
         return replace(case, action=changed)
 
     return make

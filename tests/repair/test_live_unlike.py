@@ -88,8 +88,8 @@ def _plan_of_what_waits(pair: Pair, changed: str, waits: str) -> Plan:
     return examine(pair).plan()
 
 
-def _go_on(pair: Pair, mended: str) -> None:
-    _unlogged(pair.b, mended)
+def _go_on(pair: Pair, undone: str) -> None:
+    _unlogged(pair.b, undone)
     pair.b.execute(pair.b.dialect.start_replica)
     wait_for(pair.b, executed(pair.a))
 
@@ -102,14 +102,14 @@ def test_what_definitions_do_not_fit_is_not_started_unasked(pair97: Pair) -> Non
     a, b = pair97.a, pair97.b
     a.execute(a.dialect.stop_replica, a.dialect.reset_replica, *_TABLES)
     wait_for(b, executed(a))
-    for name, (changed, waits, words, mended) in _UNLIKE.items():
+    for name, (changed, waits, words, undone) in _UNLIKE.items():
         plan = _plan_of_what_waits(pair97, changed, waits)
         assert plan.steps == (), name
         [left] = plan.not_planned
         assert left.code == "A7", name
         assert words in left.why, (name, left.why)
         assert "then choose with --strategy A7=NAME: start_channel" in left.why
-        _go_on(pair97, mended)
+        _go_on(pair97, undone)
     b.execute(b.dialect.stop_replica)
     a.execute(
         "CREATE DATABASE made",

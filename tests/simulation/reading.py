@@ -284,7 +284,9 @@ def _without(server: ServerSnapshot, unread: frozenset[str]) -> ServerSnapshot:
         for fact in sorted(unread)
     )
     if any(fact in unread for fact in _IN_FIRST):
-        known = {} if "version" in unread else {"version": server.version, "vendor": server.vendor}
+        known: dict[str, Any] = (
+            {} if "version" in unread else {"version": server.version, "vendor": server.vendor}
+        )
         return ServerSnapshot(
             CLUSTER,
             server.name,
@@ -294,12 +296,12 @@ def _without(server: ServerSnapshot, unread: frozenset[str]) -> ServerSnapshot:
             server.read_started,
             server.read_ended,
             unread=facts,
-            **known,  # type: ignore[arg-type]
+            **known,
         )
-    nothing = {name: None for fact in unread for name in UNREADABLE[fact]}
+    nothing: dict[str, Any] = {name: None for fact in unread for name in UNREADABLE[fact]}
     if "settings" in unread:
         nothing["notable_settings"] = None
-    return replace(server, **nothing, unread=facts)  # type: ignore[arg-type]
+    return replace(server, **nothing, unread=facts)
 
 
 def _group(world: World, server: Server) -> GroupSnapshot | None:

@@ -1,10 +1,10 @@
 """Which clusters there is nothing to say about, found for a whole batch at once.
 
 1. A cluster is clean here only if every rule would be silent about it: a list of conditions, each
-   no weaker than what the rules ask. Whatever meets them not is left to the rules, which alone
-   judge. So this file can be too careful, never too bold; a property test holds it to that.
-2. CLEAN_WHEN_SILENT names the rules these conditions were held against. A rule that is not among
-   them makes nothing clean any more, until somebody has looked at it here.
+   no weaker than what the rules ask. The rules evaluate whatever does not meet them. So this file
+   can be too careful, never too bold; a property test holds it to that.
+2. CLEAN_WHEN_SILENT names the rules that were compared with these conditions. With any other rule
+   nothing is clean, until these conditions were compared with it.
 3. What no rule looks at (the values of other settings and of filters, lists of binary logs) is not
    looked at here either: see COLUMNS, QUOTED and _OF_A_CHANNEL.
 4. The loops over clusters are in spark_audit/kernels.py, those over sets in gtid.
@@ -30,6 +30,7 @@ from topology.record_codec import VERSION, Codec, MalformedRecord, word
 from topology.rules import (
     RULES,
     backlogs,
+    bypassed,
     differences,
     filters,
     history,
@@ -81,7 +82,7 @@ CLEAN_WHEN_SILENT: Final = (
     backlogs.applier_stalled,
     differences.unconfirmed_lead,
     differences.allowed_extra,
-    differences.bypassed_by_position,
+    bypassed.bypassed_by_position,
     differences.errant_available,
     differences.errant_purged,
     history.crash_lost,
@@ -124,14 +125,7 @@ QUOTED: Final = {
 _OTHERS: Final = tuple(name for name in SNAPSHOT_SCHEMA.names if name not in COLUMNS)
 
 _ALWAYS_THERE: Final = (
-    "cluster",
-    "name",
-    "host",
-    "port",
-    "phase",
-    "read_started",
-    "read_ended",
-    "unread",
+    *("cluster", "name", "host", "port", "phase", "read_started", "read_ended", "unread"),
     *ALWAYS_READ,
 )
 assert set(_ALWAYS_THERE) <= set(COLUMNS), "what every reading has is looked at here"

@@ -32,6 +32,7 @@ from typing import Final
 
 from gtid import GNO_MAX, GtidSet, Tsid
 from topology.not_received import purged_instead
+from topology.notable_settings import notable_values
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
 _OFF: Final = frozenset({"OFF", "0"})
@@ -49,6 +50,17 @@ def candidates_in(snapshot: ClusterSnapshot) -> Mapping[str, GtidSet]:
         if server.binary_logs and server.setting("log_replica_updates") not in _OFF
     }
     return {name: gtids for name, gtids in found.items() if gtids}
+
+
+def received_unlogged(server: ServerSnapshot, gtids: GtidSet) -> GtidSet:
+    """Return what of a set a server received without logging it (log_replica_updates = OFF).
+
+    Seen on 9.7.4: such GTIDs are in gtid_purged at once.
+    """
+    is_logging = "log_replica_updates" not in notable_values(server.notable_settings)
+    if is_logging or server.server_uuid is None:
+        return GtidSet()
+    return gtids.without_uuid(server.server_uuid)
 
 
 def unlogged(server: ServerSnapshot, candidates: GtidSet) -> GtidSet:

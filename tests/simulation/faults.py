@@ -260,7 +260,7 @@ def restore(world: World, name: str) -> bool:
     if image is None:
         return False
     server = world[name]
-    lost = server.executed - image.executed
+    lost = (server.executed | {each.gtid for each in server.pending}) - image.executed
     take_over(world, server, image)
     for gtid in lost:
         world.absence[name, gtid] = "restore"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from tests.simulation.cause_oracles import blocked, joins
 from tests.simulation.oracles import ABSENT, Truth, Violation
 from tests.simulation.reading import gtids, members_of
-from tests.simulation.state import NO_LOG, PERMISSIVE, SAME_ID, Gtid, gtid_text
+from tests.simulation.state import NO_LOG, PERMISSIVE, SAME_ID, Gtid, Server, gtid_text
 from topology.findings import ClusterAudit, Finding, Grade, Severity
 
 Check = Callable[[Truth, Finding], str]
@@ -73,7 +73,7 @@ def _absent_on_replica(truth: Truth, one: Finding) -> str:
             continue
         step = truth.world.absence.get((replica.name, gtid))
         if step is None and gtid not in logged:
-            step = "not logged"
+            step = "source reset" if _waits(replica, one, gtid) else "not logged"
         if step is None and one.code == "H1" and _lies_before(truth, one, gtid):
             step = "change-by-position"  # of a receiver that has not connected yet
         oldest = source.files[0]
@@ -86,6 +86,13 @@ def _absent_on_replica(truth: Truth, one: Finding) -> str:
         if not (is_kept_away or _names(one, step or "")):
             return f"{gtid_text(gtid)}: {step or 'nothing known'} is not named"
     return ""
+
+
+def _waits(replica: Server, one: Finding, gtid: Gtid) -> bool:
+    """Return whether the relay log has it still: then the applier's place is one of a former log."""
+    path = replica.channel(one.channel or "")
+    relay = [] if path is None else path.relay[path.relay_at :]
+    return any(each.transaction.gtid == gtid for each in relay)
 
 
 def _lies_before(truth: Truth, one: Finding, gtid: Gtid) -> bool:
@@ -144,6 +151,8 @@ def _clears(truth: Truth, one: Finding) -> str:
     if one.severity is not Severity.INFO:
         return ""
     name = str(one.replica)
+    if "when it has connected" in one.explanation:
+        return ""
     left = one.gtid_set - gtids(truth.rested[name].executed)
     if not left or truth.fails_later(name) or truth.waits_within_limits(name):
         return ""

@@ -41,9 +41,9 @@ def test_a_server_with_a_history_or_an_unread_one_is_not_emptied() -> None:
 PLACE = LogPosition.of(file="binlog.000001", position=158)  # behind the header, on 9.7.4
 
 
-def stopped(**edge: GtidSet) -> Finding:
+def stopped(place: LogPosition | None = PLACE, **edge: GtidSet) -> Finding:
     """Return A7 about a replica that has executed nothing, and whose channel has a place."""
-    facts = with_edges(of_pair(receiver=STOPPED, applier=STOPPED, applied_to=PLACE), edge)
+    facts = with_edges(of_pair(receiver=STOPPED, applier=STOPPED, applied_to=place), edge)
     [channel] = facts.last["b"].channels or ()
     empty = replace(facts.last["b"], gtid_executed=GtidSet())
     servers = {**facts.last, "b": empty}
@@ -57,12 +57,29 @@ def test_a_new_replica_that_is_stopped_was_not_reset() -> None:
     assert "gtid_executed" not in stopped().explanation
 
 
-@pytest.mark.parametrize("part", ["behind", "passed", "bypassed", "purged"])
+@pytest.mark.parametrize("part", ["behind", "passed", "bypassed"])
 def test_a_place_behind_transactions_shows_a_reset(part: str) -> None:
     assert (
         "gtid_executed of b is empty although"
-        in stopped(**{part: GtidSet.parse(f"{A}:1")}).explanation
+        in stopped(PLACE, **{part: GtidSet.parse(f"{A}:1")}).explanation
     )
+
+
+@pytest.mark.parametrize(
+    ("file", "position", "is_shown"),
+    [
+        ("binlog.000001", 158, False),  # a new replica, and its source purged since
+        ("binlog.000001", 200, False),
+        ("binlog.000001", 201, True),
+        ("binlog.000002", 158, True),  # the first log is behind it
+    ],
+)
+def test_a_place_above_what_was_purged_shows_a_reset(
+    file: str, position: int, *, is_shown: bool
+) -> None:
+    place = LogPosition.of(file=file, position=position)
+    found = stopped(place, purged=GtidSet.parse(f"{A}:1"))
+    assert ("gtid_executed of b is empty although" in found.explanation) is is_shown
 
 
 def test_what_was_there_in_the_first_reading_shows_a_reset() -> None:

@@ -62,7 +62,7 @@ def test_an_applier_that_stops_at_a_place_promises_nothing() -> None:
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ({"receiver": CONNECTING}, "Its receiver is connecting."),
+        ({"receiver": CONNECTING}, "Its receiver is connecting: when it has connected"),
         ({"receiver": CONNECTING, "receiver_errno": 2003}, "waits for a connection: error 2003"),
         ({"receiver": CONNECTING, "receiver_error": "odd"}, "waits for a connection: error 0"),
         ({}, "received nothing between the readings"),
@@ -234,7 +234,7 @@ def test_a_backlog_is_that_of_its_channel(
     ("auto_position", "retrieved", "words"),
     [
         (True, SOME, ""),
-        (False, SOME, "RELAY_LOG_POS may have skipped them"),
+        (False, SOME, "was moved (RELAY_LOG_POS), it may have skipped 1 transaction"),
         (True, GtidSet(), "Another channel of b has received 1 transaction of these"),
     ],
 )

@@ -15,9 +15,9 @@ from topology.rules.backlogs import (
     receiver_backlog,
     tail_gap,
 )
+from topology.rules.bypassed import bypassed_by_position
 from topology.rules.differences import (
     allowed_extra,
-    bypassed_by_position,
     errant_available,
     errant_purged,
     purged_on_source,

@@ -13,8 +13,8 @@ OVERTAKEN: Final = (
 )
 
 BELOW: Final = (
-    " The channel runs by file position, and a worker is at a transaction behind {what} of these:"
-    " RELAY_LOG_POS may have skipped them. Audit again when the applier has nothing to do."
+    " The channel runs by file position: if its applier was moved (RELAY_LOG_POS), it may have"
+    " skipped {what} of these. Audit again when the applier has nothing to do."
 )
 
 OTHER: Final = (
@@ -81,7 +81,10 @@ def arrival(channel: ChannelSnapshot, *, moved: bool) -> str:
     elif channel.receiver_errno or channel.receiver_error:
         text = f"Its receiver waits for a connection: error {channel.receiver_errno}."
     else:
-        text = "Its receiver is connecting."
+        text = (
+            "Its receiver is connecting: when it has connected, it shows whether its source sends"
+            " them."
+        )
     if channel.auto_position:
         return text
     return text + (

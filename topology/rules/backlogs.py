@@ -10,6 +10,7 @@
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from gtid import GtidSet
 from topology.applier_facts import ApplierFacts, ApplierWait, is_without_work
@@ -50,11 +51,11 @@ def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
         if gap:
             replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
             clears = applier.moved and not (edge.queued_below or applier.is_started)
-            no_reset = _is_to_come(edge, replica, gap)
+            other = _of_other_channels(edge, gap)
+            no_reset = _is_to_come(edge, replica, gap, other)
             skips = _skips(facts, edge)
             late = behind_later_ones(facts, edge, edge.queued_below & gap)
             below = GtidSet() if edge.edge.channel.auto_position else edge.queued_below & gap
-            other = _of_other_channels(edge, gap)
             known = bool(edge.applying_below) and no_reset and not applier.is_started
             known = known and not (skips or late or below or other)
             yield on_edge(
@@ -98,12 +99,12 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             other = _of_other_channels(edge, queue)
             works = bool((edge.applying_above - other) or channel.gtid_applying)
             moves = applier.moved or (works and applier.lock_wait is None)
-            no_reset = _is_to_come(edge, replica, queue)
+            no_reset = _is_to_come(edge, replica, queue, other)
             runs_on = (applier.is_delayed or moves) and not channel.until
             runs_on = runs_on and not is_without_work(channel)
             known = channel.applier is not ThreadState.RUNNING or runs_on
             skips = _skips(facts, edge)
-            below = _below_a_worker(edge, queue)
+            below = _may_be_below(edge, queue)
             known = known and no_reset and not applier.is_started
             locked = _locked_beside(facts, applier, replica)
             known = known and not (overtaken or below or other or locked or skips)
@@ -312,6 +313,8 @@ def _skips(facts: ClusterFacts, edge: EdgeFacts) -> str:
     return f" On {edge.edge.replica} {why}: its applier may skip some of these." if why else ""
 
 
+_NOTHING: Final = GtidSet()
+
 # -- leaves ---------------------------------------------------------------------------------------
 
 
@@ -345,20 +348,30 @@ def _of_other_channels(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
     return queue - mine
 
 
-def _below_a_worker(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
-    """Return what an applier that was moved by RELAY_LOG_POS would have skipped.
+def _may_be_below(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
+    """Return what a running applier that was moved by RELAY_LOG_POS may have skipped.
 
     It needs a file position: with auto-position on, what lies below is in the queue of a worker.
+    Where no worker is at a transaction (between two, or held back by SOURCE_DELAY), nothing shows
+    the applier's place among the GTIDs, and it may have skipped all of them.
     """
-    if edge.edge.channel.auto_position:
+    channel = edge.edge.channel
+    if channel.auto_position or channel.applier is not ThreadState.RUNNING:
         return GtidSet()
     at_work = edge.applying_above | edge.applying_below  # 5.6 shows no worker: what is owned
-    return (queue - at_work) & (at_work | edge.edge.channel.gtid_applying).filled()
+    shown = at_work | channel.gtid_applying
+    return (queue - at_work) & shown.filled() if shown else queue
 
 
-def _is_to_come(edge: EdgeFacts, replica: ServerSnapshot, gtids: GtidSet) -> bool:
-    """Return whether a RESET of the replica is excluded: by its logs, or by the source's log."""
-    return has_earlier(logged(replica), gtids) or gtids <= edge.ahead
+def _is_to_come(
+    edge: EdgeFacts, replica: ServerSnapshot, gtids: GtidSet, other: GtidSet = _NOTHING
+) -> bool:
+    """Return whether a RESET of the replica is excluded: by its logs, or by the source's log.
+
+    What lies ahead of this channel in its source's log (`ahead`) says nothing of what another
+    channel has received and may have applied before (`other`).
+    """
+    return has_earlier(logged(replica), gtids) or gtids <= edge.ahead - other
 
 
 def _receiver_moved(before: ServerSnapshot, channel: ChannelSnapshot) -> bool:

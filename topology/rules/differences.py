@@ -10,12 +10,11 @@ from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.lost import Cause, losses_of
-from topology.notable_settings import notable_values
 from topology.receivers import hanging, is_dated
-from topology.reset_signs import has_earlier, logged, runs_since_before
 from topology.rules.build import evidence, finding, many, on_edge
 from topology.rules.history import distance_to
 from topology.snapshot import ServerSnapshot
+from topology.unlogged import received_unlogged
 from topology.unseen import unseen_sources
 
 # The fact that a channel on the way from the replica to its source is stopped by hand.
@@ -80,93 +79,6 @@ def allowed_extra(facts: ClusterFacts) -> Iterator[Finding]:
                 explanation=f"{edge.edge.replica} has {many(edge.allowed)} beyond"
                 f" {edge.edge.source}, of UUIDs that the policy allows.",
             )
-
-
-def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
-    """H1: a hole that stays, because the channel has gone past it.
-
-    Proved when the receiver's position in the source's log is beyond the place where the source's
-    log ended after the transactions were in it, the replica still does not have them, and no RESET
-    of the replica explains it: it would have removed earlier transactions as well. Nor may a crash
-    explain it: the replica has been running since before their commit. And the channel has received
-    what follows each hole: otherwise the replica may have executed that before the position was
-    set, and its applier may have skipped the hole (sql_replica_skip_counter). With auto-position on
-    it is H8. A place in a former log of a source that was reset proves nothing.
-    """
-    for edge in facts.edges:
-        channel = edge.edge.channel
-        if edge.bypassed and not channel.auto_position:
-            replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
-            no_reset = has_earlier(logged(replica), edge.bypassed)
-            no_crash = runs_since_before(replica, edge.bypassed, facts.last[source.name])
-            has_next = _behind(edge.bypassed) <= channel.gtid_retrieved
-            yield on_edge(
-                facts,
-                edge,
-                "H1",
-                edge.bypassed,
-                grade=Grade.PROVED
-                if edge.bypass_is_proved and no_reset and no_crash and has_next
-                else Grade.LIKELY,
-                proof=(
-                    evidence("executed and not purged on the source", edge.bypassed, source),
-                    evidence("source's log ended at", source.log_end, source),
-                    evidence("receiver has read to", channel.received_to, replica),
-                    evidence("place in a former log", edge.other_log or "not seen", replica),
-                    evidence("auto_position", int(channel.auto_position), replica),
-                    evidence("neither executed, owned nor retrieved", edge.bypassed, replica),
-                    evidence("uptime in seconds", replica.uptime_seconds, replica),
-                    evidence("runs since before their commit", _yes(no_crash), replica),
-                    evidence("received what follows each hole", _yes(has_next), replica),
-                ),
-                explanation=_bypass_text(edge)
-                + (
-                    ""
-                    if no_crash
-                    else f" If {edge.edge.replica} crashed since, it may have lost them: a file"
-                    " position does not ask for them again. It may also have received them and"
-                    " passed them in its relay log (RELAY_LOG_POS, sql_replica_skip_counter): a"
-                    " restart with relay_log_recovery forgets that."
-                )
-                + (
-                    ""
-                    if no_reset
-                    else f" RESET BINARY LOGS AND GTIDS on {edge.edge.replica} looks the same; then"
-                    " the rows are there."
-                )
-                + (
-                    ""
-                    if has_next
-                    else f" Or {edge.edge.replica} skipped them before the file position was set"
-                    " (sql_replica_skip_counter, RELAY_LOG_POS)."
-                ),
-            )
-
-
-def _behind(gtid_set: GtidSet) -> GtidSet:
-    """Return the GTID that follows each interval of a set."""
-    return GtidSet.from_intervals((tsid, end, end + 1) for tsid, _, end in gtid_set.intervals())
-
-
-def _yes(value: object) -> str:
-    return "yes" if value else "not shown"
-
-
-def _bypass_text(edge: EdgeFacts) -> str:
-    """Explain what the receiver's place says of the transactions, and what it does not."""
-    source, replica, place = edge.edge.source, edge.edge.replica, edge.edge.channel.received_to
-    text = f"{replica} does not have {many(edge.bypassed)} of {source}"
-    if not edge.other_log:
-        return (
-            f"{text} and has read past them: they will not come by themselves. The channel runs by"
-            " file position, so no check noticed."
-        )
-    return (
-        f"{text}. The channel runs by file position, and its position {place} may belong to a"
-        f" former log of {source}: {edge.other_log}. Possible causes: RESET BINARY LOGS AND GTIDS"
-        f" on {source}, which restarts the log numbers (then no position was passed, and the rows"
-        f" may be there); a wrong file position (then they were skipped)."
-    )
 
 
 def errant_available(facts: ClusterFacts) -> Iterator[Finding]:
@@ -237,7 +149,7 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
             <= (facts.first[name].gtid_executed or GtidSet())
             - (facts.first[name].gtid_purged or GtidSet())
         ]
-        unlogged = _unlogged(edge.purged, source)
+        unlogged = received_unlogged(source, edge.purged)
         ways = ("donor_refetch", "reclone") if donors else ("reclone",)
         yield on_edge(
             facts,
@@ -273,17 +185,6 @@ _UNLOGGED = (
     " purged ({what} of these). Set it to ON and restart {name} first. Otherwise the next"
     " transaction that {name} receives is missing as well."
 )
-
-
-def _unlogged(purged: GtidSet, source: ServerSnapshot) -> GtidSet:
-    """Return what a source received and never logged; gtid_purged has it from the start.
-
-    Seen on 9.7.4: with log_replica_updates = OFF each received GTID is in gtid_purged at once.
-    """
-    is_logging = "log_replica_updates" not in notable_values(source.notable_settings)
-    if is_logging or source.server_uuid is None:
-        return GtidSet()
-    return purged.without_uuid(source.server_uuid)
 
 
 def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) -> Finding:

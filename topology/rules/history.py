@@ -112,9 +112,18 @@ def made_by_hand(facts: ClusterFacts) -> Iterator[Finding]:
             f" {known}. {distance_to(loss)} {loss.holder}"
             " then skips the new transaction without an error. Read the content first, because"
             f" {loss.origin} does not have it. Then use up these GTIDs on {loss.origin}."
-            + ("" if is_proved else _causes(_BY_HAND, _COPIED, _CRASH)),
+            + ("" if is_proved else _causes(*_left_beside_by_hand(loss))),
             None,
         )
+
+
+def _left_beside_by_hand(loss: Loss) -> Iterator[str]:
+    yield _BY_HAND
+    yield _COPIED
+    if loss.restart is not Restart.NOT_SINCE:
+        yield _CRASH
+    if not loss.is_reset_excluded:
+        yield _RESET
 
 
 def _on(

@@ -61,7 +61,7 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
             gone,
             grade=Grade.PROVED if is_proved else Grade.LIKELY,
             proof=tuple(proof),
-            explanation=_passed_text(facts, edge, unsent=unsent)
+            explanation=_passed_text(facts, edge, unsent=unsent, is_proved=is_proved)
             + ("" if _logs_nothing_received(source) else emptied_text(replica, channel)),
             # What a receiver ignores does not come again.
             strategies=("configure", "inject_empty")
@@ -70,7 +70,7 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
         )
 
 
-def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet) -> str:
+def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet, is_proved: bool) -> str:
     """Name the causes that the evidence leaves, and what each means for the rows."""
     name, gone = edge.edge.replica, edge.passed | unsent
     replica = facts.last[name]
@@ -80,7 +80,8 @@ def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet) -> st
         " that of the server which committed them (the rows are missing)"
     )
     ghost = f"no event for them in the binary logs of {edge.edge.source} (the rows may be missing)"
-    if _logs_nothing_received(facts.last[edge.edge.source]):
+    logs_nothing = _logs_nothing_received(facts.last[edge.edge.source])
+    if logs_nothing:
         ghost = f"log_replica_updates = OFF on {edge.edge.source}: {ghost}"
     causes = [] if has_earlier(logged(replica), gone) else [reset]
     returns = bool(unsent) and edge.edge.channel.receiver is not ThreadState.RUNNING
@@ -89,15 +90,17 @@ def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet) -> st
     crash = f"a crash of {name} that lost the end of its binary log"
     if _forgets_in_crash(facts, edge):
         causes.append(f"{crash} (the rows are probably there)")
-    elif returns or edge.behind:
+    elif not is_proved and not runs_since_before(replica, gone, facts.last[edge.edge.source]):
         causes.append(f"{crash} (compare the rows)")
-    is_connected = edge.edge.channel.receiver is ThreadState.RUNNING
-    if returns or (edge.behind and not is_connected):
+    channel = edge.edge.channel
+    # A receiver that has connected since reads the new log, whose places may equal former ones.
+    is_old_place = edge.passed and channel.applier is ThreadState.STOPPED
+    if returns or is_old_place or (edge.behind and channel.receiver is not ThreadState.RUNNING):
         causes.append(
             f"RESET BINARY LOGS AND GTIDS on {edge.edge.source} since the channel stopped (then the"
             " place says nothing)"
         )
-    if unsent and not returns:
+    if unsent and (logs_nothing or not returns):
         causes.append(ghost)
     if unsent and edge.edge.channel.ignored_server_ids:
         listed = ", ".join(map(str, edge.edge.channel.ignored_server_ids))
@@ -113,13 +116,18 @@ def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet) -> st
             ", and its applier has been behind them before. Its receiver does not run; once it is"
             " started, it fetches them again."
         )
-    elif edge.passed:
+    elif is_proved:
         text += (
             " and will not get them: it received them, and its applier has passed them without"
             " executing them."
         )
+    elif edge.passed:
+        text += (
+            ", and its applier seems to have passed them without executing them. If other work of"
+            " this channel still waits, audit again when it is applied: these may be among it."
+        )
     else:
-        text += " and will not get them: its receiver has read past them with auto-position on."
+        text += ", and its receiver has read past them with auto-position on."
     return (
         f"{text} Possible causes: {'; '.join(causes)}. Compare the rows before any repair: a second"
         " execution fails or doubles data where the rows are there."

@@ -149,7 +149,8 @@ class RowReader:
                 return state, off
             return RowsOn(RowState.CONFLICT, "only a part of the rows is there"), off
         named = ", ".join(".".join(filter(None, name)) for name in there[:_ROWS_NAMED_MAX])
-        return RowsOn(RowState.CONFLICT, f"{named} exists already"), ()
+        is_created = len(there) == len(created) and not rows
+        return RowsOn(RowState.CONFLICT, f"{named} exists already", is_created=is_created), ()
 
     def _exists(self, schema: str, table: str) -> bool:
         sql = "SELECT 1 FROM information_schema.schemata WHERE schema_name = %s"

@@ -139,9 +139,15 @@ def _may_be_there(case: Case, content: TransactionContent, where: ModelServer) -
     GTIDs, and before 8.0.17 so does a crash with sync_binlog other than 1. Done again, rows with a
     key stop the script, and rows without one are doubled.
     """
+    state = content.state_on(where.name)
+    if state.is_created:
+        return (
+            f"{where.name} has what they create already ({state.why}). Compare the definitions; if"
+            " they are alike, only the GTIDs are missing there. Use up each of these there without"
+            f" a change: {_EMPTY_BY_HAND}"
+        )
     if not content.of_class(ContentClass.DATA):
         return ""
-    state = content.state_on(where.name)
     if state.state is RowState.AS_AFTER:
         return (
             f"the rows are on {where.name} already: only their GTIDs are missing there. Use up each"
@@ -174,6 +180,7 @@ def _changed_since(case: Case, content: TransactionContent, where: ModelServer) 
         for server in case.model.servers.values()
         if server.name != where.name and wanted & server.executed
         if (state := content.state_on(server.name)).state in (RowState.CONFLICT, RowState.AS_BEFORE)
+        and not state.is_created
     ]
     if not changed:
         return ""

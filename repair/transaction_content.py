@@ -258,8 +258,8 @@ class RowsOn:
     is_bound: bool = False  # UNREAD, because foreign keys bind rows of other tables to them
     carries_others: bool = False  # by foreign keys a change of them may change rows of others
     is_missing: bool = False  # a table of theirs is not there
-    # The unique keys of other rows, not of these, that rows to be inserted would meet (CONFLICT).
-    meets: str = ""
+    meets: str = ""  # CONFLICT: unique keys of other rows that rows to be inserted would meet
+    is_created: bool = False  # CONFLICT: all that they create is there, and they have no rows
 
 
 @dataclass(frozen=True, slots=True)

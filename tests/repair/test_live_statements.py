@@ -44,3 +44,30 @@ def test_a_statement_is_done_again_only_if_it_adds(pair97: Pair) -> None:
     [left] = [each for each in plan.not_planned if each.code == "E1"]
     assert "`TRUNCATE TABLE d.n`" in left.why
     assert rows(a, "d.n") == [(1,), (100,)]
+
+
+def test_what_is_only_created_is_done_again_where_it_is_not_there(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE d")
+    pair97.settle()
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
+    redo = {"E1": "redo_on_source"}
+    b.execute("CREATE TABLE d.n (id INT)")
+    found = examine(pair97)
+    a.execute("SET sql_log_bin = 0", "CREATE TABLE d.n (id BIGINT)")
+    plan = examine(pair97).plan(redo)
+    assert plan.steps == ()
+    [left] = [each for each in plan.not_planned if each.code == "E1"]
+    assert "a has what they create already (d.n exists already)" in left.why
+    a.execute("SET sql_log_bin = 0", "DROP TABLE d.n")
+    run_plan(pair97, found.plan(redo))
+    assert rows(a, "d.n") == []
+
+    b.execute("CREATE DATABASE e", "CREATE TABLE e.n (id INT)")
+    found = examine(pair97)
+    b.execute("SET sql_log_bin = 0", "DROP TABLE e.n")
+    plan = examine(pair97).plan(redo)
+    assert any("rows were changed since" in each.why for each in plan.not_planned)
+    run_plan(pair97, found.plan(redo))
+    assert rows(a, "e.n") == []
+    assert executed(a) == executed(b)

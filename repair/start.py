@@ -1,14 +1,17 @@
 """The servers as a plan begins: a model made of the last readings and of what the audit found."""
 
+from collections.abc import Mapping
 from uuid import UUID
 
 from gtid import GtidSet
 from repair.case import LogEvidence
 from repair.model import Model, ModelChannel, ModelServer, settle
+from topology.applier_facts import ApplierFacts
 from topology.dialect import REWRITES, dialect_of
 from topology.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row_of
 from topology.findings import ClusterAudit, Finding
-from topology.graph import Edge, build_graph
+from topology.graph import Edge, Graph, build_graph
+from topology.progress import Appliers, appliers_of
 from topology.rules.threads import may_connect
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 from topology.unseen import group_name_of
@@ -44,7 +47,9 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
     known = known_servers(snapshot, audit)
     refusing = _refusing(snapshot)
     skipping = {each.name for each in (*snapshot.first, *snapshot.last) if _skips(each)}
-    edges = {(edge.replica, edge.channel.name): edge for edge in build_graph(snapshot).edges}
+    graph = build_graph(snapshot)
+    edges = {(edge.replica, edge.channel.name): edge for edge in graph.edges}
+    appliers = _appliers(snapshot, graph, known)
     source_of = {place: edge.source for place, edge in edges.items()}
     return settle(
         Model(
@@ -62,6 +67,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                                 if (finding.replica, finding.channel) == (name, channel.name)
                             ],
                             evidence=evidence,
+                            behind=_behind(appliers.get((name, channel.name))),
                             refusing=refusing,
                             has_lost=_has_lost(
                                 known.get(source_of.get((name, channel.name)) or ""), channel
@@ -122,6 +128,7 @@ def _channel(
     edge: Edge | None,
     findings: list[Finding],
     evidence: LogEvidence,
+    behind: GtidSet,
     refusing: frozenset[str],
     has_lost: bool,
 ) -> ModelChannel:
@@ -147,7 +154,7 @@ def _channel(
         retrieved=channel.gtid_retrieved,
         bypassed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H1"),
         doomed=GtidSet.of(events[finding.id].gtid for finding in findings if finding.id in events),
-        passed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H8"),
+        passed=_passed(findings) | (behind - (replica.gtid_executed or GtidSet())),
         dropped=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "C2"),
         may_be_former=source in refusing or has_lost or _is_behind_a_former_place(findings),
         is_stuck=any(finding.code in _STUCK_CODES for finding in findings),
@@ -156,6 +163,30 @@ def _channel(
         rewrites=next((each for each in channel.filters if each.startswith(REWRITES)), ""),
         held_back_seconds=channel.delay_seconds if _only_applier_is_stopped(channel) else 0,
     )
+
+
+def _appliers(
+    snapshot: ClusterSnapshot, graph: Graph, known: Mapping[str, ServerSnapshot]
+) -> Appliers:
+    first, last = ({each.name: each for each in of} for of in (snapshot.first, snapshot.last))
+    both = {name for name in known if first[name].is_judgeable}
+    return appliers_of(graph, judgeable=both, first=first, last=last)
+
+
+def _behind(applier: ApplierFacts | None) -> GtidSet:
+    """Return what an applier that runs has passed; the place of a stopped one is less sure."""
+    if applier is None or applier.channel.applier is not ThreadState.RUNNING:
+        return GtidSet()
+    return applier.passed
+
+
+def _passed(findings: list[Finding]) -> GtidSet:
+    """Return what the channel will not bring; the applier may have passed more.
+
+    What the source does not have either is no finding of this channel. If a step gives it to the
+    source, its receiver asks for it no more: it has received it once.
+    """
+    return GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H8")
 
 
 def _has_lost(source: ServerSnapshot | None, channel: ChannelSnapshot) -> bool:

@@ -295,15 +295,20 @@ def _errant(
 
 
 def _held_by(upstream: frozenset[str], last: dict[str, ServerSnapshot]) -> GtidSet:
-    """Return what the servers upstream have: it arrives, or is missing on an edge of its own.
+    """Return what the servers upstream have, or hold in a relay log.
 
-    The replica itself may be upstream (a dual-primary pair), or a server that it followed before
-    it was pointed here (it is then ahead of its new source for a while).
+    It arrives, or is missing on an edge of its own. The replica itself may be upstream (a
+    dual-primary pair), or a server that it followed before it was pointed here (it is then ahead of
+    its new source for a while).
     """
     return GtidSet.union_of(
         gtid_set
         for name in sorted(upstream)
-        for gtid_set in (last[name].gtid_executed, last[name].gtid_owned)
+        for gtid_set in (
+            last[name].gtid_executed,
+            last[name].gtid_owned,
+            last[name].gtid_retrieved,
+        )
         if gtid_set is not None
     )
 

@@ -7,7 +7,7 @@
 
 from collections.abc import Mapping
 
-from gtid import GtidSet
+from gtid import GtidSet, Tsid
 from topology.former_logs import sign_of_reset_source
 from topology.graph import Edge
 from topology.snapshot import ServerSnapshot, ThreadState
@@ -25,7 +25,7 @@ def searched(
         return GtidSet(), GtidSet()
     # The applier's place is behind what it applied last. If no log of the source has that any more,
     # the place may be one before the log numbers began again (a clone replaced the source).
-    if edge.channel.last_applied and edge.channel.last_applied <= (source.gtid_purged or GtidSet()):
+    if _is_before_its_logs(edge, replica=replica, source=source):
         return GtidSet(), GtidSet()
     found = [
         search
@@ -36,13 +36,31 @@ def searched(
     return before, GtidSet.union_of(search.wanted for search in found) - before
 
 
+def _is_before_its_logs(edge: Edge, *, replica: ServerSnapshot, source: ServerSnapshot) -> bool:
+    """Return whether what the applier applied last, in either reading, is in no log of the source.
+
+    Nor is it being committed there.
+    """
+    held = (source.gtid_executed or GtidSet()) - (source.gtid_purged or GtidSet())
+    held |= source.gtid_owned or GtidSet()
+    earlier = (each for each in replica.channels or () if each.name == edge.channel.name)
+    return any(not each.last_applied <= held for each in (edge.channel, *earlier))
+
+
 def bypassed_by(
-    absent: GtidSet, *, edge: Edge, source: ServerSnapshot, before: GtidSet, is_former: bool
+    absent: GtidSet,
+    *,
+    edge: Edge,
+    source: ServerSnapshot,
+    before: GtidSet,
+    ahead: GtidSet,
+    is_former: bool,
 ) -> tuple[GtidSet, bool]:
     """Return what the receiver has gone past, and whether that is proved.
 
-    `before` is what the source's log shows before the channel's place; `is_former`: the source
-    began its history again, and a place where auto-position stopped is one of the former log.
+    `before` and `ahead` are what the source's log shows before the channel's place, and beyond it:
+    the log decides, where it was read. `is_former`: the source began its history again, and a place
+    where auto-position stopped is one of the former log.
 
     The source's log position was read after its gtid_executed, so all of `absent` lies before it. A
     receiver that has read that far and still lacks them will never get them on this connection.
@@ -72,6 +90,22 @@ def bypassed_by(
         return absent, True
     if channel.auto_position:
         return absent & before, False
-    assert source.server_uuid is not None, "only judgeable servers have edge facts"
-    below = absent & channel.gtid_retrieved.from_uuid(source.server_uuid).filled()
+    below = absent & _below_received(channel.gtid_retrieved, source) - ahead
     return below | (absent & before), below <= before
+
+
+def _below_received(received: GtidSet, source: ServerSnapshot) -> GtidSet:
+    """Return what the source logged before the last of its own that a receiver has.
+
+    Only within one run of its own GTIDs: one that was given by hand is in the log before lower
+    ones, and an isolated GTID shows nothing of the numbers below it.
+    """
+    assert source.server_uuid is not None, "only judgeable servers have edge facts"
+    below: list[tuple[Tsid, int, int]] = []
+    for tsid, start, end in (source.gtid_executed or GtidSet()).intervals():
+        if tsid.uuid == source.server_uuid:
+            run = GtidSet.from_intervals([(tsid, start, end)])
+            highest = (received & run).highest(tsid)
+            if highest is not None and highest > start:
+                below.append((tsid, start, highest))
+    return GtidSet.from_intervals(below)

@@ -192,7 +192,7 @@ def _edge_facts(
     other_log = sign_of_former_log(edge, before=first[edge.replica], source=last[edge.source])
     reset = sign_of_reset_source(edge, before=first[edge.replica], source=last[edge.source])
     bypassed, proved = bypassed_by(
-        absent - purged, edge=edge, source=source, before=before, is_former=bool(reset)
+        absent - purged, edge=edge, source=source, before=before, ahead=ahead, is_former=bool(reset)
     )
     if waits_in_former_log(edge, before=first[edge.replica], source=last[edge.source]):
         bypassed = GtidSet()  # its next connection asks for them

@@ -20,6 +20,7 @@ the transaction, and the channel reports its own place in the same log.
   interval, and of what an applier before 8.0.17 has passed, for the time of commit; both ends of
   what servers upstream have of a UUID that no server has (a server that was cloned or restored):
   the replica drops what carries its own server_id;
+  of each gap that may have been skipped, its end and what follows it (topology/log_order.py);
   the first one that a receiver which does not move should have brought (topology/receivers.py);
   a replica's own GTIDs that one of its sources has and another has not (other_versions.py).
 * **The first log**: of servers that lost transactions, or that may not have logged what they have
@@ -39,6 +40,7 @@ from topology.facts import ClusterFacts, EdgeFacts
 from topology.former_ids import of_unknown_uuids
 from topology.history_evidence import ends_of
 from topology.joining import evaluate_parts
+from topology.log_order import order_samples
 from topology.lost import neighbours_of, samples_of
 from topology.other_versions import own_at_other_sources
 from topology.receivers import samples_in
@@ -98,6 +100,8 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
     for name, due in samples_in(facts):
         ask(name, Questions(commits=(due,)))
     for edge in facts.edges:
+        if samples := order_samples(facts, edge):
+            ask(edge.edge.source, Questions(commits=(samples,)))
         if edge.expected and not servers[edge.edge.replica].gtid_executed:
             ask(edge.edge.replica, Questions(schemas=True))
         for search in _searches(facts, edge):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from gtid import GtidSet
 from tests.simulation.reading import Reading, gtids, hidden_facts, members_of, moment, position
-from tests.simulation.state import Place, Server, Transaction, World
+from tests.simulation.state import Gtid, Place, Server, Transaction, World
 from topology.facts import gather_facts
 from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch, LogStart
 from topology.log_questions import Questions, Search, questions_of
@@ -42,8 +42,9 @@ def _answer(
         return HistoryEvidence(None, (), "commits: access denied")
     server, asked = world[name], questions[name]
     first = server.files[0]
+    at = _logged_at(server)
     commits = {
-        made.gtid: _record(server, made)
+        made.gtid: _record(server, made, at[made.gtid])
         for wanted in asked.commits
         for made in _logged(world, server, wanted)
     }
@@ -64,10 +65,26 @@ def _logged(world: World, server: Server, wanted: GtidSet) -> list[Transaction]:
     return [each for log in server.files for each in log.entries if each.gtid in members]
 
 
-def _record(server: Server, made: Transaction) -> CommitRecord:
+def _record(server: Server, made: Transaction, logged_at: datetime) -> CommitRecord:
     is_exact = server.version >= (8, 0, 1)
     at = moment(made.at) if is_exact else _second(made.at)
-    return CommitRecord(gtids([made.gtid]), made.server_id, at, is_exact)
+    return CommitRecord(
+        gtids([made.gtid]), made.server_id, at, is_exact, logged_at if is_exact else None
+    )
+
+
+def _logged_at(server: Server) -> dict[Gtid, datetime]:
+    """Return when a server logged each transaction: in the order of its log.
+
+    The world does not keep this time. Nothing was logged before it was committed first, or before
+    what the log has in front of it: the earliest time that fits stands for it.
+    """
+    found: dict[Gtid, datetime] = {}
+    latest = 0
+    for number, made in enumerate(each for log in server.files for each in log.entries):
+        latest = max(latest, made.at)
+        found[made.gtid] = moment(latest) + timedelta(microseconds=number)
+    return found
 
 
 def _second(ticks: int) -> datetime:

@@ -73,9 +73,31 @@ def test_what_a_receiver_has_gone_past(facts: dict[str, Any], expected: tuple[st
         edge=edge(**channel),
         source=a_server("a", A, gtids("A:1-9,C:1-9")),
         before=gtids("C:1-3"),
+        ahead=GtidSet(),
         is_former=False,
     )
     assert (found, is_proved) == (gtids(expected[0]), expected[1])
+
+
+def test_below_what_was_received_only_a_run_of_the_source_and_its_log_show_a_place() -> None:
+    for executed, ahead, expected in (
+        ("A:1-9", "", "A:4-5"),
+        ("A:1-9", "A:5", "A:4"),  # the log has it beyond the place: A:7 was made by hand
+        ("A:1-5:7-9", "", ""),  # A:7 is of another run: it shows nothing of the numbers below
+    ):
+        found, _ = bypassed_by(
+            gtids("A:4-5"),
+            edge=edge(
+                received_to=SHORT,
+                auto_position=False,
+                gtid_retrieved=gtids("A:7"),
+            ),
+            source=a_server("a", A, gtids(executed)),
+            before=GtidSet(),
+            ahead=gtids(ahead),
+            is_former=False,
+        )
+        assert found == gtids(expected), (executed, ahead)
 
 
 def test_without_an_end_of_the_log_nothing_was_passed() -> None:
@@ -85,6 +107,7 @@ def test_without_an_end_of_the_log_nothing_was_passed() -> None:
             edge=edge(**facts),
             source=a_server("a", A, gtids("A:1-9"), log_end=None),
             before=gtids("A:4"),
+            ahead=GtidSet(),
             is_former=False,
         )
         assert found == gtids("A:4")
@@ -98,6 +121,7 @@ def test_the_place_of_a_refused_receiver_in_a_former_log_shows_nothing() -> None
             edge=edge(receiver=STOPPED, applied_to=BEYOND),
             source=a_server("a", A, gtids("A:1-9")),
             before=GtidSet(),
+            ahead=GtidSet(),
             is_former=is_former,
         )
         assert found == gtids(passed)
@@ -115,6 +139,20 @@ def test_a_search_counts_for_the_channel_that_it_was_made_for() -> None:
     assert searched(edge(), first=servers, last=servers) == (gtids("A:1"), gtids("A:2-9"))
     unread = {**servers, "a": replace(a, history_evidence=None)}
     assert searched(edge(), first=unread, last=unread) == (GtidSet(), GtidSet())
+    # What was applied last is in no log of the source: the place is one before it was cloned.
+    for there, last, now in (
+        ("A:1", "", True),
+        ("", "A:1", True),
+        ("C:1", "", False),
+        ("", "C:1", False),
+        ("A:20", "", True),  # it is committing that
+    ):
+        then = replace(b, channels=(a_channel("a", A, last_applied=gtids(there)),))
+        committing = {"a": replace(a, gtid_owned=gtids("A:20")), "b": then}
+        found_now = searched(edge(last_applied=gtids(last)), first=committing, last=committing)
+        assert bool(found_now[0]) is now, (there, last)
+    purged = {**servers, "a": replace(a, gtid_purged=gtids("A:1-2"))}
+    assert searched(edge(last_applied=gtids("A:2")), first=purged, last=purged)[0] == GtidSet()
     # The place is one of a former log.
     reset = {**servers, "a": replace(a, log_end=SHORT)}
     assert searched(edge(), first=reset, last=reset) == (GtidSet(), GtidSet())

@@ -10,7 +10,6 @@
 """
 
 from collections.abc import Iterator
-from typing import Final
 
 from gtid import GtidSet
 from topology.applier_facts import ApplierFacts, ApplierWait, is_without_work
@@ -19,7 +18,7 @@ from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.gtid_waits import is_gtid_wait
 from topology.progress import blocked_by_lock, stalled
-from topology.reset_signs import has_earlier, logged
+from topology.rules.backlog_doubts import is_to_come, may_be_below, of_other_channels
 from topology.rules.backlog_words import (
     BELOW,
     LOCKED,
@@ -35,6 +34,7 @@ from topology.rules.out_of_order import (
     behind_later_ones,
     out_of_order_text,
     rows_without_history,
+    unread_order,
 )
 from topology.rules.settings import may_be_dropped
 from topology.skipping import why_it_may_skip
@@ -51,21 +51,22 @@ def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
         if gap:
             replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
             clears = applier.moved and not (edge.queued_below or applier.is_started)
-            other = _of_other_channels(edge, gap)
-            no_reset = _is_to_come(edge, replica, gap, other)
+            other = of_other_channels(edge, gap)
+            no_reset = is_to_come(edge, replica, gap, other)
             skips = _skips(facts, edge)
             late = behind_later_ones(facts, edge, edge.queued_below & gap)
+            doubt = out_of_order_text(edge, late) or unread_order(facts, edge, edge.queued_below)
             below = GtidSet() if edge.edge.channel.auto_position else edge.queued_below & gap
             known = bool(edge.applying_below) and no_reset and not applier.is_started
-            known = known and not (skips or late or below or other)
+            known = known and not (skips or doubt or below or other)
             yield on_edge(
                 facts,
                 edge,
                 "T1",
                 gap,
                 grade=Grade.PROVED if known else Grade.LIKELY,
-                severity=Severity.WARNING if late else None,
-                strategies=() if late else None,
+                severity=Severity.WARNING if doubt else None,
+                strategies=() if doubt else None,
                 proof=(
                     evidence("owned or being applied", edge.applying_below, replica),
                     evidence("missing below the highest applied", gap, replica),
@@ -77,7 +78,7 @@ def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
                 + (OTHER.format(what=many(other), replica=replica.name) if other else "")
                 + ("" if no_reset else NO_EARLIER.format(replica=replica.name))
                 + skips
-                + out_of_order_text(edge, late),
+                + doubt,
             )
 
 
@@ -96,15 +97,15 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
             lag = channel.lag_seconds
             overtaken = queue & applier.overtaken
-            other = _of_other_channels(edge, queue)
+            other = of_other_channels(edge, queue)
             works = bool((edge.applying_above - other) or channel.gtid_applying)
             moves = applier.moved or (works and applier.lock_wait is None)
-            no_reset = _is_to_come(edge, replica, queue, other)
+            no_reset = is_to_come(edge, replica, queue, other)
             runs_on = (applier.is_delayed or moves) and not channel.until
             runs_on = runs_on and not is_without_work(channel)
             known = channel.applier is not ThreadState.RUNNING or runs_on
             skips = _skips(facts, edge)
-            below = _may_be_below(edge, queue)
+            below = may_be_below(edge, queue)
             known = known and no_reset and not applier.is_started
             locked = _locked_beside(facts, applier, replica)
             known = known and not (overtaken or below or other or locked or skips)
@@ -147,10 +148,11 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             comes = runs and moved and channel.auto_position
             skips = _skips(facts, edge)
             late = behind_later_ones(facts, edge, edge.expected, received=channel.gtid_retrieved)
-            doubt = out_of_order_text(edge, late) + rows_without_history(facts, edge)
+            doubt = out_of_order_text(edge, late) or unread_order(facts, edge, edge.expected)
+            doubt += rows_without_history(facts, edge)
             dropped = may_be_dropped(facts, edge)
-            comes = comes and _is_to_come(edge, replica, edge.expected)
-            comes = comes and not (skips or doubt or dropped)
+            no_reset = is_to_come(edge, replica, edge.expected)
+            comes = comes and no_reset and not (skips or doubt or dropped)
             yield on_edge(
                 facts,
                 edge,
@@ -169,7 +171,8 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("auto_position", int(channel.auto_position), replica),
                 ),
                 explanation=f"{edge.edge.replica} has not received {many(edge.expected)} of"
-                f" {edge.edge.source} yet. {arrival(channel, moved=moved)}{skips}{dropped}{doubt}",
+                f" {edge.edge.source} yet. {arrival(channel, moved=moved)}{skips}{dropped}{doubt}"
+                + ("" if no_reset or doubt else NO_EARLIER.format(replica=replica.name)),
             )
 
 
@@ -313,8 +316,6 @@ def _skips(facts: ClusterFacts, edge: EdgeFacts) -> str:
     return f" On {edge.edge.replica} {why}: its applier may skip some of these." if why else ""
 
 
-_NOTHING: Final = GtidSet()
-
 # -- leaves ---------------------------------------------------------------------------------------
 
 
@@ -340,38 +341,6 @@ def _locked_beside(facts: ClusterFacts, applier: ApplierFacts, replica: ServerSn
         for (name, channel), other in facts.appliers.items()
         if name == replica.name and channel != applier.channel.name
     )
-
-
-def _of_other_channels(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
-    """Return what of it this channel has not received: the relay log of another one has it."""
-    mine = edge.edge.channel.gtid_retrieved | edge.edge.channel.gtid_applying
-    return queue - mine
-
-
-def _may_be_below(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
-    """Return what a running applier that was moved by RELAY_LOG_POS may have skipped.
-
-    It needs a file position: with auto-position on, what lies below is in the queue of a worker.
-    Where no worker is at a transaction (between two, or held back by SOURCE_DELAY), nothing shows
-    the applier's place among the GTIDs, and it may have skipped all of them.
-    """
-    channel = edge.edge.channel
-    if channel.auto_position or channel.applier is not ThreadState.RUNNING:
-        return GtidSet()
-    at_work = edge.applying_above | edge.applying_below  # 5.6 shows no worker: what is owned
-    shown = at_work | channel.gtid_applying
-    return (queue - at_work) & shown.filled() if shown else queue
-
-
-def _is_to_come(
-    edge: EdgeFacts, replica: ServerSnapshot, gtids: GtidSet, other: GtidSet = _NOTHING
-) -> bool:
-    """Return whether a RESET of the replica is excluded: by its logs, or by the source's log.
-
-    What lies ahead of this channel in its source's log (`ahead`) says nothing of what another
-    channel has received and may have applied before (`other`).
-    """
-    return has_earlier(logged(replica), gtids) or gtids <= edge.ahead - other
 
 
 def _receiver_moved(before: ServerSnapshot, channel: ChannelSnapshot) -> bool:

@@ -16,17 +16,19 @@ A receiver that has a:3 and neither a:1 nor a:2, which the replica has not execu
 the same: its source left them out, because the replica had them when it connected. Only a RESET
 has removed them since, and on this connection they do not come.
 
-Left out: a parallel applier without commit order (its gaps do not depend on what was committed
-above them); transactions of other origins (a server on the way may have logged them in another
-order); GTIDs of a group, whose members have blocks of numbers.
+Transactions of other origins may be in the source's log in another order than that of their
+numbers: its log is asked (topology/log_order.py). Left out: a parallel applier without commit order
+(its gaps do not depend on what was committed above them); GTIDs of a group, whose members have
+blocks of numbers.
 """
 
 from typing import Final
 
 from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
+from topology.log_order import commits_in_order, gaps_of_others, logged_before
 from topology.rules.build import many
-from topology.snapshot import ServerSnapshot
+from topology.skipping import may_skip
 from topology.unseen import group_uuids
 
 _TEXT: Final = (
@@ -34,6 +36,13 @@ _TEXT: Final = (
     " (sql_replica_skip_counter, a log position), or RESET BINARY LOGS AND GTIDS removed them from"
     " gtid_executed. Either they do not come, or they may put older rows over newer ones, or stop"
     " the applier. Run STOP REPLICA on {replica} and compare the rows first."
+)
+
+_NOT_READ: Final = (
+    " {replica} has later transactions of the same origin already, and its applier commits in the"
+    " order of what it receives: it may have skipped {what} (sql_replica_skip_counter). The binary"
+    " log of {source} shows which were logged first, and could not be read: {why}. Audit again with"
+    " an account that may read it, or compare the rows."
 )
 
 _WITHOUT_HISTORY: Final = (
@@ -47,7 +56,7 @@ _WITHOUT_HISTORY: Final = (
 def behind_later_ones(
     facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet, *, received: GtidSet | None = None
 ) -> GtidSet:
-    """Return which GTIDs of the source's own arrive behind later ones that the replica has.
+    """Return which GTIDs arrive behind later ones of the same origin that the replica has.
 
     `received`: where none of `gtids` was received, what was.
     """
@@ -56,9 +65,9 @@ def behind_later_ones(
     if uuid is None or uuid in group_uuids(facts.last.values()):
         return GtidSet()
     later = received or GtidSet()
-    if _commits_in_order(facts.last[edge.edge.replica]):
+    if commits_in_order(facts.last[edge.edge.replica]):
         later |= replica.gtid_executed or GtidSet()
-    found = GtidSet()
+    found = gtids & logged_before(facts, edge)
     for tsid, start, end in (source.gtid_executed or GtidSet()).from_uuid(uuid).intervals():
         run = GtidSet.from_intervals([(tsid, start, end)])
         highest = (run & later).highest(tsid)
@@ -72,6 +81,24 @@ def out_of_order_text(edge: EdgeFacts, gtids: GtidSet) -> str:
     if not gtids:
         return ""
     return _TEXT.format(replica=edge.edge.replica, source=edge.edge.source, what=many(gtids))
+
+
+def unread_order(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> str:
+    """Explain that an applier may have skipped some, where the log that shows it was not read.
+
+    Only where both servers commit in order and an applier may skip: there a gap is no matter of
+    course.
+    """
+    source, replica = facts.last[edge.edge.source], edge.edge.replica
+    answers = source.history_evidence
+    if answers is None or not answers.unread or not commits_in_order(source):
+        return ""
+    gaps = gtids & gaps_of_others(facts, edge)
+    if not gaps or not may_skip(facts, edge.edge):
+        return ""
+    return _NOT_READ.format(
+        replica=replica, source=source.name, what=many(gaps), why=answers.unread
+    )
 
 
 def rows_without_history(facts: ClusterFacts, edge: EdgeFacts) -> str:
@@ -90,8 +117,3 @@ def rows_without_history(facts: ClusterFacts, edge: EdgeFacts) -> str:
         return ""
     schemas = "1 schema" if history.schemas_count == 1 else f"{history.schemas_count} schemas"
     return _WITHOUT_HISTORY.format(replica=server.name, schemas=schemas)
-
-
-def _commits_in_order(server: ServerSnapshot) -> bool:
-    is_single = server.setting("replica_parallel_workers") in ("0", "1")
-    return is_single or server.setting("replica_preserve_commit_order") in ("ON", "1")

@@ -1,0 +1,93 @@
+"""In which order a source has logged transactions of other servers, beside those a replica has.
+
+How it works
+------------
+A server logs its own transactions in the order of their numbers, and what it received in the order
+in which its applier committed it. So a gap in what a replica has of a third server says nothing by
+itself: with parallel workers the source may have logged a:7 before a:6. Its log has both moments:
+the commit times of the last transaction of the gap and of the one that follows it, as the source
+logged them (immediate_commit_timestamp, 8.0.1 and later). If the gap was logged first, and the
+replica commits in the order of what it receives, it has passed the gap.
+
+    a fails, b is promoted. c skipped a:3 before, has a:4-9, and now receives a:3 from b
+
+Only where no other channel of the replica may have brought the later one. Before 8.0.1 a log has no
+such times, and nothing is concluded.
+"""
+
+from collections.abc import Iterator
+
+from gtid import GtidSet
+from topology.facts import ClusterFacts, EdgeFacts
+from topology.history_evidence import CommitRecord, intervals_of
+from topology.snapshot import ServerSnapshot
+from topology.unseen import group_uuids
+
+_GAPS_MAX = 8  # that are looked at in the log: a gap that was skipped is one or two
+
+
+def commits_in_order(server: ServerSnapshot) -> bool:
+    """Return whether the appliers of a server commit in the order of what they receive."""
+    is_single = server.setting("replica_parallel_workers") in ("0", "1")
+    return is_single or server.setting("replica_preserve_commit_order") in ("ON", "1")
+
+
+def gaps_of_others(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
+    """Return what is missing below what the replica has, of servers other than the source.
+
+    Empty where gaps are expected: a parallel applier without commit order, a group.
+    """
+    source, replica = facts.last[edge.edge.source], facts.last[edge.edge.replica]
+    if source.server_uuid is None or not commits_in_order(replica):
+        return GtidSet()
+    absent = (edge.expected | edge.queued_below).without_uuid(source.server_uuid)
+    for uuid in sorted(group_uuids(facts.last.values())):
+        absent = absent.without_uuid(uuid)
+    return absent & _brought_by(edge, replica).filled()
+
+
+def order_samples(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
+    """Return of each gap the last transaction, and the one that follows it."""
+    return GtidSet.union_of(each for pair in _pairs(facts, edge) for each in pair[1:])
+
+
+def logged_before(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
+    """Return the gaps that the source logged before what the replica has already."""
+    return GtidSet.union_of(
+        gap
+        for gap, last, following in _pairs(facts, edge)
+        if _is_before(_record(facts, edge, last), _record(facts, edge, following))
+    )
+
+
+def _pairs(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[tuple[GtidSet, GtidSet, GtidSet]]:
+    replica = facts.last[edge.edge.replica]
+    gaps = gaps_of_others(facts, edge)
+    for _, gap in zip(range(_GAPS_MAX), intervals_of(gaps), strict=False):
+        [(tsid, _, end)] = gap.intervals()
+        last = GtidSet.from_intervals([(tsid, end - 1, end)])
+        following = GtidSet.from_intervals([(tsid, end, end + 1)])
+        if following <= _brought_by(edge, replica):
+            yield gap, last, following
+
+
+def _brought_by(edge: EdgeFacts, replica: ServerSnapshot) -> GtidSet:
+    """Return what the replica has that no other channel of now has brought."""
+    executed, channel = replica.gtid_executed or GtidSet(), edge.edge.channel
+    others = [each for each in replica.channels or () if each.name != channel.name]
+    if not others:
+        return executed
+    return (executed & channel.gtid_retrieved) - GtidSet.union_of(
+        each.gtid_retrieved for each in others
+    )
+
+
+def _record(facts: ClusterFacts, edge: EdgeFacts, gtid: GtidSet) -> CommitRecord | None:
+    found = facts.last[edge.edge.source].history_evidence
+    return None if found is None else found.commit_of(gtid)
+
+
+def _is_before(left: CommitRecord | None, right: CommitRecord | None) -> bool:
+    if left is None or right is None or left.logged_at is None or right.logged_at is None:
+        return False
+    return left.logged_at < right.logged_at

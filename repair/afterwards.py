@@ -20,7 +20,7 @@ Contents of transactions (E4) are no part of a snapshot, so their findings are n
 the planner adds those that no step answers.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from gtid import GtidSet
@@ -65,13 +65,21 @@ def audit_after(
     return audit_cluster(ClusterSnapshot(snapshot.cluster, first, last), policy)
 
 
-def made_worse(before: ClusterAudit, after: ClusterAudit) -> Iterator[Finding]:
-    """Yield what only the second audit shows above info, and differences that have grown."""
+def made_worse(
+    before: ClusterAudit, after: ClusterAudit, *, purged: Mapping[str, GtidSet]
+) -> Iterator[Finding]:
+    """Yield what only the second audit shows above info, and differences that have grown.
+
+    `purged`: gtid_purged of each server as the plan begins. GTIDs in it that were never logged (E4)
+    are seen once the server logs lower ones: no action has made them.
+    """
     known = {finding.id: finding for finding in before.findings}
     for finding in after.findings:
         if finding.severity is Severity.INFO or finding.code.startswith("U"):
             continue
         if finding.code in _UNCOVERED or _joins_more_easily(finding, before):
+            continue
+        if finding.code == "E4" and finding.gtid_set <= purged.get(str(finding.replica), GtidSet()):
             continue
         if finding.code == "A4" and any(fact.fact == RECEIVER_ERROR for fact in finding.evidence):
             continue  # an error that was read: no simulated receiver has one

@@ -328,7 +328,9 @@ class _Work:
             settings.append((action, Setting(model[action.server], before=model, after=after)))
             model = after
         outlook = self._look_ahead(model) if settings else self.outlook
-        worse = [in_short(each) for each in made_worse(self.outlook, outlook)]
+        purged = {name: server.purged for name, server in self.started.servers.items()}
+        found = made_worse(self.outlook, outlook, purged=purged)
+        worse = [in_short(each) for each in found]
         if worse:
             return Refusal(f"afterwards the audit would show {'; '.join(worse)}")
         return _Simulated(tuple(settings), model, outlook, proposal)

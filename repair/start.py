@@ -11,6 +11,7 @@ from topology.dialect import REWRITES, dialect_of
 from topology.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row_of
 from topology.findings import ClusterAudit, Finding
 from topology.graph import Edge, Graph, build_graph
+from topology.other_versions import given_again
 from topology.progress import Appliers, appliers_of
 from topology.rules.threads import may_connect
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
@@ -71,7 +72,8 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                             refusing=refusing,
                             has_lost=_has_lost(
                                 known.get(source_of.get((name, channel.name)) or ""), channel
-                            ),
+                            )
+                            or _has_others(edges.get((name, channel.name)), known),
                         )
                         for channel in server.channels or ()
                     ),
@@ -199,6 +201,13 @@ def _has_lost(source: ServerSnapshot | None, channel: ChannelSnapshot) -> bool:
     return place is not None and any(
         log.name == place.file and log.size_bytes < place.position for log in logs[:-1]
     )
+
+
+def _has_others(edge: Edge | None, known: Mapping[str, ServerSnapshot]) -> bool:
+    """Return whether a source has other transactions under GTIDs that its replica executed."""
+    if edge is None or not {edge.source, edge.replica} <= known.keys():
+        return False
+    return bool(given_again(edge, servers=known))
 
 
 def _refusing(snapshot: ClusterSnapshot) -> frozenset[str]:

@@ -316,8 +316,8 @@ def _may_be_given_again(case: Case, replica: ModelServer, channel: ModelChannel)
         return None
     return (
         f"{source.name} has lost, or reset, transactions that it had sent: a receiver had more than"
-        f" it has. It may have given {common.shortened()} again, and what follows need not fit"
-        f" {replica.name}. Compare the rows, then choose with {offered(case)}"
+        f" it has, or their commits differ. It may have given {common.shortened()} again, and what"
+        f" follows need not fit {replica.name}. Compare the rows, then choose with {offered(case)}"
     )
 
 

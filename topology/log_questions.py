@@ -22,7 +22,8 @@ the transaction, and the channel reports its own place in the same log.
   the replica drops what carries its own server_id;
   of each gap that may have been skipped, its end and what follows it (topology/log_order.py);
   the first one that a receiver which does not move should have brought (topology/receivers.py);
-  a replica's own GTIDs that one of its sources has and another has not (other_versions.py).
+  a replica's own GTIDs that one of its sources has and another has not, and the lowest and highest
+  own GTID of a source that a replica whose receiver is stopped has as well (other_versions.py).
 * **The first log**: of servers that lost transactions, or that may not have logged what they have
   purged (topology/unlogged.py).
 * **Changes of gtid_purged** in the error log of servers that have never purged a log, and when the
@@ -42,12 +43,12 @@ from topology.history_evidence import ends_of
 from topology.joining import evaluate_parts
 from topology.log_order import order_samples
 from topology.lost import neighbours_of, samples_of
-from topology.other_versions import own_at_other_sources
+from topology.other_versions import own_at_other_sources, own_of_stopped_source
 from topology.receivers import samples_in
 from topology.reset_signs import has_earlier, keeps_gtids, logged
 from topology.skipping import may_skip
 from topology.snapshot import ChannelSnapshot, LogPosition, ServerSnapshot, ThreadState
-from topology.unlogged import candidates_in
+from topology.unlogged import candidates_in, purged_above_a_gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
             ask(lost.origin, Questions(first_log=True, commits=(neighbours,)))
             ask(lost.holder, Questions(commits=(neighbours, samples_of(lost))))
     servers = facts.last
-    for name in candidates_in(facts.snapshot):
+    for name in (*candidates_in(facts.snapshot), *purged_above_a_gap(facts.snapshot)):
         ask(name, Questions(first_log=True))
     for (name, origin), newest in newest_set(facts.snapshot).items():
         if {name, origin} <= facts.judgeable:
@@ -100,6 +101,9 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
     for name, due in samples_in(facts):
         ask(name, Questions(commits=(due,)))
     for edge in facts.edges:
+        if shared := own_of_stopped_source(edge.edge, servers=servers):
+            for name in (edge.edge.source, edge.edge.replica):
+                ask(name, Questions(commits=(shared,)))
         if samples := order_samples(facts, edge):
             ask(edge.edge.source, Questions(commits=(samples,)))
         if edge.expected and not servers[edge.edge.replica].gtid_executed:

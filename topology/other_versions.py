@@ -1,10 +1,11 @@
-"""A replica's own GTIDs under which another of its sources has another transaction.
+"""GTIDs under which two servers have two transactions, as far as commit times and ids show it.
 
 How it works
 ------------
-What one source of a replica does not have, another one may have sent: it is not errant then. A
-replica's own transactions are no such case. Its sources have them only where they received them
-from it, now or before a failover, or where a session set gtid_next there by hand:
+**A replica's own, at another of its sources.** What one source of a replica does not have, another
+one may have sent: it is not errant then. A replica's own transactions are no such case. Its sources
+have them only where they received them from it, now or before a failover, or where a session set
+gtid_next there by hand:
 
     c receives from a and from b, and commits c:1. A session on b commits another c:1 by hand.
     a has no c:1. The sets of b and c are equal, so b seems to have sent it.
@@ -13,6 +14,12 @@ The sets do not separate the failover from the session. The logs of b and c do: 
 server_id and the time of the first commit. Two transactions with one GTID differ in one of them,
 and what c committed is then errant on c as far as a is concerned. Where a channel leads from c to b
 nothing is asked: b received it. What is in no log any more cannot be separated, and counts as sent.
+
+**A source's own, at a replica that does not receive.** The source was reset, or lost the end of its
+log, and used the GTIDs again. A receiver that connects meanwhile is refused. One that was stopped
+all the time, or was configured anew, has no error; the sets look as if it were merely behind, and
+what waits does not fit its rows. The lowest and the highest GTID that both have in their logs show
+it: the first commit of one transaction has one time.
 """
 
 from collections.abc import Mapping
@@ -21,7 +28,7 @@ from gtid import GtidSet
 from topology.graph import Edge, Graph, build_graph
 from topology.history_evidence import CommitRecord, ends_of
 from topology.reset_signs import logged
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
 
 
 def own_at_other_sources(
@@ -65,6 +72,26 @@ def with_other_versions(snapshot: ClusterSnapshot) -> GtidSet:
     servers = {server.name: server for server in snapshot.last}
     return GtidSet.union_of(
         with_other_version(edge, graph=graph, servers=servers) for edge in graph.edges
+    )
+
+
+def own_of_stopped_source(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
+    """Return the lowest and highest own GTID of a source that a stopped replica has logged too."""
+    source, replica = servers[edge.source], servers[edge.replica]
+    if edge.channel.receiver is not ThreadState.STOPPED or source.server_uuid is None:
+        return GtidSet()
+    both = (logged(source) & logged(replica)).from_uuid(source.server_uuid)
+    ends = list(ends_of(both))
+    return GtidSet.union_of((*ends[:1], *ends[-1:]))
+
+
+def given_again(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
+    """Return which of them are two transactions, as far as their commits were read."""
+    source, replica = servers[edge.source], servers[edge.replica]
+    return GtidSet.union_of(
+        end
+        for end in ends_of(own_of_stopped_source(edge, servers=servers))
+        if _are_two(_record(source, end), _record(replica, end))
     )
 
 

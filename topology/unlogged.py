@@ -52,6 +52,22 @@ def candidates_in(snapshot: ClusterSnapshot) -> Mapping[str, GtidSet]:
     return {name: gtids for name, gtids in found.items() if gtids}
 
 
+def purged_above_a_gap(snapshot: ClusterSnapshot) -> tuple[str, ...]:
+    """Return the servers that are candidates once they log what is missing below gtid_purged.
+
+    A repair that brings it uncovers them: their first log is read before, so that the plan can name
+    them.
+    """
+    return tuple(
+        server.name
+        for server in snapshot.last
+        if server.binary_logs
+        and server.setting("log_replica_updates") not in _OFF
+        and (purged := server.gtid_purged)
+        and purged.filled() - (server.gtid_executed or GtidSet())
+    )
+
+
 def received_unlogged(server: ServerSnapshot, gtids: GtidSet) -> GtidSet:
     """Return what of a set a server received without logging it (log_replica_updates = OFF).
 

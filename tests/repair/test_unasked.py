@@ -233,6 +233,10 @@ HELD = a_finding("E1", "b:1")
         ((), a_finding("U1", "b:1"), False),
         ((), a_finding("A7", "b:1"), False),  # uncovered by a repair
         ((), a_finding("C3", ""), False),
+        # In gtid_purged as the plan begins, and never logged: an action only uncovers it.
+        ((), a_finding("E4", "b:1"), False),
+        ((), a_finding("E4", "b:1-2"), True),
+        ((), a_finding("E4", "b:1", replica="c"), True),
         # A server that no channel links may join more easily than before, and not less.
         ((a_finding("J3", "b:1"),), a_finding("J2", "b:1"), False),
         ((a_finding("J3", "b:1"),), a_finding("J1", "b:1"), False),
@@ -247,7 +251,10 @@ HELD = a_finding("E1", "b:1")
 def test_a_finding_is_worse_if_it_is_new_or_has_grown(
     before: tuple[Finding, ...], after: Finding, *, is_worse: bool
 ) -> None:
-    assert list(made_worse(audit(*before), audit(after))) == ([after] if is_worse else [])
+    purged = {"b": gtids("b:1")}
+    assert list(made_worse(audit(*before), audit(after), purged=purged)) == (
+        [after] if is_worse else []
+    )
 
 
 # -- events, and what a script says of itself -----------------------------------------------------

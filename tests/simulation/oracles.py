@@ -327,7 +327,7 @@ def _is_exempt(truth: Truth, key: Key, source: str, replica: str) -> bool:
             return True  # filtered as configured
     mine, theirs = _works_on(world[source], key), _works_on(world[replica], key)
     # The GTID of work that a reset forgot may belong to other work by now, which is compared.
-    apart = {each for each in mine ^ theirs if not _is_forgotten(world, {each})}
+    apart = {each for each in mine ^ theirs if not is_forgotten(world, {each})}
     different = {each.gtid for each in apart}
     old = gtids(each.gtid for each in apart if not truth.is_committed_since(each))
     if different and not (old - truth.under_way(source, replica)) & truth.read_executed:
@@ -340,10 +340,10 @@ def _is_exempt(truth: Truth, key: Key, source: str, replica: str) -> bool:
     hidden = different & both
     if hidden and not hidden & shown(truth, source, replica):
         return True
-    return _is_forgotten(world, {each for each in mine ^ theirs if each not in unlike})
+    return is_forgotten(world, {each for each in mine ^ theirs if each not in unlike})
 
 
-def _is_forgotten(world: World, works: set[Transaction]) -> bool:
+def is_forgotten(world: World, works: set[Transaction]) -> bool:
     """Return whether RESET BINARY LOGS AND GTIDS removed the only record of these works.
 
     No log has them, and their GTIDs are free or belong to other work: neither sets nor contents

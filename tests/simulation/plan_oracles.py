@@ -25,7 +25,7 @@ from repair.planner import plan_repair
 from tests.simulation import replication as act
 from tests.simulation.evidence import log_evidence
 from tests.simulation.log_answers import with_answers
-from tests.simulation.oracles import Truth, Violation, above_info
+from tests.simulation.oracles import Truth, Violation, above_info, is_forgotten
 from tests.simulation.plan_actions import NotSimulated, run_step
 from tests.simulation.plan_guards import Refused, check_guards
 from tests.simulation.reading import gtids, read
@@ -166,8 +166,9 @@ def harm(
 def _met_hidden_work(before: World, after: World, name: str, failed: Transaction | None) -> bool:
     """Return whether an applier met what was different before, by work that no set shows.
 
-    A GTID with two contents, or a change with sql_log_bin=0. Only where rows could not be compared,
-    because what arrived holds a statement. The difference was there without the plan, no set shows
+    A GTID with two contents, a change with sql_log_bin=0, or work that a RESET of its server removed
+    from the only log that had it. Only where rows could not be compared, because what arrived holds
+    a statement. The difference was there without the plan, no set shows
     it, and the audit compared no contents: the start in the order of the source's log is what the
     operator would do, and uncovers it.
     """
@@ -179,6 +180,11 @@ def _met_hidden_work(before: World, after: World, name: str, failed: Transaction
     if not any(made.has_statements and made.gtid in new for made in works):
         return False
     if failed.keys & before.drifted:
+        return True
+    here = {made.work for made, _ in before[name].applied}
+    elsewhere = {made for server in before.servers.values() for made, _ in server.applied}
+    missing = (each for each in elsewhere if each.work not in here and each.keys & failed.keys)
+    if any(is_forgotten(before, {each}) for each in missing):
         return True
     two = {
         made.gtid

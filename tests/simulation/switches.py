@@ -109,6 +109,9 @@ SWITCHES: dict[str, Switch] = {
     "gtids-may-be-given-again": Switch(
         start._refusing, 'if text is not None and text.code == "E3"', "if False"
     ),
+    "two-commits-of-one-gtid": Switch(
+        start._has_others, "return bool(given_again(edge, servers=known))", "return False"
+    ),
 }
 
 

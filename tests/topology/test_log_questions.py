@@ -175,7 +175,7 @@ def test_an_unknown_uuid_is_dated_for_its_server_id() -> None:
     a = a_server("a", A, gtids("A:1-9,C:1-5"))
     channel = a_channel("a", A, receiver=STOPPED, received_to=None, applied_to=None)
     b = a_server("b", B, gtids("A:1-9"), channels=(channel,))
-    assert questions_of(twice(a, b))["a"].commits == (gtids("C:1:5"),)
+    assert gtids("C:1:5") in questions_of(twice(a, b))["a"].commits
 
 
 def test_only_an_empty_server_is_asked_for_its_schemas() -> None:

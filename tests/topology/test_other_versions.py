@@ -1,4 +1,4 @@
-"""A replica's own GTIDs under which one of its sources has another transaction."""
+"""GTIDs under which two servers have two transactions: a replica's own, and a source's own."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -6,13 +6,14 @@ from datetime import timedelta
 import pytest
 
 from gtid import GtidSet
-from tests.snapshots import NOON, A, B, C, a_channel, a_server
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
 from topology.facts import gather_facts
+from topology.graph import Edge
 from topology.history_evidence import CommitRecord, HistoryEvidence
 from topology.log_questions import Questions, questions_of
-from topology.other_versions import with_other_versions
+from topology.other_versions import given_again, own_of_stopped_source, with_other_versions
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
 
 LATER = NOON + timedelta(seconds=1)
 OWN = GtidSet.parse(f"{C}:1")
@@ -94,3 +95,80 @@ def test_both_logs_are_asked_where_no_channel_explains_it() -> None:
     assert asked(two_sources(channels=(back,))) == {}, "b receives from c"
     assert asked(two_sources(gtid_purged=OWN)) == {}, "b has it in no log"
     assert asked(two_sources(gtid_executed=GtidSet())) == {}, "b does not have it"
+
+
+# -- a source that used its GTIDs again ------------------------------------------------------------
+
+STOPPED = ThreadState.STOPPED
+
+
+def stopped(
+    executed: str = "1-5", *, receiver: ThreadState = STOPPED, purged: str = ""
+) -> tuple[Edge, dict[str, ServerSnapshot]]:
+    """Return a -> b, of which both have A:1-5 and a has more."""
+    channel = a_channel("a", A, receiver=receiver)
+    gone = GtidSet.parse(purged and f"{A}:{purged}")
+    b = a_server("b", B, f"{A}:{executed},{B}:1-9", channels=(channel,), gtid_purged=gone)
+    return Edge("a", "b", channel), {"a": a_server("a", A, f"{A}:1-9,{B}:1-9"), "b": b}
+
+
+def with_times(
+    servers: dict[str, ServerSnapshot], **seconds: tuple[int, ...]
+) -> dict[str, ServerSnapshot]:
+    """Return them with what their logs show of A:1 and A:5: when each was committed."""
+    return {
+        name: replace(
+            server,
+            history_evidence=HistoryEvidence(
+                None,
+                tuple(
+                    CommitRecord(GtidSet.parse(f"{A}:{gno}"), 1, NOON + timedelta(seconds=at), True)
+                    for gno, at in zip((1, 5), seconds[name], strict=False)
+                ),
+            ),
+        )
+        for name, server in servers.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("asked", "edge_and_servers"),
+    [
+        ("1:5", stopped()),
+        ("1:5", stopped("1-3:5")),
+        ("4-5", stopped(purged="1-3")),
+        ("1", stopped("1")),
+        ("", stopped(receiver=ThreadState.RUNNING)),
+        ("", stopped(receiver=ThreadState.CONNECTING)),
+        ("", stopped(purged="1-5")),
+    ],
+)
+def test_both_ends_of_what_a_stopped_replica_shares_are_asked_for(
+    asked: str, edge_and_servers: tuple[Edge, dict[str, ServerSnapshot]]
+) -> None:
+    edge, servers = edge_and_servers
+    found = own_of_stopped_source(edge, servers=servers)
+    assert found == GtidSet.parse(asked and f"{A}:{asked}")
+    questions = questions_of(gather_facts(a_cluster("pair", *servers.values()), Policy()))
+    for name in ("a", "b"):
+        wanted = GtidSet.union_of(questions[name].commits) if name in questions else GtidSet()
+        assert found <= wanted
+
+
+@pytest.mark.parametrize(
+    ("at_a", "at_b", "again"),
+    [
+        ((0, 5), (0, 5), ""),
+        ((1, 5), (0, 5), "1"),  # b has received again since
+        ((1, 6), (0, 5), "1:5"),
+        ((1, 6), (), ""),
+        ((), (0, 5), ""),
+    ],
+)
+def test_two_commits_of_one_gtid_are_two_transactions(
+    at_a: tuple[int, ...], at_b: tuple[int, ...], again: str
+) -> None:
+    edge, servers = stopped()
+    assert given_again(edge, servers=servers) == GtidSet()
+    found = given_again(edge, servers=with_times(servers, a=at_a, b=at_b))
+    assert found == GtidSet.parse(again and f"{A}:{again}")

@@ -15,11 +15,13 @@ from topology.adapters.collect import CollectLimits
 from topology.adapters.collect_fleet import collect_fleet
 from topology.adapters.inventory.fleet import Cluster, Fleet
 from topology.audit import audit_cluster
+from topology.facts import gather_facts
 from topology.findings import ClusterAudit, Grade, Severity, Verdict
 from topology.history_evidence import HistoryEvidence, LogStart
+from topology.log_questions import questions_of
 from topology.policy import Policy
 from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
-from topology.unlogged import candidates_in
+from topology.unlogged import candidates_in, purged_above_a_gap
 
 LOGS = (BinaryLog("binlog.000007", 1000),)
 
@@ -129,6 +131,30 @@ def test_candidates_need_every_fact() -> None:
         replace(server, binary_logs=()),
     ):
         assert not found(other)
+
+
+def test_what_a_repair_would_uncover_is_asked_about_before() -> None:
+    def read(purged: str, executed: str = "", **facts: object) -> ClusterSnapshot:
+        sets = {
+            "gtid_purged": GtidSet.parse(purged),
+            "gtid_executed": GtidSet.parse(f"{purged},{executed}"),
+            "binary_logs": (BinaryLog("binlog.000001", 200),),
+            **facts,
+        }
+        return a_cluster("pair", a_server("a", A, f"{A}:1-9"), a_server("b", B, "", **sets))
+
+    for snapshot, names in (
+        (read(f"{A}:2"), ("b",)),
+        (read(f"{A}:1-3:5", f"{B}:1-7"), ("b",)),
+        (read(f"{A}:1-3"), ()),
+        (read(f"{A}:2", f"{A}:1"), ()),  # seen already
+        (read(f"{A}:2", binary_logs=()), ()),
+        (read(f"{A}:2", settings=(("log_replica_updates", "OFF"),)), ()),
+        (read(f"{A}:2", gtid_purged=None), ()),
+    ):
+        assert purged_above_a_gap(snapshot) == names
+        asked = questions_of(gather_facts(snapshot, Policy()))
+        assert not names or asked["b"].first_log
 
 
 def read_as_a_fleet(topology: Topology) -> ClusterAudit:

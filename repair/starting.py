@@ -39,6 +39,7 @@ from repair.model import (
     upstream,
 )
 from repair.offered import offered
+from repair.same_server_id import same_server_id
 from repair.still_to_come import unread_beside_own_work
 from repair.transaction_content import (
     ContentClass,
@@ -283,7 +284,13 @@ def _behind_later_ones(
     channel = server.channel(action.channel)
     assert channel is not None, "strategies name channels that exist"
     is_hole = gtids & server.executed.filled()
-    if is_hole and content.state_on(channel.source or "").state is not RowState.AS_AFTER:
+    coming = server.executed - case.snapshot_executed[server.name]
+    if is_hole and content.wanted & coming:
+        yield (
+            f"{is_hole.shortened()} would be applied after {(content.wanted & coming).shortened()},"
+            " which another channel brings, and these may change the same rows"
+        )
+    elif is_hole and content.state_on(channel.source or "").state is not RowState.AS_AFTER:
         yield (
             f"{is_hole.shortened()} would be applied after later transactions, and their rows were"
             f" changed since on {channel.source}"
@@ -319,19 +326,6 @@ def _may_be_given_again(case: Case, replica: ModelServer, channel: ModelChannel)
         f" it has, or their commits differ. It may have given {common.shortened()} again, and what"
         f" follows need not fit {replica.name}. Compare the rows, then choose with {offered(case)}"
     )
-
-
-def same_server_id(case: Case, replica: ModelServer) -> str | None:
-    """Return why a server would drop what it is sent: another one has the same server_id (C2)."""
-    if case.is_chosen or replica.server_id is None:
-        return None
-    for other in case.model.servers.values():
-        if other.name != replica.name and other.server_id == replica.server_id:
-            return (
-                f"{other.name} and {replica.name} have the same server_id: {replica.name} drops"
-                f" what {other.name} committed. Set another server_id on one of them first"
-            )
-    return None
 
 
 def _stops_by_wish(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:

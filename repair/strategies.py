@@ -36,9 +36,9 @@ from repair.model import (
 )
 from repair.offered import offered
 from repair.replaying import redo_on_source, undo_on_replica
+from repair.same_server_id import same_server_id
 from repair.starting import (
     misfit_of_waiting,
-    same_server_id,
     start_channel,
 )
 from repair.transaction_content import (

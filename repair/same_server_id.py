@@ -1,0 +1,21 @@
+"""Servers with one server_id: what one of them committed, the other drops (C2).
+
+A receiver takes an event with its own server_id for one of its own that came round a ring, and a
+started channel would bring nothing of it. See topology/progress.py for the source of this rule.
+"""
+
+from repair.case import Case
+from repair.model import ModelServer
+
+
+def same_server_id(case: Case, replica: ModelServer) -> str | None:
+    """Return why a server would drop what it is sent: another one has the same server_id (C2)."""
+    if case.is_chosen or replica.server_id is None:
+        return None
+    for other in case.model.servers.values():
+        if other.name != replica.name and other.server_id == replica.server_id:
+            return (
+                f"{other.name} and {replica.name} have the same server_id: {replica.name} drops"
+                f" what {other.name} committed. Set another server_id on one of them first"
+            )
+    return None

@@ -43,3 +43,10 @@ def switch_to_file_position(replica: Server) -> None:
 def occupy_row(replica: Server, table: str, key: int) -> None:
     """Insert a row that the next one from the source conflicts with (1062), without logging it."""
     replica.execute("SET SESSION sql_log_bin = 0", f"INSERT INTO {table} (id) VALUES ({key})")
+
+
+def another_server_uuid(server: Server) -> None:
+    """Let another server answer at a server's address: it has the rows, and its own server_uuid."""
+    server.stop()
+    (server.datadir / "auto.cnf").unlink()
+    server.start()

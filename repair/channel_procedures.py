@@ -32,12 +32,12 @@ from repair.script import (
     transactions,
     unless_done,
     until_executed,
-    until_runs,
 )
 from repair.start_guards import (
     commits_nothing_meanwhile,
     not_halted,
     refuses_nothing,
+    started,
     writes_nothing,
 )
 from repair.transaction_content import key_condition
@@ -108,8 +108,7 @@ def move_past(action: MovePast, setting: Setting) -> Procedure:
                 f" {option}LOG_POS = {quote_number(event.end.position)},"
                 f" {option}AUTO_POSITION = 0{suffix}"
             ),
-            *unless_done(f"{dialect.start_replica}{suffix}"),
-            *until_runs(asks),
+            *started(action.channel, setting, asks),
             "DO SLEEP(IF(@go AND NOT @done, 1, 0));",
         ),
         verifications=(
@@ -182,8 +181,7 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
             *unless_done(
                 f"{dialect.change_source} {dialect.option_prefix}AUTO_POSITION = 1{suffix}"
             ),
-            *unless_done(f"{dialect.start_replica}{suffix}"),
-            *until_runs(asks),
+            *started(action.channel, setting, asks),
             *until_executed(dialect, asks, timing.awaited),
         ),
         verifications=(
@@ -280,8 +278,7 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
         statements=(
             f"SET @done = IFNULL({asks.runs}, FALSE);",
             *_rows_as_before(action),
-            *unless_done(f"{dialect.start_replica}{suffix}"),
-            *until_runs(asks),
+            *started(action.channel, setting, asks),
             *until_executed(dialect, asks, timing.awaited),
         ),
         verifications=arrived(name, timing.awaited, dialect, asks),
@@ -289,7 +286,8 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
         undo=f"{dialect.stop_replica}{suffix}; what was applied stays",
         estimated_seconds=2 + timing.seconds,
         estimate_assumes=timing.assumes,
-        if_stopped="replication may or may not run; run the script again",
+        if_stopped="replication, or its receiver alone, may run; run the script again, and if it"
+        " refuses, audit and plan again",
         risk="the waiting transactions are applied as they are",
         needs=(*_NEEDS, StatementKind.READ_ROWS) if action.rows else _NEEDS,
     )
@@ -350,8 +348,7 @@ def _unchanged(
     """
     name, executed = setting.server.name, setting.executed(setting.server.name)
     known, seen = setting.known(channel), setting.channel(channel)
-    source = setting.before.servers.get(known.source or "")
-    source_uuid = source.server_uuid if source is not None else seen.source_uuid
+    source_uuid = setting.source_uuid(channel)
     by_sets = known.auto_position and seen.auto_position and not may_be_by_position
     errors = (seen.applier_errno, *(worker.errno for worker in seen.workers))
     return (

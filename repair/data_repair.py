@@ -1,4 +1,4 @@
-"""The strategy for rows that differ under one GTID (E4): the source's version, if somebody says so.
+"""The strategy for rows that differ under one GTID (E4): the source's version, when selected.
 
 No GTID statement helps: the sets are equal. Which version is right is not to be seen from any log,
 so both are shown, and nothing is planned until a person has chosen. Steps write on the replica
@@ -31,10 +31,10 @@ def data_repair(case: Case) -> Outcome:
         return Refusal("the rows they touched are equal on both servers now: none is to be written")
     if not case.is_chosen:
         return Refusal(
-            f"{len(read.rows)} of the rows they touched differ now; somebody must decide which"
-            f" version is right. {CHOICE} writes {finding.source}'s on {finding.replica}. To keep"
-            f" {finding.replica}'s, write it on {finding.source} and its other replicas by hand,"
-            " with sql_log_bin=0: logged, it would stop the replica, which has it already"
+            f"{len(read.rows)} of the rows they touched differ now; the operator must decide"
+            f" which version is right. {CHOICE} writes {finding.source}'s on {finding.replica}. To"
+            f" keep {finding.replica}'s, write it on {finding.source} and its other replicas by"
+            " hand, with sql_log_bin=0: logged, it would stop the replica, which has it already"
         )
     if (why := case.overtaken(case.source.name, case.replica.name)) is not None:
         return Refusal(why)

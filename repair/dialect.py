@@ -22,6 +22,7 @@ class ChannelQuestions:
     """SQL expressions about one channel of the server that runs the script."""
 
     runs: str  # both threads run and the receiver is connected
+    receives: str  # the receiver runs and is connected; 'NULL' where no table shows it
     only_receives: str  # the receiver runs, the applier does not; 'FALSE' where no table shows it
     auto_position: str  # 1, 0, or NULL where the server does not report it
     source_uuid: str  # text, or NULL while it is not known
@@ -40,6 +41,7 @@ class ChannelQuestions:
         name = quote_string(channel)
         return cls(
             runs=_RUNS.replace("%", name),
+            receives=_RECEIVES.replace("%", name),
             only_receives=_ONLY_RECEIVES.replace("%", name),
             auto_position=_AUTO_POSITION.replace("%", name),
             source_uuid=_SOURCE_UUID.replace("%", name),
@@ -114,6 +116,10 @@ _RUNS = (
     " AND receiver.SERVICE_STATE = 'ON' AND applier.SERVICE_STATE = 'ON') = 1"
 )
 _ONLY_RECEIVES = _RUNS.replace("applier.SERVICE_STATE = 'ON'", "applier.SERVICE_STATE = 'OFF'")
+_RECEIVES = (
+    "(SELECT COUNT(*) FROM performance_schema.replication_connection_status"
+    f" WHERE {_NAME.format('')} = % AND SERVICE_STATE = 'ON') = 1"
+)
 _AUTO_POSITION = (
     f"(SELECT MAX(AUTO_POSITION = '1') FROM {_CONFIGURATION} WHERE {_NAME.format('')} = %)"
 )
@@ -144,6 +150,7 @@ _FIVE_SIX = ChannelQuestions(
         "(SELECT VARIABLE_VALUE = 'ON' FROM information_schema.GLOBAL_STATUS"
         " WHERE VARIABLE_NAME = 'SLAVE_RUNNING')"
     ),
+    receives="NULL",
     only_receives="FALSE",
     auto_position="(SELECT MAX(Enabled_auto_position) FROM mysql.slave_master_info)",
     source_uuid="(SELECT MAX(NULLIF(Uuid, '')) FROM mysql.slave_master_info)",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from gtid import GtidSet
 from repair.guard import Guard
@@ -66,6 +67,11 @@ class Setting:
     def channel(self, name: str) -> ChannelSnapshot:
         """Return a channel of the server as it was read: an action names one that exists."""
         return next(each for each in self.channels(self.server.name) if each.name == name)
+
+    def source_uuid(self, name: str) -> UUID | None:
+        """Return the server_uuid of the server from which a channel receives; None if unknown."""
+        source = self.before.servers.get(self.known(name).source or "")
+        return source.server_uuid if source is not None else self.channel(name).source_uuid
 
     def known(self, name: str) -> ModelChannel:
         """Return a channel of the server as the model has it."""

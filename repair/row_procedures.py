@@ -7,14 +7,17 @@
 3. Foreign keys are checked: a child keeps its parent. Where they would change rows of other tables
    by themselves, nothing is changed.
 4. Run again, or stopped anywhere, it does what is left to do.
+5. What goes makes room in unique keys for what changes, and that for what comes. Where two rows or
+   more change one unique key they may exchange its values, and no order of UPDATEs fits: such rows
+   are deleted first and inserted last. That asks for a table with transactions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from binlog.rows.tables import RowTable
-from binlog.rows.values import Image
+from binlog.rows.values import ABSENT, Image, RowChange
 from repair.actions import MakeRowsAlike
 from repair.guard import Guard
 from repair.privileges import StatementKind
@@ -27,6 +30,7 @@ from repair.table_questions import (
     carries_nothing,
     has_members,
     has_no_triggers,
+    is_transactional,
     may_write,
     sees_triggers,
 )
@@ -62,6 +66,7 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
             ),
             *may_write(table.schema, table.table, server=server),
             *_carries_nothing(server, action.rows),
+            *_rolls_back(server, action.rows),
             *_same_members(server, table),
             *(_as_seen(server, row, settled) for row in action.rows),
         ),
@@ -80,8 +85,8 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
                 " still; compare them"
             ),
             (
-                f"the rows were read before: if somebody has written them on {action.source} since,"
-                " plan again; super_read_only must be off while the script runs"
+                f"the rows were read before: if they were written on {action.source} since, plan"
+                " again; super_read_only must be off while the script runs"
             ),
             (
                 "foreign keys are checked: if a script stops with error 1451 or 1452, run those of"
@@ -96,7 +101,7 @@ def _carries_nothing(server: str, rows: tuple[RowVersions, ...]) -> Iterator[Gua
     """Ask that no foreign key takes rows of other tables along: the plan did not compare them."""
     table = rows[0].table
     rules = {
-        "delete_rule": any(row.source is None for row in rows),
+        "delete_rule": any(row.source is None for row in rows) or bool(exchanging(rows)),
         "update_rule": any(None not in (row.source, row.replica) for row in rows),
     }
     for rule, is_asked in rules.items():
@@ -118,14 +123,55 @@ def _same_members(server: str, table: RowTable) -> Iterator[Guard]:
         )
 
 
-def _statements(rows: tuple[RowVersions, ...], settled: str) -> Iterator[str]:
-    yield "BEGIN;"
+def exchanging(rows: Iterable[RowVersions]) -> tuple[RowVersions, ...]:
+    """Return the rows that change a unique key which another one changes as well."""
+    moved: dict[tuple[int, ...], list[RowVersions]] = {}
     for row in rows:
-        statement = redo_row(row.table, row.change)
-        assert statement is not None, "the strategy leaves out rows without a change"
-        yield f"SET @done = {_is(row, is_goal=True)}{settled};"
-        yield from unless_done(statement.removesuffix(";"))
-    yield "COMMIT;"
+        if row.source is None or row.replica is None or ABSENT in (*row.source, *row.replica):
+            continue
+        for key in row.table.unique_keys:
+            if any(row.source[at] != row.replica[at] for at in key):
+                moved.setdefault(key, []).append(row)
+    found = [row for of_key in moved.values() if len(of_key) > 1 for row in of_key]
+    return tuple({row.where: row for row in found}.values())
+
+
+def _rolls_back(server: str, rows: tuple[RowVersions, ...]) -> Iterator[Guard]:
+    """Ask for a table with transactions where a row is deleted to be inserted again."""
+    table = rows[0].table
+    if exchanging(rows):
+        yield Guard(
+            is_transactional(table.schema, table.table),
+            f"{server}: rows of {table.name} exchange values of a unique key, and its engine has no"
+            " transactions: they would be gone for a moment; nothing was changed; write them by"
+            " hand",
+        )
+
+
+def _statements(rows: tuple[RowVersions, ...], settled: str) -> Iterator[str]:
+    apart = exchanging(rows)
+    yield "BEGIN;"
+    for row in apart:
+        yield from _unless_reached(row, settled, RowChange(before=row.replica, after=None))
+    for row in rows:
+        if row not in apart:
+            yield from _unless_reached(row, settled, row.change)
+    for row in apart:
+        yield from _unless_reached(row, settled, RowChange(before=None, after=row.source))
+    if apart:
+        reached = " AND ".join(_is(row, is_goal=True) for row in apart)
+        yield f"SET @end = IF(({reached}){settled}, 'COMMIT', 'ROLLBACK');"
+        yield "PREPARE `end of transaction` FROM @end;"
+        yield "EXECUTE `end of transaction`;"
+    else:
+        yield "COMMIT;"
+
+
+def _unless_reached(row: RowVersions, settled: str, change: RowChange) -> Iterator[str]:
+    statement = redo_row(row.table, change)
+    assert statement is not None, "the strategy leaves out rows without a change"
+    yield f"SET @done = {_is(row, is_goal=True)}{settled};"
+    yield from unless_done(statement.removesuffix(";"))
 
 
 def row_is(table: RowTable, where: str, image: Image | None) -> str:

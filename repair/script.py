@@ -52,7 +52,12 @@ def empty_transaction(gtid: Gtid) -> tuple[str, ...]:
 
 def until_runs(asks: ChannelQuestions) -> tuple[str, ...]:
     """Look once a second, until the channel runs or the looks are used up."""
-    look = f"DO SLEEP(IF(@go AND NOT IFNULL({asks.runs}, FALSE), 1, 0))"
+    return until(asks.runs)
+
+
+def until(condition: str) -> tuple[str, ...]:
+    """Look once a second, until a condition holds or the looks are used up."""
+    look = f"DO SLEEP(IF(@go AND NOT IFNULL({condition}, FALSE), 1, 0))"
     return (*_prepared("look", look), *("EXECUTE look;" for _ in range(CONNECT_LOOKS_MAX)))
 
 

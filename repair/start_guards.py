@@ -2,26 +2,76 @@
 
 Both are about what happened between the plan and its script. Rows alone do not show it: a row may
 have been changed and changed back.
+
+And the server at the source's address is the one that was audited. Only a connection shows it, so
+the receiver is started first (seen on 9.7.4: SOURCE_UUID is of the server that answers as soon as
+SERVICE_STATE is ON). What it has received by then waits in the relay log.
 """
 
 from collections.abc import Iterator
+from uuid import UUID
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
-from repair.dialect import ChannelQuestions
+from repair.dialect import ChannelQuestions, for_channel
 from repair.guard import Guard
 from repair.model import upstream
 from repair.procedure import Setting
 from repair.script import (
     GNO_MAX,
+    RUN_TODO,
     commits_nothing,
     has_begun,
     literal,
     none_executed,
     not_by_hand,
     some_executed,
+    unless_done,
+    until,
+    until_runs,
 )
+from topology.quoting import quote_string
 from topology.snapshot import ThreadState
+
+
+def started(channel: str, setting: Setting, asks: ChannelQuestions) -> Iterator[str]:
+    """Start a channel: first its receiver alone, where the plan saw that stopped.
+
+    5.6 has no table that shows it in time: the UUID in its repository of connections follows when
+    the applier may be behind the first transactions of another server (seen on 5.6.24).
+    """
+    dialect, suffix = setting.dialect, for_channel(setting.dialect, channel)
+    source_uuid, seen = setting.source_uuid(channel), setting.channel(channel)
+    if dialect.has_channels and source_uuid is not None and seen.receiver is ThreadState.STOPPED:
+        yield from unless_done(f"{dialect.start_replica} IO_THREAD{suffix}")
+        yield from until(asks.receives)
+        stop = quote_string(f"{dialect.stop_replica} IO_THREAD{suffix}")
+        yield from _answered(setting, asks, source_uuid=source_uuid, or_else=stop)
+    yield from unless_done(f"{dialect.start_replica}{suffix}")
+    yield from until_runs(asks)
+
+
+def _answered(
+    setting: Setting, asks: ChannelQuestions, *, source_uuid: UUID, or_else: str
+) -> Iterator[str]:
+    """Require that the audited server has answered; otherwise stop the receiver again."""
+    name = setting.server.name
+    yield (
+        f"SET @connected = @done OR IFNULL({asks.receives}, FALSE),"
+        f" @same = @done OR IFNULL({asks.source_uuid} = {quote_string(str(source_uuid))}, FALSE);"
+    )
+    yield f"SET @todo = IF(@go AND NOT (@connected AND @same), {or_else}, 'DO 0');"
+    yield from RUN_TODO
+    yield from Guard(
+        "@connected",
+        f"{name}: its receiver does not connect and was stopped again; read Last_IO_Error in"
+        f" {setting.dialect.show_replica_status}, then run this again",
+    ).statements()
+    yield from Guard(
+        "@same",
+        f"{name}: another server than the audited one answers at the source's address; the receiver"
+        " was stopped again, nothing of it was applied; audit and plan again",
+    ).statements()
 
 
 def not_halted(action: StartChannel, setting: Setting, asks: ChannelQuestions) -> Iterator[Guard]:
@@ -41,8 +91,8 @@ def not_halted(action: StartChannel, setting: Setting, asks: ChannelQuestions) -
     if stands:
         yield Guard(
             f"IFNULL({asks.runs}, FALSE) OR NOT ({' OR '.join(stands)})",
-            f"{name}: the channel was started since the plan was made, and stands again (UNTIL, or"
-            " STOP): an operator may want that; nothing was changed; audit and plan again",
+            f"{name}: the channel was started since the plan was made, and stands again (UNTIL,"
+            " STOP, an interrupted script): an operator may want that; audit and plan again",
         )
 
 

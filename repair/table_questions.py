@@ -31,6 +31,15 @@ def has_no_triggers(schema: str, table: str) -> str:
     )
 
 
+def is_transactional(schema: str, table: str) -> str:
+    """Write that what a transaction did to this table can be rolled back."""
+    return _some_in(
+        "tables INNER JOIN information_schema.engines USING (engine)",
+        f"table_schema = {quote_string(schema)} AND table_name = {quote_string(table)}"
+        " AND transactions = 'YES'",
+    )
+
+
 def carries_nothing(schema: str, table: str, rule: str) -> str:
     """Write that no foreign key changes other tables with a row of this table.
 

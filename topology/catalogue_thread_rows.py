@@ -18,7 +18,7 @@ THREAD_ROWS: tuple[Row, ...] = (
     Row(
         "A2", "row conflict", "critical", True, ("resolve_conflict", "inject_empty"),
         "The applier stopped on a row that is already there, or is not there.",
-        "The replica's data differs from the source's: somebody wrote on it, or skipped something.",
+        "The replica's data differs from the source's: a client wrote on it, or work was skipped.",
         "The applier's error is 1062 or 1032.",
     ),
     Row(

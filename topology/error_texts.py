@@ -206,7 +206,7 @@ TEXTS: tuple[ErrorText, ...] = (
         "duplicate key on the replica",
         r"(?:Duplicate entry .* for key|HA_ERR_FOUND_DUPP_KEY)",
         "A2",
-        "The row is already there: somebody wrote it on the replica, or its transaction ran twice.",
+        "The row is already there: it was written on the replica, or its transaction ran twice.",
         (
             "Compare the row on both servers before you delete one.",
             "An errant transaction on the replica is the usual cause: audit the pair for E1.",

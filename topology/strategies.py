@@ -67,7 +67,7 @@ _ALL = (
     Strategy(
         "undo_on_replica",
         False,
-        "needs full row images; removes rows somebody may have read",
+        "needs full row images; removes rows that clients may have read",
         "reverses on the replica what the source does not have",
     ),
     Strategy(
@@ -79,7 +79,7 @@ _ALL = (
     Strategy(
         "data_repair",
         False,
-        "somebody must decide which version of each row is right",
+        "the operator must decide which version of each row is right",
         "the sets are equal and the data is not: GTID statements cannot help",
     ),
     Strategy(

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -80,6 +81,9 @@ class RowTable:
     origin: Origin
     # Why the definition that was given is not used.
     mismatch: str | None = None
+    # Columns of each other unique key, as far as a definition shows them; all where it is not of
+    # whole columns (a prefix, an expression).
+    unique_keys: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         assert all(at < len(self.columns) for at in self.key or ())
@@ -125,6 +129,7 @@ def describe_table(table_map: TableMap, definition: TableDefinition | None = Non
         key=_key(metadata, used),
         origin=origin,
         mismatch=mismatch,
+        unique_keys=tuple(_unique_keys(used)) if used else (),
     )
 
 
@@ -171,6 +176,13 @@ def _completed(column: RowColumn, defined: Column) -> RowColumn:
         is_generated=defined.is_generated is not None,
         is_invisible=defined.is_invisible,
     )
+
+
+def _unique_keys(used: TableDefinition) -> Iterator[tuple[int, ...]]:
+    places = {column.name.casefold(): at for at, column in enumerate(used.columns)}
+    for key in used.unique_keys:
+        names = key.columns if key.is_exact else places
+        yield tuple(places[name.casefold()] for name in names)
 
 
 def _key(metadata: TableMetadata, used: TableDefinition | None) -> tuple[int, ...] | None:

@@ -46,6 +46,7 @@ from repair.procedure import Setting
 from repair.procedures import make_step
 from repair.render import render_files
 from repair.replay import Replayed, TouchedTable
+from repair.row_versions import RowVersions
 from repair.steps import Step
 from repair.transaction_content import NetRow
 from tests.digests import digest
@@ -108,6 +109,13 @@ def _reset(servers: Model, restart: tuple[str, ...]) -> ResetAndPurge:
     return ResetAndPurge("b", gtids("a:4-6"), servers["b"].executed, restart=restart)
 
 
+def _exchanging() -> tuple[RowVersions, ...]:
+    """Return rows of which two change a unique key, and one changes another column."""
+    found = (row((1, 5), (1, 6)), row((2, 6), (2, 5)), row((3, 8), None))
+    unique = replace(found[0].table, unique_keys=((1,),))
+    return tuple(replace(each, table=unique) for each in found)
+
+
 def _replayed() -> Replayed:
     lines = ("BEGIN;", "INSERT INTO `d`.`t` VALUES (1);", "COMMIT;")
     [gtid] = gtids("b:1").gtids()
@@ -157,6 +165,7 @@ def cases() -> Iterator[tuple[str, Model, Action]]:
     rows = (row((1, 5), (1, 6)), row(None, (2, 7)), row((3, 8), None))
     yield "rows made alike", pair(NEW), MakeRowsAlike("b", "a", rows)
     yield "rows undone", pair(NEW), UndoRows("b", gtids("b:1"), rows[:1])
+    yield "rows that exchange values", pair(NEW), MakeRowsAlike("b", "a", _exchanging())
     yield "redone", pair(NEW), RedoTransactions("a", (_replayed(),))
     one = NetRow(row((1, 5), None).table, (1, 5), (1, 6))
     waiting = gtids("a:4-9")

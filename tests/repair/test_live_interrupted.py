@@ -112,7 +112,14 @@ def test_a_stopped_channel_and_an_errant_transaction(pair97: Pair) -> None:
 
 
 def run_cut_started(pair: Pair) -> None:
+    """Where only the receiver was started, an operator may want that: the plan is made again."""
     plan = examine(pair).plan()
     [step] = [each for each in plan.steps if each.action == "StartChannel"]
-    cut_everywhere(pair, step, render_files(plan)[step.file_name])
+    script = render_files(plan)[step.file_name]
+    assert pair.b.client(next(pieces(script))).returncode == 0
+    refused = pair.b.client(script)
+    assert "an interrupted script): an operator may want that; audit and plan" in refused.stderr
+    again = examine(pair).plan()
+    [step] = [each for each in again.steps if each.action == "StartChannel"]
+    cut_everywhere(pair, step, render_files(again)[step.file_name])
     assert pair.b.query("SHOW DATABASES LIKE 'late'")

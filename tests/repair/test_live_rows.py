@@ -74,7 +74,7 @@ def _both_versions_are_shown_and_nothing_is_chosen(
     status, plan = planned(pair, capsys)
     [left] = plan["not_planned"]
     assert (status, plan["steps"], left["code"]) == (1, [], "E4")
-    assert "somebody must decide which version is right" in left["why"]
+    assert "the operator must decide which version is right" in left["why"]
     rows = {(each["table"], each["where"]): each for each in plan["rows"]}
     changed = rows["wide.w", "`id` = 1"]
     assert changed["source_row"]["name"] == "é"

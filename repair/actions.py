@@ -15,6 +15,22 @@ from repair.transaction_content import NetRow
 
 
 @dataclass(frozen=True, slots=True)
+class UndoRows:
+    """Set rows of one table back to what they were before some transactions, without logging it.
+
+    The GTIDs stay executed on the server; they must be used up wherever they are missing.
+    """
+
+    server: str
+    gtids: GtidSet
+    rows: tuple[RowVersions, ...]
+
+    def __post_init__(self) -> None:
+        assert self.rows, "an action does something"
+        assert len({(row.table.schema, row.table.table) for row in self.rows}) == 1, "of one table"
+
+
+@dataclass(frozen=True, slots=True)
 class InjectEmpty:
     """Commit an empty transaction under each of these GTIDs."""
 
@@ -24,6 +40,8 @@ class InjectEmpty:
     may_be_executed: bool = False
     # Only because their rows are there already: a server below that lost them needs their content.
     rows_are_there: bool = False
+    # What must be done before: where it is not, the rows would stay and no set would show it.
+    undone: tuple[UndoRows, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,22 +123,6 @@ class MakeRowsAlike:
     rows: tuple[RowVersions, ...]
     # Rows that only let these transactions be applied (A2): once they are, nothing is left to do.
     until_executed: GtidSet = field(default_factory=GtidSet)
-
-    def __post_init__(self) -> None:
-        assert self.rows, "an action does something"
-        assert len({(row.table.schema, row.table.table) for row in self.rows}) == 1, "of one table"
-
-
-@dataclass(frozen=True, slots=True)
-class UndoRows:
-    """Set rows of one table back to what they were before some transactions, without logging it.
-
-    The GTIDs stay executed on the server; they must be used up wherever they are missing.
-    """
-
-    server: str
-    gtids: GtidSet
-    rows: tuple[RowVersions, ...]
 
     def __post_init__(self) -> None:
         assert self.rows, "an action does something"

@@ -64,7 +64,7 @@ def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
         for name in setting.seen
         if name != action.server and name not in above and setting.executed(name) & action.gtids
     )
-    return _by_server((*holders, *_keeping(action, setting)))
+    return _by_server((*holders, *_keeping(action, setting), *_undone(action, setting)))
 
 
 def _keeping(action: Action, setting: Setting) -> Iterator[Check]:
@@ -84,6 +84,23 @@ def _keeping(action: Action, setting: Setting) -> Iterator[Check]:
             )
             why = f"{name} would receive the empty transactions of {action.server} otherwise"
             yield _check(setting, name, (still_there,), why=why)
+
+
+def _undone(action: Action, setting: Setting) -> Iterator[Check]:
+    """Yield a check for each server on which earlier steps set rows back: they must have run.
+
+    Behind the empty transactions the sets agree, and no plan would read these rows again.
+    """
+    for each in action.undone if isinstance(action, InjectEmpty) else ():
+        guards = (
+            Guard(
+                f"NOT ({row_is(row.table, row.where, row.replica)})",
+                f"{each.server}: a row of {row.table.name} is as the transactions left it: its undo"
+                " has not run to its end, or it was written again; audit and plan again",
+            )
+            for row in each.rows
+        )
+        yield _check(setting, each.server, guards, why=f"the rows of {each.server} come first")
 
 
 def _by_server(checks: Iterable[Check]) -> tuple[Check, ...]:

@@ -302,11 +302,12 @@ def undo_on_replica(case: Case) -> Outcome:
         rows = [row for net in content.rows if (row := _undone(net)) is not None]
     except CannotRender as refusal:
         return Refusal(f"{refusal}; {_undo_by_hand(case)}")
-    actions: list[Action] = [
-        action for server in holders for action in _undo_actions(server.name, wanted, rows)
-    ]
+    undone = tuple(each for server in holders for each in _undo_actions(server.name, wanted, rows))
     unused = list(roots(case, lacking[::-1]))
-    actions.extend(InjectEmpty(server.name, gtids) for server, gtids in unused)
+    actions: list[Action] = [
+        *undone,
+        *(InjectEmpty(server.name, gtids, undone=undone) for server, gtids in unused),
+    ]
     left = unfinished(case, [server.name for server, _ in unused])
     unfit = misfits_at_home(case, actions)
     return Proposal((*actions, *way_home(case)), (*_undo_warnings(case, content), *left, *unfit))

@@ -1,8 +1,9 @@
 """What the place of a stopped channel in its source's log shows, on real servers."""
 
 from compose import faults_applier as faults
+from compose.faults import await_status, commit, table_on
 from compose.faults_content import restart_with
-from compose.native.shapes import Pair, Topology
+from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
 from tests.topology.test_faults_live import audited
 from topology.findings import ClusterAudit, Grade, Severity
@@ -55,3 +56,33 @@ def test_a_replica_that_is_merely_stopped_is_not(star97: Topology) -> None:
     audit = audited(part_of(star97, "source", "replica1"))
     assert {one.code for one in audit.findings} <= {"A7", "T2", "T3"}, audit
     assert all(one.grade is Grade.PROVED for one in audit.findings if one.code == "T2"), audit
+
+
+def test_what_was_skipped_before_a_failover_is_not_only_backlog(star97: Topology) -> None:
+    """The new source sends it behind later ones of the old one; its log has both commit times."""
+    source, promoted, replica = star97["source"], star97["replica1"], star97["replica2"]
+    table_on(source, promoted, "late")
+    wait_for(replica, commit(source, "INSERT INTO late.t (id, note) VALUES (7, 'first')"))
+    replica.execute(
+        "STOP REPLICA SQL_THREAD",
+        "SET GLOBAL gtid_mode = ON_PERMISSIVE",
+        "SET GLOBAL sql_replica_skip_counter = 1",
+        "START REPLICA SQL_THREAD",
+    )
+    skipped = commit(source, "UPDATE late.t SET note = 'older' WHERE id = 7")
+    newer = commit(source, "UPDATE late.t SET note = 'newest' WHERE id = 7")
+    for server in (promoted, replica):
+        wait_for(server, newer)
+    promoted.execute("STOP REPLICA", "RESET REPLICA ALL")
+    replica.execute(
+        "SET GLOBAL gtid_mode = ON",
+        "STOP REPLICA",
+        f"CHANGE REPLICATION SOURCE TO SOURCE_PORT = {promoted.port}, SOURCE_DELAY = 3600",
+        "START REPLICA",
+    )
+    await_status(replica, lambda status: skipped in status["Retrieved_Gtid_Set"])
+    audit = audited(part_of(star97, "replica1", "replica2"))
+    [found] = [one for one in audit.findings if one.severity is not Severity.INFO]
+    assert (found.code, found.severity, found.grade) == ("T1", Severity.WARNING, Grade.LIKELY)
+    assert found.gtid_set == GtidSet.parse(skipped)
+    assert "sql_replica_skip_counter" in found.explanation

@@ -53,6 +53,8 @@ class ModelChannel:
     dropped: GtidSet = field(default_factory=GtidSet)
     # What it received may be of a log that the source no longer has (RESET on the source, a crash).
     may_be_former: bool = False
+    # Received, neither executed nor on the source: its relay log may be the last copy.
+    orphaned: GtidSet = field(default_factory=GtidSet)
     # The applier stands before an event that it cannot apply.
     is_stuck: bool = False
     # The GTIDs of that event, where skipping them helps: once they are executed, a restarted

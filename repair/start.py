@@ -51,7 +51,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
     graph = build_graph(snapshot)
     edges = {(edge.replica, edge.channel.name): edge for edge in graph.edges}
     appliers = _appliers(snapshot, graph, known)
-    source_of = {place: edge.source for place, edge in edges.items()}
+    orphaned = {place: _orphaned(edge, snapshot, known) for place, edge in edges.items()}
     return settle(
         Model(
             {
@@ -69,11 +69,10 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                             ],
                             evidence=evidence,
                             behind=_behind(appliers.get((name, channel.name))),
-                            refusing=refusing,
-                            has_lost=_has_lost(
-                                known.get(source_of.get((name, channel.name)) or ""), channel
-                            )
-                            or _has_others(edges.get((name, channel.name)), known),
+                            may_be_former=_may_be_former(
+                                edges.get((name, channel.name)), known, refusing
+                            ),
+                            orphaned=orphaned.get((name, channel.name), GtidSet()),
                         )
                         for channel in server.channels or ()
                     ),
@@ -131,8 +130,8 @@ def _channel(
     findings: list[Finding],
     evidence: LogEvidence,
     behind: GtidSet,
-    refusing: frozenset[str],
-    has_lost: bool,
+    may_be_former: bool,
+    orphaned: GtidSet,
 ) -> ModelChannel:
     source = edge.source if edge is not None else None
     events, doubt = evidence.events, _doubt(edge, replica)
@@ -158,7 +157,8 @@ def _channel(
         doomed=GtidSet.of(events[finding.id].gtid for finding in findings if finding.id in events),
         passed=_passed(findings) | (behind - (replica.gtid_executed or GtidSet())),
         dropped=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "C2"),
-        may_be_former=source in refusing or has_lost or _is_behind_a_former_place(findings),
+        may_be_former=may_be_former or bool(orphaned) or _is_behind_a_former_place(findings),
+        orphaned=orphaned,
         is_stuck=any(finding.code in _STUCK_CODES for finding in findings),
         stuck_at=stuck_at,
         until=channel.until,
@@ -189,6 +189,37 @@ def _passed(findings: list[Finding]) -> GtidSet:
     source, its receiver asks for it no more: it has received it once.
     """
     return GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H8")
+
+
+def _may_be_former(
+    edge: Edge | None, known: Mapping[str, ServerSnapshot], refusing: frozenset[str]
+) -> bool:
+    """Return whether a source may have used again what its replica has of it."""
+    if edge is None:
+        return False
+    return (
+        edge.source in refusing
+        or _has_lost(known.get(edge.source), edge.channel)
+        or _has_others(edge, known)
+    )
+
+
+def _orphaned(
+    edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ServerSnapshot]
+) -> GtidSet:
+    """Return what waits in a relay log, as read first, and is not on the source, as read last."""
+    source, replica = known.get(edge.source), known.get(edge.replica)
+    if source is None or replica is None:
+        return GtidSet()
+    received = GtidSet.union_of(
+        channel.gtid_retrieved
+        for server in snapshot.first
+        if server.name == edge.replica
+        for channel in server.channels or ()
+        if channel.name == edge.channel.name
+    )
+    there = (source.gtid_executed or GtidSet()) | (source.gtid_owned or GtidSet())
+    return (received & edge.channel.gtid_retrieved) - there - (replica.gtid_executed or GtidSet())
 
 
 def _has_lost(source: ServerSnapshot | None, channel: ChannelSnapshot) -> bool:

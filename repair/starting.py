@@ -26,6 +26,7 @@ from repair.actions import AutoPositionOn, StartChannel
 from repair.case import Case, Outcome, Proposal, Refusal
 from repair.content_questions import ContentQuestion
 from repair.emptied import is_emptied
+from repair.former_history import may_be_given_again
 from repair.holes import emptied_above, fetched_again, passed_by
 from repair.misfit import misfit
 from repair.model import (
@@ -69,7 +70,7 @@ def start_channel(case: Case) -> Outcome:
         or same_server_id(case, replica)
     )
     if why is None and not case.is_chosen:
-        why = _may_be_given_again(case, replica, channel)
+        why = may_be_given_again(case, replica, channel)
     if why is None and not case.is_chosen:
         why = refuses_replicas(case.model, replica, channel) or emptied_above(
             case, replica, channel
@@ -313,21 +314,6 @@ def _would_not_connect(model: Model, replica: ModelServer, channel: ModelChannel
     return f"{source.name} would refuse {replica.name} with error 1236: {lacking.shortened()}"
 
 
-def _may_be_given_again(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
-    """Return why what a server has of its source may be other transactions than the source's."""
-    source = case.model.servers.get(channel.source) if channel.source is not None else None
-    if not channel.may_be_former or source is None:
-        return None
-    common = replica.executed.from_uuid(source.server_uuid)
-    if not common:
-        return None
-    return (
-        f"{source.name} has lost, or reset, transactions that it had sent: a receiver had more than"
-        f" it has, or their commits differ. It may have given {common.shortened()} again, and what"
-        f" follows need not fit {replica.name}. Compare the rows, then choose with {offered(case)}"
-    )
-
-
 def _stops_by_wish(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
     """Return why a channel that an operator told to stop somewhere is not started unasked."""
     if case.is_chosen or not (channel.until or channel.held_back_seconds):
@@ -368,7 +354,7 @@ def _start_way_back(case: Case) -> Outcome:
         why = _would_not_connect(case.model, starting, replace(channel, auto_position=True))
         why = why or _stops_by_wish(case, starting, channel) or same_server_id(case, starting)
         if why is None and not case.is_chosen:
-            why = _may_be_given_again(case, starting, channel)
+            why = may_be_given_again(case, starting, channel)
             why = why or refuses_replicas(case.model, starting, channel)
         if why is None and channel.passed and starting.executed and not case.is_chosen:
             why = f"{starting.name} may fetch {channel.passed.shortened()} again: answer H8 first"

@@ -20,7 +20,7 @@ from topology.unseen import group_uuids
 def of_unknown_uuids(
     edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]
 ) -> dict[str, GtidSet]:
-    """Return, by a server upstream that logs it, what the replica does not have of unknown UUIDs.
+    """Return, by a server upstream, what it logs and the replica does not have of unknown UUIDs.
 
     An unknown UUID is that of no server and of no group of this audit, or that of a group in which
     the replica, or another server with its server_id, commits. The source comes first: what it has
@@ -35,7 +35,9 @@ def of_unknown_uuids(
     upstream = graph.upstream_of(edge.source, stopped_too=True) - {edge.source}
     for name in (edge.source, *sorted(upstream)):
         server = servers[name]
-        held = (server.gtid_executed or GtidSet()) - (server.gtid_purged or GtidSet()) - rest
+        # What it is committing may be in its log already: the log answers that.
+        held = (server.gtid_executed or GtidSet()) | (server.gtid_owned or GtidSet())
+        held -= (server.gtid_purged or GtidSet()) | rest
         for uuid in known:
             if uuid is not None:
                 held = held.without_uuid(uuid)

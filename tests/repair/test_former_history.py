@@ -9,7 +9,7 @@ import pytest
 from repair.case import LogEvidence
 from repair.start import start_model
 from repair.starting import start_channel
-from tests.repair.build import channel, model, server, snapshot_of
+from tests.repair.build import channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_case, a_finding, proposed, reason
 from topology.audit import audit_cluster
 
@@ -83,3 +83,19 @@ def test_one_refused_receiver_makes_all_receivers_of_its_source_doubtful() -> No
         if any(one.may_be_former for one in each.channels)
     ]
     assert doubtful == ["b", "c"]
+
+
+def test_what_waits_and_is_not_on_the_source_is_not_applied_unasked() -> None:
+    """The source was replaced: its replica has what the former one sent, and no other server does."""
+    former = channel("a", runs=False)
+    stopped = a_finding("A7", "a:4-9")
+    for executed, is_refused in (("b:1", True), ("b:1 c:1-2", False)):
+        b = server("b", executed, former).with_channel(
+            "", may_be_former=True, orphaned=gtids("c:1-2")
+        )
+        case = replace(a_case(model(server("a", "a:1-9"), b), stopped), is_chosen=False)
+        if is_refused:
+            assert "may be the last copy" in reason(start_channel(case))
+            assert proposed(start_channel(replace(case, is_chosen=True))).actions
+        else:
+            assert proposed(start_channel(case)).actions

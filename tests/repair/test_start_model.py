@@ -239,3 +239,53 @@ def test_a_channel_whose_address_is_another_servers_is_not_started() -> None:
     other = moved(port=3307)  # where no server was read
     assert (other.source, other.fails) == ("a", "")
     assert "another server may be there" in other.doubt
+
+
+@pytest.mark.parametrize(
+    ("channel", "source", "orphaned"),
+    [
+        ({"gtid_retrieved": GtidSet.parse(f"{A}:2-3,{C}:1-2")}, {}, f"{C}:1-2"),
+        ({"gtid_retrieved": GtidSet.parse(f"{A}:2-3")}, {}, ""),
+        ({"gtid_retrieved": GtidSet.parse(f"{A}:4")}, {}, f"{A}:4"),
+        # The source has it, or is committing it.
+        (
+            {"gtid_retrieved": GtidSet.parse(f"{C}:1-2")},
+            {"gtid_executed": GtidSet.parse(f"{C}:1")},
+            f"{C}:2",
+        ),
+        (
+            {"gtid_retrieved": GtidSet.parse(f"{A}:4")},
+            {"gtid_owned": GtidSet.parse(f"{A}:4")},
+            "",
+        ),
+    ],
+)
+def test_what_waits_and_is_not_on_the_source_is_orphaned(
+    channel: dict[str, Any], source: dict[str, Any], orphaned: str
+) -> None:
+    snapshot = pair(channel=channel)
+    readings = (
+        tuple(replace(each, **source) if each.name == "a" else each for each in reading)
+        for reading in (snapshot.first, snapshot.last)
+    )
+    first, last = readings
+    made = begun(ClusterSnapshot("cluster", first, last))["b"].channel("")
+    assert isinstance(made, ModelChannel)
+    assert made.orphaned == GtidSet.parse(orphaned)
+    assert made.may_be_former is bool(orphaned)
+
+
+def test_what_was_received_since_the_first_reading_is_not_orphaned() -> None:
+    snapshot = pair(channel={"gtid_retrieved": GtidSet.parse(f"{A}:4")})
+    first = tuple(
+        replace(
+            server,
+            channels=tuple(
+                replace(each, gtid_retrieved=GtidSet()) for each in server.channels or ()
+            ),
+        )
+        for server in snapshot.first
+    )
+    made = begun(replace(snapshot, first=first))["b"].channel("")
+    assert isinstance(made, ModelChannel)
+    assert made.orphaned == GtidSet()

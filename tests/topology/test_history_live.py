@@ -85,6 +85,7 @@ def test_a_gtid_made_by_hand_is_h7_with_its_distance(star97: Topology) -> None:
     assert facts_in(finding)["commits until the first is reused"] == str(50 - own)
     fault.owner.restart()
     await_status(fault.written_on, lambda status: status["Last_IO_Errno"] == 13114)
+    await_status(star97["replica2"], lambda status: status["Replica_IO_Running"] == "Yes")
     found = {each.code: each for each in audited(star97).findings}
     assert found.keys() == {"A4", "H7"}
     assert found["A4"].severity is Severity.CRITICAL

@@ -375,6 +375,8 @@ def three(**facts: Any) -> tuple[Graph, dict[str, ServerSnapshot]]:
         ({"c": {"gtid_owned": gtids("C:4")}}, {"b": "C:5-9"}),
         ({"b": {"gtid_purged": gtids("C:1-5")}}, {"a": "C:4-5", "b": "C:6-9"}),
         ({"b": {"gtid_executed": None}}, {"a": "C:4-9"}),
+        # What a server upstream is committing may be in its log already.
+        ({"b": {"gtid_owned": gtids("C:10")}}, {"b": "C:4-10"}),
         ({"c": {"server_uuid": C}}, {}),
         ({"a": {"server_uuid": C}}, {}),
         ({"c": {"gtid_executed": gtids("C:1-9")}}, {}),

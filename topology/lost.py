@@ -331,10 +331,11 @@ def _reset(
     committed: tuple[datetime, datetime] | None,
 ) -> tuple[bool | None, str]:
     """Return whether the origin's logs show a reset since, and in which way they show it."""
-    origin = facts.last[lost.origin]
+    origin, neighbours = facts.last[lost.origin], neighbours_of(facts, lost)
     for ours in origin.history_evidence.commits if origin.history_evidence is not None else ():
+        # What was read for another question may have been committed since a reset.
         for name in _others(facts, lost.origin):
-            theirs = _record(facts, name, ours.gtid)
+            theirs = _record(facts, name, ours.gtid) if ours.gtid <= neighbours else None
             if theirs is not None and ours.is_exact and theirs.is_exact:
                 if ours.committed_at == theirs.committed_at:
                     return False, f"{ours.gtid} is the same commit in the log of {name}"

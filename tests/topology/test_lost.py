@@ -258,3 +258,19 @@ def test_a_reset_source_makes_no_errant_transaction_of_what_it_had_received() ->
         sets = {one.code: str(one.gtid_set) for one in findings}
         assert sets["E6"] == f"{A}:2-100"
         assert sets.get("E1", "") == errant
+
+
+def test_commits_that_were_read_for_another_question_exclude_no_reset() -> None:
+    """What both have of another server, or the newest of the origin, may be younger than a reset."""
+    known = (record(98, 60), record(100, 50))
+    of_b = CommitRecord(GtidSet.parse(f"{B}:3"), 2, ago(20), is_exact=True)
+    sets: dict[str, Any] = {"executed": f"{A}:1-97,{B}:3", "holder": f"{A}:1-100,{B}:3", "up": 900}
+    without = found(story(theirs=known, **sets))
+    for shared in (of_b, record(97, 70)):
+        other = found(story(ours=(shared,), theirs=(shared, *known), **sets))
+        assert (other.code, other.grade) == (without.code, without.grade)
+        assert other.explanation == without.explanation
+    # The oldest own one that both have does.
+    oldest = record(1, 500)
+    excluded = found(story(ours=(oldest,), theirs=(oldest, *known), **sets))
+    assert excluded.explanation != without.explanation

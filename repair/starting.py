@@ -177,13 +177,13 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
             (action,),
             tuple(f"it may stop the applier or overwrite rows: {each}" for each in problems),
         )
+    warnings = tuple(_not_compared(case, content, after))
     if not is_read:
-        return Proposal((_in_order(action),))
+        return Proposal((_in_order(action),), warnings)
     here, then = case.model[action.server], case.snapshot_executed[action.server]
     by_another_way = content.wanted & (here.executed - then)
     if isinstance(action, AutoPositionOn) or by_another_way:
         return Proposal((action,))
-    warnings = tuple(_not_compared(case, content, after))
     rows = content.rows_of_old_tables or content.rows_in_part
     if not rows and question.is_in_order:
         return Proposal((_in_order(action),), warnings)

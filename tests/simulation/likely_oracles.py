@@ -40,10 +40,10 @@ def named_causes(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
     """6. The true cause is one of those that a finding leaves."""
     if truth.reading.between:
         return
-    stopped = {one.replica for one in audit.findings if one.code in ("A1", "A2", "A3", "A4")}
+    stopped = {one.replica for one in audit.findings if one.code in ("A1", "A2", "A3", "A4", "C2")}
     for one in audit.findings:
         if one.code in ("T1", "T2", "T3") and one.replica in stopped:
-            continue  # nothing is promised beside what stopped the channel
+            continue  # nothing is promised beside what stopped the channel, or is dropped by it
         if "although its channel has applied" in one.explanation and not _passed_any(truth, one):
             yield Violation("named cause", one.code, f"{one.code}: {one.replica} is a new replica")
         if one.grade is not Grade.LIKELY or one.replica is None:

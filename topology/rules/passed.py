@@ -87,7 +87,7 @@ def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet, is_pr
     returns = bool(unsent) and edge.edge.channel.receiver is not ThreadState.RUNNING
     if edge.passed or returns:
         causes.append(skipped)
-    crash = f"a crash of {name} that lost the end of its binary log"
+    crash = f"a crash of {name} that lost the end of its binary log, or an older copy of its data"
     if _forgets_in_crash(facts, edge):
         causes.append(f"{crash} (the rows are probably there)")
     elif not is_proved and not runs_since_before(replica, gone, facts.last[edge.edge.source]):

@@ -30,6 +30,7 @@ from topology.findings import Finding
 from topology.graph import Edge, Graph, build_graph
 from topology.reset_signs import has_earlier, logged
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
+from topology.unseen import group_uuids
 
 # What is extra on the replica; what is missing on it; where the applier stands.
 EXTRA = ("E1", "E2", "E3", "E6", "H7", "J3")
@@ -105,13 +106,12 @@ def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQue
     sent = _executed(servers[source]) | edge.channel.gtid_retrieved
     there = GtidSet.union_of((sent, *(_executed(servers[name]) for name in sorted(side))))
     here = servers[replica]
-    wanted = sent - _executed(here)
-    if here.server_uuid is not None:
-        wanted = wanted.without_uuid(here.server_uuid)
+    wanted = _from_others(sent - _executed(here), here, servers)
     receivers = (replica, *(name for name in _below(graph, replica) if name != source))
     # In a ring a server is on both sides: what it has and the source does not is its own work.
     known = {name: sent if name in side else there for name in receivers}
-    is_in_order = not any(
+    # What a server committed under its UUID may have another content, if a group has that name.
+    is_in_order = here.server_uuid not in group_uuids(servers.values()) and not any(
         _may_conflict(servers[name], wanted, known[name], servers) for name in receivers
     )
     own = {name: _own_work(name, known[name], servers) for name in receivers}
@@ -195,7 +195,19 @@ def _missing(finding: Finding, servers: Mapping[str, ServerSnapshot]) -> GtidSet
     source, replica = servers.get(finding.source or ""), servers.get(finding.replica or "")
     if source is None or replica is None or replica.server_uuid is None:
         return GtidSet()
-    return (available(source) - _executed(replica)).without_uuid(replica.server_uuid)
+    return _from_others(available(source) - _executed(replica), replica, servers)
+
+
+def _from_others(
+    gtids: GtidSet, server: ServerSnapshot, servers: Mapping[str, ServerSnapshot]
+) -> GtidSet:
+    """Return what a server did not commit itself: its own never comes back to it.
+
+    A group may have its UUID for a name (seen on 9.7.4): then the members committed them.
+    """
+    if server.server_uuid is None or server.server_uuid in group_uuids(servers.values()):
+        return gtids
+    return gtids.without_uuid(server.server_uuid)
 
 
 def available(server: ServerSnapshot) -> GtidSet:

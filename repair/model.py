@@ -269,10 +269,14 @@ def with_all_channels_repaired(model: Model) -> Model:
 
 
 def _dropped_by(model: Model, server: ModelServer) -> Iterator[UUID]:
-    """Yield the UUIDs whose transactions a server's receiver drops: those with its server_id."""
-    yield server.server_uuid
-    for other in model.servers.values():
-        if server.server_id is not None and other.server_id == server.server_id:
+    """Yield the UUIDs whose transactions a server's receiver drops: those with its server_id.
+
+    Under a group's name its members commit, each with its own server_id.
+    """
+    groups = {each.group_name for each in model.servers.values()}
+    for other in (server, *model.servers.values()):
+        is_same_id = server.server_id is not None and other.server_id == server.server_id
+        if (other is server or is_same_id) and other.server_uuid not in groups:
             yield other.server_uuid
 
 

@@ -18,7 +18,7 @@ from repair.by_hand import BY_HAND
 from repair.invariants import INVARIANTS, broken_invariants
 from repair.model import Model, ModelServer, refused, settle, simulate
 from repair.strategies import ANSWERS, PLANNERS
-from tests.repair.build import channel, gtids, model, server
+from tests.repair.build import UUIDS, channel, gtids, model, server
 from topology.catalogue_rows import ROWS
 from topology.strategies import STRATEGIES
 
@@ -183,3 +183,11 @@ def test_every_strategy_is_planned_or_told_by_hand() -> None:
     codes = {row.code for row in ROWS}
     assert all(answered <= codes for answered in ANSWERS.values())
     assert len(INVARIANTS) == len(set(INVARIANTS))
+
+
+def test_what_a_group_committed_under_a_servers_uuid_reaches_it() -> None:
+    """A group may have any UUID for its name: its members' transactions carry their server_ids."""
+    for group, arrives in ((None, "b:1 a:1"), (UUIDS["b"], "b:1-3 a:1"), (UUIDS["c"], "b:1 a:1")):
+        source = replace(server("a", "a:1 b:1-3"), group_name=group)
+        settled = settle(model(source, server("b", "b:1", channel("a"))))
+        assert settled["b"].executed == gtids(arrives), group

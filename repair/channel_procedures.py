@@ -108,7 +108,7 @@ def move_past(action: MovePast, setting: Setting) -> Procedure:
                 f" {option}LOG_POS = {quote_number(event.end.position)},"
                 f" {option}AUTO_POSITION = 0{suffix}"
             ),
-            *started(action.channel, setting, asks),
+            *started(action.channel, setting, asks, is_stopped=True),
             "DO SLEEP(IF(@go AND NOT @done, 1, 0));",
         ),
         verifications=(
@@ -181,7 +181,7 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
             *unless_done(
                 f"{dialect.change_source} {dialect.option_prefix}AUTO_POSITION = 1{suffix}"
             ),
-            *started(action.channel, setting, asks),
+            *started(action.channel, setting, asks, is_stopped=True),
             *until_executed(dialect, asks, timing.awaited),
         ),
         verifications=(

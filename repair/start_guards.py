@@ -34,15 +34,21 @@ from topology.quoting import quote_string
 from topology.snapshot import ThreadState
 
 
-def started(channel: str, setting: Setting, asks: ChannelQuestions) -> Iterator[str]:
-    """Start a channel: first its receiver alone, where the plan saw that stopped.
+def started(
+    channel: str, setting: Setting, asks: ChannelQuestions, *, is_stopped: bool = False
+) -> Iterator[str]:
+    """Start a channel: first its receiver alone, where that stands.
+
+    It does where the plan saw it, or the script has stopped it. A connection outlives a change of
+    the address (DNS), so a channel that ran may reach another server than before.
 
     5.6 has no table that shows it in time: the UUID in its repository of connections follows when
     the applier may be behind the first transactions of another server (seen on 5.6.24).
     """
     dialect, suffix = setting.dialect, for_channel(setting.dialect, channel)
     source_uuid, seen = setting.source_uuid(channel), setting.channel(channel)
-    if dialect.has_channels and source_uuid is not None and seen.receiver is ThreadState.STOPPED:
+    stands = is_stopped or seen.receiver is ThreadState.STOPPED
+    if dialect.has_channels and source_uuid is not None and stands:
         yield from unless_done(f"{dialect.start_replica} IO_THREAD{suffix}")
         yield from until(asks.receives)
         stop = quote_string(f"{dialect.stop_replica} IO_THREAD{suffix}")

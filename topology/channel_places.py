@@ -37,14 +37,17 @@ def searched(
 
 
 def _is_before_its_logs(edge: Edge, *, replica: ServerSnapshot, source: ServerSnapshot) -> bool:
-    """Return whether what the applier applied last, in either reading, is in no log of the source.
+    """Return whether what the applier applied last is in no log of the source.
 
-    Nor is it being committed there.
+    `source` is its last reading, `replica` its first. What the applier applied since may not have
+    been committed when the source was read last: of that only purged GTIDs count.
     """
-    held = (source.gtid_executed or GtidSet()) - (source.gtid_purged or GtidSet())
-    held |= source.gtid_owned or GtidSet()
+    purged = source.gtid_purged or GtidSet()
+    held = ((source.gtid_executed or GtidSet()) - purged) | (source.gtid_owned or GtidSet())
     earlier = (each for each in replica.channels or () if each.name == edge.channel.name)
-    return any(not each.last_applied <= held for each in (edge.channel, *earlier))
+    if any(not each.last_applied <= held for each in earlier):
+        return True
+    return bool(edge.channel.last_applied) and edge.channel.last_applied <= purged
 
 
 def bypassed_by(

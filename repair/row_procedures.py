@@ -90,7 +90,8 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
             ),
             (
                 "foreign keys are checked: if a script stops with error 1451 or 1452, run those of"
-                " the other tables first, then this one again"
+                " the other tables first, then this one again; rows of one table that refer to each"
+                " other may have to be written by hand, children first"
             ),
         ),
         needs=(StatementKind.SET_SQL_LOG_BIN, StatementKind.WRITE_ROWS),

@@ -55,6 +55,26 @@ def test_rows_that_exchange_values_are_set_back(shape: str, request: pytest.Fixt
     assert rows(pair.b, "d.u") == rows(pair.a, "d.u") == _ROWS
 
 
+def test_unique_keys_that_are_not_of_whole_columns(pair97: Pair) -> None:
+    """Values of an expression, a generated column or a prefix are exchanged with their columns."""
+    pair97.a.execute(
+        "CREATE DATABASE d",
+        "CREATE TABLE d.e (id INT PRIMARY KEY, n INT, UNIQUE ((n * 2)))",
+        "CREATE TABLE d.g (id INT PRIMARY KEY, n INT, m INT AS (n + 1) VIRTUAL, UNIQUE (m))",
+        "CREATE TABLE d.p (id INT PRIMARY KEY, n VARCHAR(9), UNIQUE (n(1)))",
+        *(f"INSERT INTO d.{table} (id, n) VALUES (1, 1), (2, 2)" for table in "egp"),
+    )
+    pair97.settle()
+    pair97.a.execute(pair97.a.dialect.stop_replica, pair97.a.dialect.reset_replica)
+    moves = ((1, 9), (2, 1), (1, 2))
+    for table in "egp":
+        changes = (f"UPDATE d.{table} SET n = {to} WHERE id = {at}" for at, to in moves)
+        pair97.b.execute("BEGIN", *changes, "COMMIT")
+    run_plan(pair97, examine(pair97).plan({"E1": "undo_on_replica"}))
+    for table in "egp":
+        assert rows(pair97.b, f"d.{table}") == rows(pair97.a, f"d.{table}")
+
+
 def test_a_row_that_cannot_be_set_back_takes_none_along(pair97: Pair) -> None:
     """With --force the client goes on behind an error, and nothing may be gone at its end."""
     plan = _errant(pair97)

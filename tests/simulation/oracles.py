@@ -307,11 +307,14 @@ def _differing(world: World, source: Server, replica: Server) -> list[Key]:
     if not elsewhere:
         return different
     uuids = {world[name].uuid for name in elsewhere}
+    # What another of its sources has, and none of these has executed: of another cluster.
+    others = set[Gtid]().union(*(world[name].executed for name in elsewhere))
+    others -= set[Gtid]().union(*(world[name].executed for name in above))
     return [
         key
         for key in different
         if not any(
-            made.origin in elsewhere or made.gtid[0] in uuids
+            made.origin in elsewhere or made.gtid[0] in uuids or made.gtid in others
             for made in _works_on(source, key) ^ _works_on(replica, key)
         )
     ]

@@ -83,7 +83,9 @@ def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet, is_pr
     logs_nothing = _logs_nothing_received(facts.last[edge.edge.source])
     if logs_nothing:
         ghost = f"log_replica_updates = OFF on {edge.edge.source}: {ghost}"
-    causes = [] if has_earlier(logged(replica), gone) else [reset]
+    # Under its own UUID it commits itself, where a group has that UUID for a name.
+    received = logged(replica).without_uuid(replica.server_uuid) if replica.server_uuid else None
+    causes = [] if has_earlier(received, gone) else [reset]
     returns = bool(unsent) and edge.edge.channel.receiver is not ThreadState.RUNNING
     if edge.passed or returns:
         causes.append(skipped)

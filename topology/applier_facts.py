@@ -288,7 +288,10 @@ def _is_stopped_at_end(channel: ChannelSnapshot) -> bool:
     is_stopped = channel.applier is ThreadState.STOPPED
     failed = channel.applier_errno or channel.applier_error
     # A receiver that connects again by sets reads its source's log from the beginning of a file.
-    is_at_end = channel.applied_to is not None and channel.applied_to == channel.received_to
+    place = channel.applied_to
+    is_at_end = place is not None and place == channel.received_to
+    # Before all transactions of a log: of another log than what was received.
+    is_at_end = is_at_end and not (place is not None and place.is_before_all)
     return is_stopped and not failed and is_at_end
 
 

@@ -47,6 +47,12 @@ def of_unknown_uuids(
     return found
 
 
+def by_state(server: ServerSnapshot, held: GtidSet) -> tuple[GtidSet, GtidSet]:
+    """Return what a server has executed, and what it is committing: its log may not have that."""
+    executed = held & (server.gtid_executed or GtidSet())
+    return executed, held - executed
+
+
 def with_own_server_id(
     edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]
 ) -> GtidSet:
@@ -60,7 +66,8 @@ def with_own_server_id(
     return GtidSet.union_of(
         part
         for name, held in of_unknown_uuids(edge, graph=graph, servers=servers).items()
-        for part in intervals_of(held)
+        for state in by_state(servers[name], held)
+        for part in intervals_of(state)
         if all(ids.get((name, end)) == own_id for end in ends_of(part))
     )
 
@@ -83,7 +90,8 @@ def maybe_own_server_id(
     return GtidSet.union_of(
         part
         for name, held in of_unknown_uuids(edge, graph=graph, servers=servers).items()
-        for part in intervals_of(held)
+        for state in by_state(servers[name], held)
+        for part in intervals_of(state)
         if not is_anothers(name, part)
     )
 

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from gtid import GtidSet
 from topology.declared import newest_set
 from topology.facts import ClusterFacts, EdgeFacts
-from topology.former_ids import of_unknown_uuids
+from topology.former_ids import by_state, of_unknown_uuids
 from topology.history_evidence import ends_of
 from topology.joining import evaluate_parts
 from topology.log_order import order_samples
@@ -116,7 +116,8 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
             ask(edge.edge.source, Questions(commits=(_ends(edge.passed),)))
         held = of_unknown_uuids(edge.edge, graph=facts.graph, servers=servers)
         for holder, gtids in held.items():
-            ask(holder, Questions(commits=(_ends(gtids),)))
+            for part in filter(None, by_state(servers[holder], gtids)):
+                ask(holder, Questions(commits=(_ends(part),)))
         elsewhere = own_at_other_sources(edge.edge, graph=facts.graph, servers=servers)
         for holder, gtids in elsewhere.items():
             for name in (holder, edge.edge.replica):

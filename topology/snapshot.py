@@ -51,6 +51,11 @@ class ThreadState(Enum):
     STOPPED = "No"
 
 
+# The header of a server's first log ends at 151 (5.6.24) to 158 (9.7.4); the smallest transaction
+# behind it takes more than 150 bytes.
+_HEADER_BYTES_MAX: Final = 200
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class LogPosition:
     """A place in a server's binary log: file name and byte offset.
@@ -69,6 +74,11 @@ class LogPosition:
         if not file or not (number.isascii() and number.isdigit()):
             return None
         return cls(sequence=int(number), position=position, file=file)
+
+    @property
+    def is_before_all(self) -> bool:
+        """Whether no transaction lies before it: it is in the header of a server's first log."""
+        return self.sequence == 1 and self.position <= _HEADER_BYTES_MAX
 
     def __str__(self) -> str:
         return f"{self.file}:{self.position}"

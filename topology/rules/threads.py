@@ -10,7 +10,7 @@ from topology.findings import Evidence, Finding, Grade, Severity
 from topology.notable_settings import notable_values
 from topology.rules.build import evidence, finding, many
 from topology.rules.emptied import emptied_text
-from topology.snapshot import ChannelSnapshot, LogPosition, ServerSnapshot, ThreadState
+from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 
 # sql/log_event.cc, Query_log_event::do_apply_event: the two texts of "the error is not the expected
 # one". With this text Last_SQL_Errno is 0 (seen on 5.6.24), so the text is the only sign.
@@ -25,8 +25,6 @@ _WORKERS_STOPPED = 1756  # ER_MTS_INCONSISTENT_DATA: the coordinator's word for 
 # receiver tries again and may succeed by itself. A refused account (1045) never does.
 _AWAY = frozenset({2002, 2003, 2005, 2006, 2013})
 
-_FIRST_LOG = ".000001"
-_FIRST_HEADER_BYTES_MAX = 200  # the smallest transaction takes more than 150 bytes
 _UNTIL_NAME = "applier runs with UNTIL"
 _UNTIL = (
     " It was started with START REPLICA UNTIL {condition}, so an operator wanted it to stop before"
@@ -147,19 +145,12 @@ def _had_any(facts: ClusterFacts, replica: ServerSnapshot, channel: ChannelSnaps
     The place of a new replica lies behind the header of its source's log, and nothing else (158 on
     9.7.4, 151 on 5.6.24). Its source may have purged the first transactions since.
     """
-    is_behind_any = not _is_first_header(channel.applied_to)
+    is_behind_any = channel.applied_to is not None and not channel.applied_to.is_before_all
     return bool(facts.first[replica.name].gtid_executed) or any(
         bool(edge.behind or edge.passed or edge.bypassed or (edge.purged and is_behind_any))
         for edge in facts.edges
         if edge.edge.channel is channel
     )
-
-
-def _is_first_header(place: LogPosition | None) -> bool:
-    """Return whether a place is the end of a first log that has no transactions yet."""
-    if place is None:
-        return True
-    return place.file.endswith(_FIRST_LOG) and place.position <= _FIRST_HEADER_BYTES_MAX
 
 
 def stops_at_until(facts: ClusterFacts) -> Iterator[Finding]:

@@ -338,7 +338,9 @@ def _content_warnings(
     if is_there_already(case):
         yield (
             f"the rows of {wanted.shortened()} are on {names} already, as the transactions left"
-            " them: empty transactions take their place"
+            " them: empty transactions take their place, and go on to replicas. A replica of"
+            f" {names} that is not in this snapshot and lacks the rows never gets them: add it to"
+            " the audit"
         )
         return
     what = "its content was not read" if content is None else described(content, wanted)

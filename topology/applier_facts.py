@@ -50,22 +50,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gtid import GtidSet, Tsid
+from topology.applier_workers import (
+    behind_all_workers,
+    behind_workers,
+    commits_in_order,
+    has_read_all,
+    is_without_work,
+    worker_is_idle,
+)
 from topology.snapshot import (
-    IDLE_WORKER,
     ROW_LOCK_RETRY,
     ROW_LOCK_WAIT,
     ChannelSnapshot,
     LogPosition,
     ServerSnapshot,
     ThreadState,
-    WorkerSnapshot,
 )
 from topology.unread_relay_log import seconds_without_work
 from topology.version import ServerVersion
 
-# "Slave has read all relay log; waiting for the slave I/O thread to update it" (5.6), "Replica has
-# read all relay log; waiting for more updates" (8.0.26 and later), and the forms between.
-_HAS_READ_ALL = re.compile("has read all relay log", re.IGNORECASE)
 _DELAYED = re.compile("Waiting until (?:MASTER|SOURCE)_DELAY", re.IGNORECASE)
 # sql/mdl.cc ("Waiting for … metadata lock", "Waiting for commit lock", "Waiting for backup lock"),
 # sql/lock.cc ("Waiting for global read lock"), "Waiting for table level lock", "Waiting for table
@@ -118,12 +121,16 @@ class ApplierFacts:
 
 
 def gather_applier_facts(
-    first: ServerSnapshot, last: ServerSnapshot, channel: ChannelSnapshot, run: GtidSet
+    first: ServerSnapshot,
+    last: ServerSnapshot,
+    channel: ChannelSnapshot,
+    run: GtidSet,
+    received: GtidSet,
 ) -> ApplierFacts:
     """Compute the facts of one channel of a replica that was read twice.
 
-    `run` is what the channel's source had committed itself when it was read first; empty if it was
-    not read.
+    `run` is what the log of the channel's source had, when it was read first, in the order of the
+    numbers; `received` what else it had. Both are empty if the source was not read.
     """
     before = _same_channel(first, channel)
     executed = last.gtid_executed or GtidSet()
@@ -140,6 +147,7 @@ def gather_applier_facts(
         committed = _committed(channel, first=first, last=last)
         if forgotten or committed - before.gtid_retrieved:
             overtaken = before.gtid_retrieved - executed - passed - _owned(last)
+        overtaken |= behind_all_workers((before, channel), received) - executed - _owned(last)
     elif before is not None and _is_stopped_at_end(before) and _is_stopped_at_end(channel):
         passed = before.gtid_retrieved - _owned(first) - _owned(last)
     return ApplierFacts(
@@ -154,11 +162,6 @@ def gather_applier_facts(
         is_delayed=bool(_DELAYED.match(channel.applier_state)),
         waits=tuple(_waits(channel, before, last)),
     )
-
-
-def is_without_work(channel: ChannelSnapshot) -> bool:
-    """Return whether the applier has read all that was received and no worker is at work."""
-    return _has_read_all(channel.applier_state) and all(map(_worker_is_idle, channel.workers))
 
 
 # -- the proof by idleness ------------------------------------------------------------------------
@@ -183,16 +186,6 @@ def _runs(channel: ChannelSnapshot) -> bool:
     return channel.applier is ThreadState.RUNNING
 
 
-def _has_read_all(state: str) -> bool:
-    return bool(_HAS_READ_ALL.search(state))
-
-
-def _worker_is_idle(worker: WorkerSnapshot) -> bool:
-    return not worker.applying and bool(
-        IDLE_WORKER.match(worker.state) or _has_read_all(worker.state)
-    )
-
-
 def _passed(
     before: ChannelSnapshot,
     after: ChannelSnapshot,
@@ -208,9 +201,9 @@ def _passed(
         return (before.gtid_retrieved if still and _has_applied_all(before) else GtidSet()), still
     if is_without_work(before):
         return before.gtid_retrieved, _is_at_end(before, after)
-    behind = _behind_workers(before, run)
+    behind = behind_workers(before, run)
     if not is_without_work(after):
-        behind &= _behind_workers(after, run)
+        behind &= behind_workers(after, run)
     return before.gtid_retrieved & behind, False
 
 
@@ -227,7 +220,7 @@ def _behind_commits(
     `last.gtid_executed` was read before the channel, so what is in it was committed before.
     """
     in_order = all(
-        _commits_in_order(channel, server) for channel, server in ((before, first), (after, last))
+        commits_in_order(server, channel) for channel, server in ((before, first), (after, last))
     )
     if not in_order:
         return GtidSet()
@@ -262,14 +255,6 @@ def _committed(channel: ChannelSnapshot, *, first: ServerSnapshot, last: ServerS
         if other.name != channel.name:
             committed -= other.gtid_retrieved
     return committed
-
-
-def _commits_in_order(channel: ChannelSnapshot, server: ServerSnapshot) -> bool:
-    if channel.workers:
-        is_single = len(channel.workers) == 1
-    else:
-        is_single = server.setting("replica_parallel_workers") in ("0", "1")
-    return is_single or server.setting("replica_preserve_commit_order") in ("ON", "1")
 
 
 def _has_applied_all(channel: ChannelSnapshot) -> bool:
@@ -313,28 +298,6 @@ def _owned(server: ServerSnapshot) -> GtidSet:
     return GtidSet.union_of((server.gtid_owned or GtidSet(), *applying))
 
 
-# -- the proof by order ---------------------------------------------------------------------------
-
-
-def _behind_workers(channel: ChannelSnapshot, run: GtidSet) -> GtidSet:
-    """Return what of `run` was handed out and is in the hands of no worker."""
-    reached = [worker.applying or worker.last_applied for worker in channel.workers]
-    busy = [
-        gtids
-        for worker, gtids in zip(channel.workers, reached, strict=True)
-        if not _worker_is_idle(worker)
-    ]
-    handed_out = GtidSet.union_of(reached)
-    behind: list[tuple[Tsid, int, int]] = []
-    for tsid, start, end in run.intervals():
-        within = GtidSet.from_intervals([(tsid, start, end)])
-        numbers = [(gtids & within).highest(tsid) for gtids in (handed_out, *busy)]
-        known = [number for number in numbers if number is not None]
-        if len(known) == len(numbers) and min(known) > start:
-            behind.append((tsid, start, min(known)))
-    return GtidSet.from_intervals(behind)
-
-
 # -- movement and waits ---------------------------------------------------------------------------
 
 
@@ -370,7 +333,7 @@ def _waits(
     earlier = {worker.worker_id: worker.state for worker in before.workers} if before else {}
     found = []
     for worker in channel.workers:
-        if _worker_is_idle(worker) or not worker.state:
+        if worker_is_idle(worker) or not worker.state:
             continue
         seconds, is_exact = worker.applying_seconds, has_times
         if seconds is None:  # it waits before it begins, as for a GTID that a session owns
@@ -378,7 +341,7 @@ def _waits(
             seconds, is_exact = channel.lag_seconds if stays else None, False
         found.append(_wait(worker.applying, worker.state, seconds, is_exact=is_exact))
     state = channel.applier_state
-    if not found and state and not _has_read_all(state) and not _DELAYED.match(state):
+    if not found and state and not has_read_all(state) and not _DELAYED.match(state):
         # An applier without workers in 5.6, or a coordinator that is itself at work.
         ages = [channel.lag_seconds, seconds_without_work(channel, before, server)]
         seconds = max((age for age in ages if age is not None), default=None)

@@ -18,18 +18,13 @@ such times, and nothing is concluded.
 from collections.abc import Iterator
 
 from gtid import GtidSet
+from topology.applier_workers import commits_in_order
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.history_evidence import CommitRecord, intervals_of
 from topology.snapshot import ServerSnapshot
 from topology.unseen import group_uuids
 
 _GAPS_MAX = 8  # that are looked at in the log: a gap that was skipped is one or two
-
-
-def commits_in_order(server: ServerSnapshot) -> bool:
-    """Return whether the appliers of a server commit in the order of what they receive."""
-    is_single = server.setting("replica_parallel_workers") in ("0", "1")
-    return is_single or server.setting("replica_preserve_commit_order") in ("ON", "1")
 
 
 def gaps_of_others(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from gtid import GtidSet
 from topology.applier_facts import ApplierFacts, ApplierWait, gather_applier_facts
+from topology.applier_workers import commits_in_order
 from topology.graph import Edge, Graph
 from topology.policy import Policy
 from topology.snapshot import ServerSnapshot, ThreadState
@@ -34,21 +35,26 @@ def appliers_of(
             first[replica],
             last[replica],
             channel,
-            _own_of(first[source]) if source in judgeable else nothing,
+            *(_sent_by(first[source]) if source in judgeable else (nothing, nothing)),
         )
         for source, replica, channel in links
         if replica in judgeable
     }
 
 
-def _own_of(server: ServerSnapshot) -> GtidSet:
-    """Return what a server committed itself: its log has these in the order of their numbers.
+def _sent_by(server: ServerSnapshot) -> tuple[GtidSet, GtidSet]:
+    """Return what a server's log has in the order of the numbers, and what perhaps in another.
 
-    What it is committing now is in its log already: a replica may have it.
+    In order is what it committed itself, and what its only applier commits in the order in which
+    it receives it. What it is committing now is in its log already: a replica may have it.
     """
     assert server.server_uuid is not None, "only servers with all facts have appliers"
     made = (server.gtid_executed or GtidSet()) | (server.gtid_owned or GtidSet())
-    return made.from_uuid(server.server_uuid)
+    channels = server.channels or ()
+    if len(channels) == 1 and server.group is None and commits_in_order(server, channels[0]):
+        return made, GtidSet()
+    own = made.from_uuid(server.server_uuid)
+    return own, made - own
 
 
 def behind_appliers(

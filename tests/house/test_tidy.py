@@ -19,6 +19,7 @@ OLD_WORDS = re.compile(r"\b(?:master|slave|whitelist|blacklist)\w*", re.IGNORECA
 MAY_USE_OLD_WORDS = {
     "topology/dialect.py": "the one table of version words",
     "topology/applier_facts.py": "matches the states of old servers' threads",
+    "topology/applier_workers.py": "matches the states of old servers' threads",
     "topology/error_texts.py": "matches the texts of old servers",
     "topology/rules/threads.py": "matches the texts of old servers",
     "compose/native/dialect.py": "options by which old servers are started",

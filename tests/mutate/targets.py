@@ -28,7 +28,12 @@ TARGETS: Sequence[Target] = (
         (
             *("topology/facts.py", "topology/graph.py", "topology/suppression.py"),
             *("topology/unseen.py", "topology/joining.py", "topology/replication_filters.py"),
-            *("topology/applier_facts.py", "topology/progress.py", "topology/lost.py"),
+            *(
+                "topology/applier_facts.py",
+                "topology/applier_workers.py",
+                "topology/progress.py",
+                "topology/lost.py",
+            ),
             *("topology/receivers.py", "topology/not_received.py", "topology/reset_signs.py"),
             *("topology/history_evidence.py", "topology/former_ids.py", "topology/former_logs.py"),
             *("topology/channel_places.py", "topology/siblings.py", "topology/skipping.py"),

@@ -162,7 +162,13 @@ def _clears(truth: Truth, one: Finding) -> str:
     left = one.gtid_set - gtids(truth.rested[name].executed)
     if not left or truth.fails_later(name) or truth.waits_within_limits(name):
         return ""
-    for gtid in sorted(members_of(left, truth.world)):
+    paths = [path for path in truth.rested[name].channels if path.applier == "No"]
+    waiting = (
+        {each.transaction.gtid for path in paths for each in path.relay[path.relay_at :]}
+        if "is stopped" in one.explanation
+        else set()
+    )
+    for gtid in sorted(members_of(left, truth.world) - waiting):
         step = truth.rested.absence.get((name, gtid))
         if step is not None and not _names(one, step):
             return f"{gtid_text(gtid)}: {step} is not named"

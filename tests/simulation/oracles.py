@@ -252,6 +252,9 @@ def same_rows(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
             for key in _differing(world, world[source], world[name]):
                 if _is_exempt(truth, key, source, name):
                     continue
+                works = _works_on(world[source], key) ^ _works_on(world[name], key)
+                if gtids(each.gtid for each in works) <= perhaps_passed(audit, name):
+                    continue
                 yield Violation("OK", "rows", f"OK, but {key} differs on {source} and {name}")
                 break
 
@@ -268,10 +271,25 @@ def same_sets(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
             if channel.source not in truth.reading.visible or channel.delay:
                 continue
             left = gtids(truth.world[channel.source].executed) & truth.read_executed
-            left -= gtids(replica.executed)
+            left -= gtids(replica.executed) | perhaps_passed(audit, name)
             left = left.without_uuid(uuid_of(replica.uuid))
             if left:
                 yield Violation("OK", "sets", f"OK, but {name} never has {left}")
+
+
+def perhaps_passed(audit: ClusterAudit, name: str) -> GtidSet:
+    """Return what T2 says that a replica may have passed: the next audit shows whether it has.
+
+    Its workers are at later numbers, but the order of its source's log is not that of the numbers.
+    """
+    doubts = ("It may have passed", "Audit again when the applier has less to do")
+    return GtidSet.union_of(
+        one.gtid_set
+        for one in audit.findings
+        if one.replica == name
+        and one.grade is Grade.LIKELY
+        and all(text in one.explanation for text in doubts)
+    )
 
 
 def linked(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:

@@ -100,6 +100,7 @@ def plans(truth: Truth, snapshot: ClusterSnapshot, audit: ClusterAudit) -> Itera
             "plan",
             injected=_injected(plan),
             seen=truth.reading.visible,
+            goes_on=_goes_on(plan),
         )
         if not full.refused:
             yield from _afterwards(truth, full.world, plan, audit)
@@ -118,6 +119,12 @@ def _injected(plan: Plan) -> GtidSet:
     )
 
 
+def _goes_on(plan: Plan) -> GtidSet:
+    """Return what a plan injects where the rows are, and says that others may lack the rows."""
+    is_said = any("and lacks the rows never gets them" in each for each in plan.warnings)
+    return _injected(plan) if is_said else GtidSet()
+
+
 def harm(
     before: World,
     after: World,
@@ -126,11 +133,13 @@ def harm(
     *,
     injected: GtidSet,
     seen: Collection[str] = (),
+    goes_on: GtidSet,
 ) -> Iterator[Violation]:
     """Compare the world with what it would be without the plan.
 
     Data that only a server outside of `seen` has under a GTID is no evidence: each plan says that
-    it considers no others. Two servers have made two transactions under that GTID.
+    it considers no others. Two servers have made two transactions under that GTID. Nor is what the
+    plan says of replicas outside of `seen`: `goes_on` reaches them without the rows.
     """
     for name, server in after.servers.items():
         was = before[name]
@@ -146,6 +155,8 @@ def harm(
         for gtid in sorted(server.executed - was.executed):
             made = _data_under(before, gtid, seen or before.servers)
             if made is None or server.works[made.work] or _looks_done(before, server, made):
+                continue
+            if seen and name not in seen and gtids([gtid]) <= goes_on:
                 continue
             if gtids([gtid]) <= injected:
                 text = f"{gtid_text(gtid)} is declared unneeded on {name}, its data is not there"
@@ -337,9 +348,15 @@ def _interrupted(
         again, audit = look_again(truth, part.world)
         second = plan_of(truth, part.world, again, audit)
         rest = run(part.world, second, again).world
-        injected = _injected(plan) | _injected(second)
-        seen = truth.reading.visible
-        yield from harm(truth.rested, rest, codes, "plan interrupted", injected=injected, seen=seen)
+        yield from harm(
+            truth.rested,
+            rest,
+            codes,
+            "plan interrupted",
+            injected=_injected(plan) | _injected(second),
+            seen=truth.reading.visible,
+            goes_on=_goes_on(plan) | _goes_on(second),
+        )
         for name, server in full.world.servers.items():
             # What no server had executed when the plan was made, the second plan alone looks at.
             if gtids(server.executed - rest[name].executed) & known:
@@ -416,9 +433,16 @@ def _late(truth: Truth, plan: Plan, snapshot: ClusterSnapshot, codes: str) -> It
         return
     act.rest(moved)
     late = run(moved, plan, snapshot, begin=begin)
-    seen = truth.reading.visible
-    injected = _injected(plan)
-    for each in harm(moved, late.world, codes, "plan late", injected=injected, seen=seen):
+    found = harm(
+        moved,
+        late.world,
+        codes,
+        "plan late",
+        injected=_injected(plan),
+        seen=truth.reading.visible,
+        goes_on=_goes_on(plan),
+    )
+    for each in found:
         if "stops: " in each.text and "row event" not in each.text:
             continue  # the source refuses the connection because of the late step, and says so
         place = each.text.replace(":", " ").split()[0]

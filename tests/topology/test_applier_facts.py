@@ -56,7 +56,7 @@ def look(
         server = a_server("b", B, "", **made)
         readings.append(replace(server, channels=(a_channel("a", A, **each), *others)))
     [channel_now, *_] = readings[1].channels or ()
-    return gather_applier_facts(readings[0], readings[1], channel_now, gtids(run))
+    return gather_applier_facts(readings[0], readings[1], channel_now, gtids(run), GtidSet())
 
 
 IDLE = {"applier_state": READ_ALL}

@@ -9,12 +9,8 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_cluster, a_server
-from topology.applier_facts import (
-    _commits_in_order,
-    _is_at_end,
-    gather_applier_facts,
-    is_without_work,
-)
+from topology.applier_facts import _is_at_end, gather_applier_facts
+from topology.applier_workers import commits_in_order, is_without_work
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.gtid_waits import waits_for_gtid
 from topology.ignored_servers import ignored_servers
@@ -203,7 +199,7 @@ def test_one_worker_or_the_setting_keeps_the_order_of_commits(
 ) -> None:
     at_work = tuple(WorkerSnapshot(number, GtidSet(), 0, "") for number in range(workers))
     server = a_server("b", B, "", settings=settings)
-    assert _commits_in_order(a_channel("a", A, workers=at_work), server) is expected
+    assert commits_in_order(server, a_channel("a", A, workers=at_work)) is expected
 
 
 @pytest.mark.parametrize(
@@ -232,7 +228,7 @@ def test_what_a_session_owns_was_not_left_behind_by_a_stopped_applier() -> None:
             for at in (0, 1)
         ]
         first, last = (replace(each, channels=(channel,)) for each in readings)
-        facts = gather_applier_facts(first, last, channel, GtidSet())
+        facts = gather_applier_facts(first, last, channel, GtidSet(), GtidSet())
         assert facts.passed == SOME - owned
 
 

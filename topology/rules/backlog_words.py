@@ -3,13 +3,14 @@
 from typing import Final
 
 from gtid import GtidSet
-from topology.applier_facts import ApplierFacts, is_without_work
+from topology.applier_facts import ApplierFacts
+from topology.applier_workers import is_without_work
 from topology.snapshot import ChannelSnapshot, ThreadState
 
 OVERTAKEN: Final = (
-    " It may have passed {what} of these: it has applied transactions that it received later, or it"
-    " no longer has one that it had applied. A worker may still have them. Audit again when the"
-    " applier has less to do."
+    " It may have passed {what} of these (sql_replica_skip_counter, RELAY_LOG_POS, a RESET): it is"
+    " at transactions that it received later, or it no longer has one that it had applied. A worker"
+    " may still have them. Audit again when the applier has less to do."
 )
 
 BELOW: Final = (

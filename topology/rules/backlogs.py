@@ -12,7 +12,8 @@
 from collections.abc import Iterator
 
 from gtid import GtidSet
-from topology.applier_facts import ApplierFacts, ApplierWait, is_without_work
+from topology.applier_facts import ApplierFacts, ApplierWait
+from topology.applier_workers import is_without_work
 from topology.dialect import dialect_of
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity

@@ -25,8 +25,9 @@ blocks of numbers.
 from typing import Final
 
 from gtid import GtidSet
+from topology.applier_workers import commits_in_order
 from topology.facts import ClusterFacts, EdgeFacts
-from topology.log_order import commits_in_order, gaps_of_others, logged_before
+from topology.log_order import gaps_of_others, logged_before
 from topology.rules.build import many
 from topology.skipping import may_skip
 from topology.unseen import group_uuids

@@ -1,0 +1,71 @@
+"""What the workers of an applier are at, and what of its source's log is behind them.
+
+1. A worker is idle, or at a transaction; an applier is without work if it has read all that was
+   received and every worker is idle.
+2. Transactions are handed out in the order of the relay log. What is in no worker's hands and below
+   the number that each busy worker is at was handed out before, where the source logged the numbers
+   in their order.
+"""
+
+import re
+
+from gtid import GtidSet, Tsid
+from topology.snapshot import IDLE_WORKER, ChannelSnapshot, ServerSnapshot, WorkerSnapshot
+
+# "Slave has read all relay log; waiting for the slave I/O thread to update it" (5.6), "Replica has
+# read all relay log; waiting for more updates" (8.0.26 and later), and the forms between.
+_HAS_READ_ALL = re.compile("has read all relay log", re.IGNORECASE)
+
+
+def is_without_work(channel: ChannelSnapshot) -> bool:
+    """Return whether the applier has read all that was received and no worker is at work."""
+    return has_read_all(channel.applier_state) and all(map(worker_is_idle, channel.workers))
+
+
+def has_read_all(state: str) -> bool:
+    """Return whether a state says that nothing is left in the relay log."""
+    return bool(_HAS_READ_ALL.search(state))
+
+
+def worker_is_idle(worker: WorkerSnapshot) -> bool:
+    """Return whether a worker has no transaction and waits for one."""
+    return not worker.applying and bool(
+        IDLE_WORKER.match(worker.state) or has_read_all(worker.state)
+    )
+
+
+def commits_in_order(server: ServerSnapshot, channel: ChannelSnapshot | None = None) -> bool:
+    """Return whether an applier commits in the order of what it receives; any one without it."""
+    if channel is not None and channel.workers:
+        is_single = len(channel.workers) == 1
+    else:
+        is_single = server.setting("replica_parallel_workers") in ("0", "1")
+    return is_single or server.setting("replica_preserve_commit_order") in ("ON", "1")
+
+
+def behind_workers(channel: ChannelSnapshot, run: GtidSet) -> GtidSet:
+    """Return what of `run` was handed out and is in the hands of no worker."""
+    reached = [worker.applying or worker.last_applied for worker in channel.workers]
+    busy = [
+        gtids
+        for worker, gtids in zip(channel.workers, reached, strict=True)
+        if not worker_is_idle(worker)
+    ]
+    handed_out = GtidSet.union_of(reached)
+    behind: list[tuple[Tsid, int, int]] = []
+    for tsid, start, end in run.intervals():
+        within = GtidSet.from_intervals([(tsid, start, end)])
+        numbers = [(gtids & within).highest(tsid) for gtids in (handed_out, *busy)]
+        known = [number for number in numbers if number is not None]
+        if len(known) == len(numbers) and min(known) > start:
+            behind.append((tsid, start, min(known)))
+    return GtidSet.from_intervals(behind)
+
+
+def behind_all_workers(readings: tuple[ChannelSnapshot, ...], run: GtidSet) -> GtidSet:
+    """Return what of `run` is behind the workers in each reading in which one is at work."""
+    behind = readings[0].gtid_retrieved & run
+    for channel in readings:
+        if not is_without_work(channel):
+            behind &= behind_workers(channel, run) if channel.workers else GtidSet()
+    return behind

@@ -24,7 +24,8 @@ def of_unknown_uuids(
 
     An unknown UUID is that of no server and of no group of this audit, or that of a group in which
     the replica, or another server with its server_id, commits. The source comes first: what it has
-    logged already is what it sends. What was received carries another server_id.
+    logged already is what it sends; what it is still committing, another server may have logged.
+    What was received carries another server_id.
     """
     replica = servers[edge.replica]
     known = {server.server_uuid for server in servers.values()} | group_uuids(servers.values())
@@ -43,7 +44,7 @@ def of_unknown_uuids(
                 held = held.without_uuid(uuid)
         if held:
             found[name] = held
-            rest |= held
+            rest |= by_state(server, held)[0]
     return found
 
 
@@ -87,13 +88,14 @@ def maybe_own_server_id(
         is_whole = len(ends) == part.gtid_count or not groups & {tsid.uuid for tsid in part.tsids}
         return is_whole and all(ids.get((name, end), own_id) != own_id for end in ends)
 
-    return GtidSet.union_of(
-        part
+    parts = [
+        (part, is_anothers(name, part))
         for name, held in of_unknown_uuids(edge, graph=graph, servers=servers).items()
         for state in by_state(servers[name], held)
         for part in intervals_of(state)
-        if not is_anothers(name, part)
-    )
+    ]
+    of_others = GtidSet.union_of(part for part, is_known in parts if is_known)
+    return GtidSet.union_of(part for part, is_known in parts if not is_known) - of_others
 
 
 def _own_groups(replica: ServerSnapshot, servers: Mapping[str, ServerSnapshot]) -> frozenset[UUID]:

@@ -255,12 +255,16 @@ def _looks_done(before: World, server: Server, made: Transaction) -> bool:
 
 
 def _data_under(world: World, gtid: Gtid, seen: Collection[str]) -> Transaction | None:
-    """Return the transaction that a client committed under a GTID, if it changed rows."""
+    """Return the transaction that a client committed under a GTID, if it changed rows.
+
+    A server that was reset may have used a GTID twice: the last one is what a plan can read.
+    """
     for server in world.servers.values():
         if gtid not in server.executed or server.name not in seen:
             continue
-        for made, undo in server.applied:
-            if made.gtid == gtid and undo and server.works[made.work]:
+        under = [(made, undo) for made, undo in server.applied if made.gtid == gtid]
+        for made, undo in under[-1:]:
+            if undo and server.works[made.work]:
                 return made
     return None
 
@@ -277,7 +281,9 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
     for one in above_info(again):
         if one.id in announced or _met_what_was_not_committed(truth, after, one):
             continue
-        if one.code in ("A2", "A3") and _met_hidden(truth, after, one):
+        if one.code in ("A2", "A3") and (
+            _met_hidden(truth, after, one) or _met_statement(truth, plan, after, one)
+        ):
             continue
         if one.code[0] == "J" and {each.code for each in audit.findings} & {"J4", "U2"}:
             # A source was not known when the servers were read: it was rebuilt just then, or its
@@ -333,6 +339,23 @@ def _met_hidden(truth: Truth, after: World, one: Finding) -> bool:
         for channel in after[name].channels
         if channel.name == one.channel
     )
+
+
+def _met_statement(truth: Truth, plan: Plan, after: World, one: Finding) -> bool:
+    """Return whether an applier stopped at a row that a statement made there alone, as warned."""
+    server = after[one.replica or ""]
+    texts = (f"compared on {server.name} ", "a statement among them")
+    is_said = any(all(text in each for text in texts) for each in plan.warnings)
+    arrived = server.executed - truth.world[server.name].executed
+    statements = {
+        made.gtid
+        for each in truth.world.servers.values()
+        for made, _ in each.applied
+        if made.has_statements and made.gtid in arrived
+    }
+    written = {key for made, undo in server.applied if made.gtid in statements for key, _ in undo}
+    stopped = (each.failed for each in server.channels if each.name == one.channel)
+    return is_said and all(each is not None and each.keys & written for each in stopped)
 
 
 def _interrupted(

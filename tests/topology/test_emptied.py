@@ -38,7 +38,7 @@ def test_a_server_with_a_history_or_an_unread_one_is_not_emptied() -> None:
     assert emptied_text(replace(REPLICA, gtid_executed=None), CHANNEL) == ""
 
 
-PLACE = LogPosition.of(file="binlog.000001", position=158)  # behind the header, on 9.7.4
+PLACE = LogPosition.of(file="binlog.000001", position=1500)  # behind the header, on 9.7.4
 
 
 def stopped(place: LogPosition | None = PLACE, **edge: GtidSet) -> Finding:

@@ -89,11 +89,12 @@ def start_channel(case: Case) -> Outcome:
     )
     if isinstance(outcome, Refusal) or channel.source in case.model.servers:
         return outcome
-    unknown = (
-        f"what the source of {replica.name} would send is not known: it may stop the applier or"
-        " overwrite rows"
-    )
+    unknown = f"{_not_known(replica.name)}: it may stop the applier or overwrite rows"
     return replace(outcome, warnings=(*outcome.warnings, unknown))
+
+
+def _not_known(name: str) -> str:
+    return f"what the source of {name} would send is not known"
 
 
 def _unless_older(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
@@ -239,6 +240,9 @@ def misfit_of_waiting(case: Case, action: StartChannel | AutoPositionOn) -> str 
         return behind
     place = (action.server, action.channel)
     question, content = case.waiting.get(place), case.arrivals.get(place)
+    channel = case.model[action.server].channel(action.channel)
+    if channel is None or channel.source not in case.model.servers:
+        return _not_known(action.server)
     if question is None:
         return None
     content = content or nothing_read(question.wanted, "no log was read")

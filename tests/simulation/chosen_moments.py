@@ -26,6 +26,7 @@ from tests.simulation.plan_oracles import (
     at,
     dice_of_moment,
     look_again,
+    met_what_is_new,
     moved_to,
     run,
 )
@@ -140,6 +141,9 @@ def late(
             continue  # the source refuses the connection because of the late step, and says so
         if "stops: " in each.text and each.text.partition(":")[0] in stood:
             continue  # the late step let it run; it meets the row at which it stood before
+        place = each.text.partition(":")[0].split()[0]
+        if "stops: " in each.text and met_what_is_new(truth.rested, moved, after.world[place]):
+            continue
         yield replace(each, text=f"{at(begin)} {' '.join(map(str, line))}: {each.text}")
 
 

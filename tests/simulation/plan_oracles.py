@@ -400,7 +400,7 @@ def _names_a_gtid_of(plan: Plan, world: World, line: Line) -> bool:
     )
 
 
-def _met_what_is_new(rested: World, moved: World, server: Server) -> bool:
+def met_what_is_new(rested: World, moved: World, server: Server) -> bool:
     """Return whether an applier stopped at what the late step committed.
 
     Like every transaction to come, it meets the rows of a server with work of its own (E1) whenever
@@ -473,7 +473,7 @@ def _late(truth: Truth, plan: Plan, snapshot: ClusterSnapshot, codes: str) -> It
         if "stops: " in each.text and "row event" not in each.text:
             continue  # the source refuses the connection because of the late step, and says so
         place = each.text.replace(":", " ").split()[0]
-        if "stops: " in each.text and _met_what_is_new(truth.rested, moved, late.world[place]):
+        if "stops: " in each.text and met_what_is_new(truth.rested, moved, late.world[place]):
             continue
         if (
             name == "repoint"

@@ -36,6 +36,7 @@ from repair.script import (
 from repair.start_guards import (
     commits_nothing_meanwhile,
     not_halted,
+    not_restarted,
     refuses_nothing,
     started,
     writes_nothing,
@@ -166,6 +167,7 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
         preconditions=(
             *_unchanged(action.channel, setting, asks),
             *commits_nothing_meanwhile(action, setting),
+            *(() if setting.channel(action.channel).auto_position else not_restarted(setting)),
             *filled,
             *_readable(action),
         ),

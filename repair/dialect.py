@@ -184,6 +184,14 @@ def _restrictions(version: ServerVersion) -> str:
     )
 
 
+def uptime_question(version: ServerVersion) -> str:
+    """Return the query for the seconds since a server started."""
+    schema = "performance" if dialect_of(version).has_channels else "information"
+    return (
+        f"SELECT VARIABLE_VALUE FROM {schema}_schema.global_status WHERE VARIABLE_NAME = 'Uptime'"
+    )
+
+
 def position_wait(dialect: Dialect, *, channel: str, file: str, position: int, seconds: int) -> str:
     """Return the expression that waits for the applier to pass a place in the source's log.
 

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
-from repair.dialect import ChannelQuestions, for_channel
+from repair.dialect import ChannelQuestions, for_channel, uptime_question
 from repair.guard import Guard
 from repair.model import upstream
 from repair.procedure import Setting
@@ -31,7 +31,7 @@ from repair.script import (
     until_runs,
 )
 from topology.quoting import quote_string
-from topology.snapshot import ThreadState
+from topology.snapshot import START_SLACK, ThreadState
 
 
 def started(
@@ -100,6 +100,26 @@ def not_halted(action: StartChannel, setting: Setting, asks: ChannelQuestions) -
             f"{name}: the channel was started since the plan was made, and stands again (UNTIL,"
             " STOP, an interrupted script): an operator may want that; audit and plan again",
         )
+
+
+def not_restarted(setting: Setting) -> Iterator[Guard]:
+    """Require that a server was not restarted since it was read.
+
+    After a crash that lost its newest transactions, a channel that runs by file position goes on
+    behind them. With auto-position on they would be fetched behind what came later. They may have
+    been applied after the reading, so that its gtid_executed does not show the loss.
+    """
+    seen = setting.seen[setting.server.name]
+    started_at = seen.started_at
+    if started_at is None:
+        return
+    latest = quote_string(f"{started_at + START_SLACK:%Y-%m-%d %H:%M:%S}")
+    start = f"UTC_TIMESTAMP() - INTERVAL ({uptime_question(setting.server.version)}) SECOND"
+    yield Guard(
+        f"IFNULL({start} <= {latest}, TRUE)",
+        f"{setting.server.name}: it was restarted since the plan was made, and may have lost its"
+        " newest transactions; audit and plan again",
+    )
 
 
 def commits_nothing_meanwhile(action: AutoPositionOn, setting: Setting) -> Iterator[Guard]:

@@ -6,15 +6,12 @@ same server if every fact that identifies a process is equal in both readings, i
 same time, and if each set read later holds the one read earlier, under either name.
 """
 
-from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Final
 
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.snapshot import START_SLACK, ClusterSnapshot, ServerSnapshot
 
 _SETTINGS: Final = ("hostname", "port", "datadir", "pid_file")
-# An uptime is in whole seconds, and read some statements after the clock.
-_START_SLACK: Final = timedelta(seconds=2)
 
 
 def same_servers(snapshot: ClusterSnapshot) -> tuple[tuple[str, str], ...]:
@@ -37,19 +34,13 @@ def _are_one(left: ServerSnapshot, right: ServerSnapshot) -> bool:
     if left.server_id != right.server_id:
         return False
     values = [(left.setting(name), right.setting(name)) for name in _SETTINGS]
-    started = [_started_at(server) for server in (left, right)]
+    started = [server.started_at for server in (left, right)]
     return (
         all(ours is not None and ours == theirs for ours, theirs in values)
         and started[0] is not None
         and started[1] is not None
-        and abs(started[0] - started[1]) <= _START_SLACK
+        and abs(started[0] - started[1]) <= START_SLACK
     )
-
-
-def _started_at(server: ServerSnapshot) -> datetime | None:
-    if server.server_clock is None or server.uptime_seconds is None:
-        return None
-    return server.server_clock - timedelta(seconds=server.uptime_seconds)
 
 
 def _grows(earlier: ServerSnapshot, later: ServerSnapshot) -> bool:

@@ -11,7 +11,7 @@
 
 import re
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 from uuid import UUID
@@ -51,6 +51,8 @@ class ThreadState(Enum):
     STOPPED = "No"
 
 
+# An uptime is in whole seconds, and read some statements after the clock.
+START_SLACK: Final = timedelta(seconds=2)
 # The header of a server's first log ends at 151 (5.6.24) to 158 (9.7.4); the smallest transaction
 # behind it takes more than 150 bytes.
 _HEADER_BYTES_MAX: Final = 200
@@ -275,6 +277,13 @@ class ServerSnapshot:
         for channel in self.channels or ():
             result |= channel.gtid_retrieved
         return result
+
+    @property
+    def started_at(self) -> datetime | None:
+        """When the server started, by its clock, within START_SLACK; None if it was not read."""
+        if self.server_clock is None or self.uptime_seconds is None:
+            return None
+        return self.server_clock - timedelta(seconds=self.uptime_seconds)
 
     def setting(self, name: str) -> str | None:
         """Return a setting by our name for it, or None if it was not read or does not exist."""

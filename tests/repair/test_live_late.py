@@ -1,6 +1,10 @@
 """Plans that are run late, when replication has done meanwhile what they would have decided."""
 
-from compose import faults, faults_plans
+import time
+
+import pytest
+
+from compose import faults, faults_applier, faults_plans
 from compose.faults import await_status
 from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
@@ -8,6 +12,7 @@ from repair import Plan
 from repair.render import render_files
 from repair.steps import Step
 from tests.repair.live import examine, executed, rows, run_plan, run_step
+from topology.snapshot import START_SLACK
 
 _SHOP_CHANGED = [(1, "changed"), (3, "three"), (10, "new")]
 
@@ -123,3 +128,22 @@ def test_a_lost_tail_that_waits_on_a_delayed_replica_is_redone_and_not_undone(
     late.execute("STOP REPLICA", f"{change} = 0", "START REPLICA")
     star97.settle()
     assert len({tuple(rows(server, "lost.t")) for server in star97.servers.values()}) == 1
+
+
+@pytest.mark.parametrize("pair", ["pair97", "pair56"])
+def test_auto_position_is_not_switched_on_behind_a_restart(
+    pair: str, request: pytest.FixtureRequest
+) -> None:
+    """A crash may have lost what the plan did not see, and a file position goes on behind it."""
+    servers: Pair = request.getfixturevalue(pair)
+    faults.table_on(servers.a, servers.b, "late")
+    faults_applier.by_position(servers.b)
+    plan = examine(servers).plan()
+    [step] = plan.steps
+    assert step.action == "AutoPositionOn"
+    time.sleep(START_SLACK.total_seconds() + 1)  # a start is known to two seconds
+    servers.b.restart()
+    assert "it was restarted since the plan was made" in run_step(servers, plan, step).stderr
+    servers.settle()
+    run_plan(servers, examine(servers).plan())
+    assert "C3" not in examine(servers).codes

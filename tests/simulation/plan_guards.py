@@ -26,10 +26,10 @@ from repair.actions import (
 from repair.guard import Guard
 from repair.steps import Step
 from repair.transaction_content import NetRow
-from tests.simulation.reading import gtids
+from tests.simulation.reading import gtids, moment
 from tests.simulation.state import Server, World, uuid_of
 from tests.simulation.toy_table import key_in, key_of, value_of
-from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot
+from topology.snapshot import START_SLACK, ChannelSnapshot, ClusterSnapshot, ServerSnapshot
 
 Asked = Callable[[str], bool]
 
@@ -51,6 +51,10 @@ def check_guards(world: World, snapshot: ClusterSnapshot, step: Step) -> None:
         (each.name, each.source) for each in server.channels
     ):
         raise Refused(f"{server.name}: its channels changed")
+    began = reading.started_at
+    is_known = began is not None and moment(server.started_at) <= began + START_SLACK
+    if has("it was restarted since") and not is_known:
+        raise Refused(f"{server.name}: it was restarted since the plan was made")
     if isinstance(action, InjectEmpty | AppendPurged | ResetAndPurge):
         _check_other_servers(world, readings, step, action)
     if isinstance(action, AutoPositionOn | StartChannel):

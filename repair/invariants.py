@@ -115,6 +115,8 @@ def what_is_started_connects(_before: Model, after: Model, action: Action) -> It
             yield f"{source.name} and {server.name} have the same server_id or server_uuid"
         if source is not None and channel.auto_position and not source.sends_by_sets:
             yield f"gtid_mode is not ON on {source.name}: no channel can use auto-position with it"
+        if channel.lost_place and not channel.auto_position:
+            yield channel.lost_place
         lacking = refused(source, server, channel) if source is not None else GtidSet()
         if source is not None and lacking:
             yield f"{source.name} would refuse {server.name} with error 1236: {lacking.shortened()}"

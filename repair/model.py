@@ -67,6 +67,8 @@ class ModelChannel:
     is_connected: bool = False
     # Why no start helps its receiver, or harms another one; "" if nothing shows that.
     fails: str = ""
+    # Why its source has no such file position any more; "" if it has it, or is not asked for one.
+    lost_place: str = ""
     # Why another server may be at its address (topology/graph.py); "" if nothing shows that.
     doubt: str = ""
     # Replicate_Rewrite_DB, as SHOW REPLICA STATUS lists it: what arrives is applied elsewhere.
@@ -323,6 +325,7 @@ def _move(server: ModelServer, action: MovePast) -> ModelServer:
         running=True,
         is_connected=False,
         is_stuck=False,
+        lost_place="",
         retrieved=GtidSet(),
         bypassed=channel.bypassed | action.event.before | gtid,
     )

@@ -52,6 +52,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
     edges = {(edge.replica, edge.channel.name): edge for edge in graph.edges}
     appliers = _appliers(snapshot, graph, known)
     orphaned = {place: _orphaned(edge, snapshot, known) for place, edge in edges.items()}
+    lost = {place: _lost_place(edge, snapshot, known) for place, edge in edges.items()}
     return settle(
         Model(
             {
@@ -73,6 +74,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                                 edges.get((name, channel.name)), known, refusing
                             ),
                             orphaned=orphaned.get((name, channel.name), GtidSet()),
+                            lost_place=lost.get((name, channel.name), ""),
                         )
                         for channel in server.channels or ()
                     ),
@@ -132,6 +134,7 @@ def _channel(
     behind: GtidSet,
     may_be_former: bool,
     orphaned: GtidSet,
+    lost_place: str,
 ) -> ModelChannel:
     source = edge.source if edge is not None else None
     events, doubt = evidence.events, _doubt(edge, replica)
@@ -159,6 +162,7 @@ def _channel(
         dropped=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "C2"),
         may_be_former=may_be_former or bool(orphaned) or _is_behind_a_former_place(findings),
         orphaned=orphaned,
+        lost_place=lost_place,
         is_stuck=any(finding.code in _STUCK_CODES for finding in findings),
         stuck_at=stuck_at,
         until=channel.until,
@@ -220,6 +224,35 @@ def _orphaned(
     )
     there = (source.gtid_executed or GtidSet()) | (source.gtid_owned or GtidSet())
     return (received & edge.channel.gtid_retrieved) - there - (replica.gtid_executed or GtidSet())
+
+
+def _lost_place(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ServerSnapshot]) -> str:
+    """Return why a source has no such place as a stopped receiver would ask for; "" if it has it.
+
+    sql/rpl_binlog_sender.cc, check_start_file: error 13114 (1236 before 8.0). The place is one of
+    the first reading: the source was asked later how long its logs are, and logs only grow.
+    """
+    source, channel = known.get(edge.source), edge.channel
+    place, logs = channel.received_to, (source.binary_logs if source is not None else None) or ()
+    is_asked = channel.receiver is ThreadState.STOPPED and not channel.auto_position
+    earlier = [
+        other.received_to
+        for server in snapshot.first
+        if server.name == edge.replica
+        for other in server.channels or ()
+        if other.name == channel.name
+    ]
+    if not is_asked or not logs or place is None or earlier != [place]:
+        return ""
+    sizes = {log.name: log.size_bytes for log in logs}
+    if place.position <= sizes.get(place.file, -1):
+        return ""
+    there = f"ends at {sizes[place.file]}" if place.file in sizes else "is not there any more"
+    return (
+        f"the receiver of {edge.replica} would go on at {place}, and {place.file} of {edge.source}"
+        f" {there}: {edge.source} would refuse it (error 13114, before 8.0 1236). Compare the rows,"
+        " then switch it to auto-position, see C3"
+    )
 
 
 def _has_lost(source: ServerSnapshot | None, channel: ChannelSnapshot) -> bool:

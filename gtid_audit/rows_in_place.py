@@ -96,11 +96,12 @@ class RowReader:
         if not off:
             return RowsOn(RowState.AS_BEFORE), ()
         if all_after:
-            return RowsOn(RowState.AS_AFTER), tuple(off)
+            return RowsOn(RowState.AS_AFTER, off=tuple(off)), tuple(off)
         more = f" and {len(off) - _ROWS_NAMED_MAX} more" if len(off) > _ROWS_NAMED_MAX else ""
         named = ", ".join(reasons[:_ROWS_NAMED_MAX])
         why = f"row {named}{more} is not as expected"
-        return RowsOn(RowState.CONFLICT, why, meets=self._met_by(off)), tuple(off)
+        state = RowsOn(RowState.CONFLICT, why, meets=self._met_by(off), off=tuple(off))
+        return state, tuple(off)
 
     def _met_by(self, off: Sequence[NetRow]) -> str:
         """Return the unique keys by which rows would meet any row but those of the transactions."""

@@ -38,6 +38,7 @@ from repair.content_questions import (
     available,
     question_of,
 )
+from repair.doubted_content import doubted
 from repair.own_work import disturbed
 from repair.row_versions import RowsRead
 from repair.transaction_content import (
@@ -45,7 +46,6 @@ from repair.transaction_content import (
     RowsOn,
     RowState,
     TransactionContent,
-    doubted,
     nothing_read,
 )
 from topology.adapters.mysql import connect

@@ -10,13 +10,14 @@
 from collections.abc import Iterator
 from itertools import groupby
 
+from binlog.rows.values import Value
 from repair.actions import Action, MakeRowsAlike, StartChannel
 from repair.case import Case, Outcome, Proposal, Refusal
-from repair.model import ModelServer, below, delivery
+from repair.model import ModelChannel, ModelServer, below, delivery
 from repair.row_literals import CannotRender
 from repair.row_sql import member_columns, needs_lenience, redo_row
 from repair.row_versions import RowVersions
-from repair.transaction_content import RowState, TransactionContent
+from repair.transaction_content import NetRow, RowState, TransactionContent
 
 _LOST_GTIDS = (
     "{name} seems to have lost GTIDs (RESET BINARY LOGS AND GTIDS, a gtid_purged that is too small)"
@@ -89,6 +90,7 @@ def resolve_conflict(case: Case) -> Outcome:
     ]
     warnings.extend(_receiving(case, replica, content))
     warnings.extend(behind_later_ones(case))
+    warnings.extend(_unfit_behind(case, replica, channel, content))
     return Proposal(tuple(actions), tuple(warnings))
 
 
@@ -192,6 +194,40 @@ def behind_later_ones(case: Case) -> Iterator[str]:
             f" parallel applier left it open, or {replica.name} lost GTIDs. Then its rows are there"
             " already, and it may stop the applier or overwrite rows: compare them first"
         )
+
+
+def _unfit_behind(
+    case: Case, replica: ModelServer, channel: ModelChannel, content: TransactionContent
+) -> Iterator[str]:
+    """Yield why what waits behind the transaction does not fit rows that it does not change.
+
+    Rows that it changes are set before the start; others may be of another source, or unlogged.
+    """
+    place = (replica.name, channel.name)
+    question, arriving = case.waiting.get(place), case.arrivals.get(place)
+    if question is None or arriving is None:
+        return
+    behind = arriving.wanted - content.wanted - replica.executed
+    state = arriving.state_on(replica.name)
+    if not arriving.needing_decision(behind) or state.state is RowState.AS_BEFORE:
+        return
+    why = state.why or "some were not compared"
+    if state.off is not None:
+        left = {_place(row) for row in state.off} - {_place(row) for row in content.rows or ()}
+        if not left:
+            return
+        why = f"{len(left)} other {'row is' if len(left) == 1 else 'rows are'} not as before them"
+    elif question.is_in_order:
+        return
+    yield (
+        f"once replication runs on {replica.name}, what waits may overwrite rows: rows of"
+        f" {behind.shortened()} may not fit ({why})"
+    )
+
+
+def _place(row: NetRow) -> tuple[str, str, tuple[Value, ...]]:
+    table = row.table
+    return table.schema, table.table, tuple(row.key_image[at] for at in table.key or ())
 
 
 def _receiving(case: Case, replica: ModelServer, content: TransactionContent) -> Iterator[str]:

@@ -258,8 +258,9 @@ class RowsOn:
     is_bound: bool = False  # UNREAD, because foreign keys bind rows of other tables to them
     carries_others: bool = False  # by foreign keys a change of them may change rows of others
     is_missing: bool = False  # a table of theirs is not there
-    meets: str = ""  # CONFLICT: unique keys of other rows that rows to be inserted would meet
+    meets: str = ""  # CONFLICT: unique keys of other rows that inserted ones would meet
     is_created: bool = False  # CONFLICT: all that they create is there, and they have no rows
+    off: tuple[NetRow, ...] | None = None  # those not as before; None: not known of each row
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,34 +333,6 @@ class TransactionContent:
     def replay_problems(self) -> tuple[str, ...]:
         """Return why transactions cannot be written as SQL again."""
         return tuple(f"{each.label}: {each.problem}" for each in self.redo if each.problem)
-
-
-def doubted(
-    content: TransactionContent, others: Iterable[tuple[str, GtidSet, TransactionContent]]
-) -> TransactionContent:
-    """Return content without what is empty or harmless there, and not shown so by other servers.
-
-    `others` are servers, what they have executed of it, and what their logs show of that. Under a
-    GTID that was given by hand, two servers may hold different transactions. What only one of them
-    shows as empty must not be declared unneeded.
-    """
-    doubtful, names = GtidSet(), []
-    for name, executed, other in others:
-        unlike = executed & content.of_class(ContentClass.EMPTY, ContentClass.HARMLESS)
-        unlike -= other.of_class(ContentClass.EMPTY, ContentClass.HARMLESS)
-        if unlike:
-            doubtful |= unlike
-            names.append(name)
-    if not doubtful:
-        return content
-    classes = {kind: gtids - doubtful for kind, gtids in content.classes.items()}
-    unread = classes.get(ContentClass.UNREAD, GtidSet()) | doubtful
-    why = f"{doubtful.shortened()} may be another transaction on {', '.join(names)}"
-    return replace(
-        content,
-        classes={**classes, ContentClass.UNREAD: unread},
-        unread="; ".join(filter(None, (content.unread, why))),
-    )
 
 
 def nothing_read(wanted: GtidSet, why: str) -> TransactionContent:

@@ -8,7 +8,8 @@ import pytest
 
 from repair.content_questions import ContentQuestion, arrivals, question_of
 from repair.created_tables import all_created, created_by, is_new
-from repair.transaction_content import ContentClass, TransactionContent, doubted
+from repair.doubted_content import doubted
+from repair.transaction_content import ContentClass, TransactionContent
 from tests.repair.build import UUIDS, gtids
 from tests.repair.cases import a_finding
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server

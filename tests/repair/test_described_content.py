@@ -9,13 +9,13 @@ import pytest
 from binlog.transactions import TableChange
 from gtid import GtidSet
 from repair.case import Case
+from repair.doubted_content import doubted
 from repair.model import Model
 from repair.offered import offered
 from repair.transaction_content import (
     ContentClass,
     TransactionContent,
     described,
-    doubted,
 )
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, redone

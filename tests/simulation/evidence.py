@@ -94,7 +94,7 @@ def _content(world: World, question: ContentQuestion) -> TransactionContent:
         rows=None if net is None or classes[ContentClass.DDL] else rows,
         rows_beside_created=rows if classes[ContentClass.DDL] else None,
         rows_on={
-            name: state if net is None else RowsOn(_state_beside(world[name], net, own.get(name)))
+            name: state if net is None else _rows_on(world[name], net, own.get(name))
             for name in question.servers
         },
         server_ids={each: gtids(members) for each, members in server_ids.items()},
@@ -133,6 +133,14 @@ def net_changes(found: list[Transaction], holder: Server) -> Net | None:
             old = net[change.key][0] if change.key in net else before.get(change.key)
             net[change.key] = (old, change.new)
     return net
+
+
+def _rows_on(server: Server, net: Net, own: set[Gtid] | None) -> RowsOn:
+    state = _state_beside(server, net, own)
+    if state is not _state(server, net):
+        return RowsOn(state)
+    off = (key for key, (before, _) in net.items() if server.rows.get(key) != before)
+    return RowsOn(state, off=tuple(net_row(key, *net[key]) for key in off))
 
 
 def _state_beside(server: Server, net: Net, own: set[Gtid] | None) -> RowState:

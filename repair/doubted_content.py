@@ -1,12 +1,16 @@
 """What two servers show under one GTID: an empty transaction here, and another one there.
 
-Pure: what the logs of both servers showed goes in.
+Pure: what the logs of both servers showed goes in. A channel of the first server delivers the GTID
+without the content of the second: the sets agree then.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gtid import GtidSet
+from repair.actions import AutoPositionOn, StartChannel
+from repair.case import Case
+from repair.model import simulate
 from repair.transaction_content import ContentClass, TransactionContent
 
 
@@ -19,20 +23,39 @@ def doubted(
     GTID that was given by hand, two servers may hold different transactions. What only one of them
     shows as empty must not be declared unneeded.
     """
-    doubtful, names = GtidSet(), []
+    found: dict[str, GtidSet] = {}
     for name, executed, other in others:
         unlike = executed & content.of_class(ContentClass.EMPTY, ContentClass.HARMLESS)
         unlike -= other.of_class(ContentClass.EMPTY, ContentClass.HARMLESS)
         if unlike:
-            doubtful |= unlike
-            names.append(name)
-    if not doubtful:
+            found[name] = unlike
+    if not found:
         return content
+    doubtful = GtidSet.union_of(found.values())
     classes = {kind: gtids - doubtful for kind, gtids in content.classes.items()}
     unread = classes.get(ContentClass.UNREAD, GtidSet()) | doubtful
-    why = f"{doubtful.shortened()} may be another transaction on {', '.join(names)}"
+    why = f"{doubtful.shortened()} may be another transaction on {', '.join(found)}"
     return replace(
         content,
         classes={**classes, ContentClass.UNREAD: unread},
         unread="; ".join(filter(None, (content.unread, why))),
+        doubtful=found,
     )
+
+
+def delivered_empty(case: Case, action: StartChannel | AutoPositionOn) -> Iterator[str]:
+    """Yield who would get the empty transaction of one server, and not the one of another."""
+    content = case.arrivals.get((action.server, action.channel))
+    if content is None or not content.doubtful:
+        return
+    after = simulate(case.model, action)
+    for name, server in case.model.servers.items():
+        arriving = after[name].executed - server.executed
+        others = [other for other, gtids in content.doubtful.items() if gtids & arriving]
+        doubtful = arriving & GtidSet.union_of(content.doubtful.values())
+        if others:
+            yield (
+                f"{doubtful.shortened()} has no content in the log of {content.read_from}, and may"
+                f" be another transaction on {', '.join(others)}: {name} would execute it without"
+                " that content. The sets agree then: compare both logs first (--content)"
+            )

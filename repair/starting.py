@@ -25,6 +25,7 @@ from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
 from repair.case import Case, Outcome, Proposal, Refusal
 from repair.content_questions import ContentQuestion
+from repair.doubted_content import delivered_empty
 from repair.emptied import is_emptied
 from repair.former_history import may_be_given_again
 from repair.holes import emptied_above, fetched_again, passed_by
@@ -112,6 +113,7 @@ def _unless_older(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     warnings = (
         *((f"it may stop the applier or overwrite rows: {behind}",) if behind is not None else ()),
         *((f"it applies {ddl}",) if ddl else ()),
+        *delivered_empty(case, action),
     )
     return replace(outcome, warnings=(*outcome.warnings, *warnings))
 

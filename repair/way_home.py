@@ -6,6 +6,7 @@ from dataclasses import replace
 from gtid import GtidSet
 from repair.actions import Action, AutoPositionOn, StartChannel
 from repair.case import Case, Refusal
+from repair.doubted_content import delivered_empty
 from repair.model import refused, simulate
 from repair.needed import needed
 from repair.starting import misfit_of_waiting
@@ -77,6 +78,7 @@ def misfits_at_home(case: Case, actions: Sequence[Action]) -> Iterator[str]:
         why = misfit_of_waiting(then, step)
         if why is not None:
             yield f"once replication runs on {step.server}, what waits may overwrite rows: {why}"
+        yield from delivered_empty(then, step)
 
 
 def _refused_still(case: Case) -> bool:

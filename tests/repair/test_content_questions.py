@@ -152,6 +152,7 @@ def test_what_another_server_does_not_show_as_empty_is_doubted() -> None:
     assert found.of_class(ContentClass.EMPTY) == gtids("b:1")
     assert found.of_class(ContentClass.UNREAD) == gtids("b:2-3"), "b does not show b:3 at all"
     assert "may be another transaction on b" in found.unread
+    assert found.doubtful == {"b": gtids("b:2-3")}
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from tests.simulation.toy_table import key_of, value_of
 
 WARNED = "may stop the applier or overwrite rows"
 OVERWRITES = "what waits may overwrite rows"
+EMPTY = "would execute it without that content"
 Kind = tuple[str, str]  # of the violations: oracle, and the strategies of the plan
 
 
@@ -42,6 +43,7 @@ class Announced:
     overwrites: bool  # what waits for a channel that a step starts may overwrite rows
     is_refused: bool  # a script refused half-way and said so: a channel may be stopped on purpose
     redone: GtidSet
+    is_doubted: bool  # what one server has empty under a GTID may have content on another
     seen: frozenset[str]  # servers that the plan knows; each plan says that it considers no other
     changed: frozenset[str]  # a warning is about these and what receives from them
 
@@ -56,6 +58,7 @@ class Announced:
             self.overwrites or other.overwrites,
             self.is_refused or other.is_refused,
             self.redone | other.redone,
+            self.is_doubted or other.is_doubted,
             self.seen | other.seen,
             self.changed | other.changed,
         )
@@ -89,10 +92,21 @@ def announced(plan: Plan, choices: Mapping[str, str], *, is_refused: bool) -> An
     is_warned = any(WARNED in text for text in plan.warnings)
     overwrites = any(OVERWRITES in text for text in plan.warnings)
     redone = GtidSet.union_of(each.gtids for each in effects if isinstance(each, RedoTransactions))
+    is_doubted = any(EMPTY in text for text in plan.warnings)
     seen = frozenset(each.server for each in plan.assumed)
     changed = frozenset(each.server for each in effects)
     return Announced(
-        declared, undone, rows, versions, is_warned, overwrites, is_refused, redone, seen, changed
+        declared=declared,
+        undone=undone,
+        rows=rows,
+        versions=versions,
+        is_warned=is_warned,
+        overwrites=overwrites,
+        is_refused=is_refused,
+        redone=redone,
+        is_doubted=is_doubted,
+        seen=seen,
+        changed=changed,
     )
 
 
@@ -167,6 +181,9 @@ def _unneeded(
         found = _made_under(before, gtid, said.seen)
         if any(each.changes and _versions(each) <= said.versions for each in found):
             continue  # a step has written its rows as it left them
+        mine = server.logged_version(gtid)
+        if said.is_doubted and mine is not None and mine.is_empty:
+            continue
         works = {each.work for each in found}
         if _is_of_unseen(before, server, gtid, said.seen):
             continue

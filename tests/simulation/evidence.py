@@ -73,10 +73,13 @@ def _content(world: World, question: ContentQuestion) -> TransactionContent:
         classes[_class_of(each)].add(each.gtid)
         server_ids.setdefault(each.server_id, set()).add(each.gtid)
     classes[ContentClass.UNREAD] = wanted - {each.gtid for each in found}
-    for gtid in sorted(classes[ContentClass.EMPTY]):
-        if not all(_shows_empty(world[name], gtid) for name in question.holders):
-            classes[ContentClass.EMPTY].discard(gtid)
-            classes[ContentClass.UNREAD].add(gtid)
+    doubtful = {
+        name: {gtid for gtid in classes[ContentClass.EMPTY] if not _shows_empty(world[name], gtid)}
+        for name in question.holders
+    }
+    for doubted in doubtful.values():
+        classes[ContentClass.EMPTY] -= doubted
+        classes[ContentClass.UNREAD] |= doubted
     # What is logged as a statement, and the DROP of a table, is not compared: only what is created.
     is_opaque = any(
         each.has_statements or any(change.kind == "drop" for change in each.changes)
@@ -97,6 +100,7 @@ def _content(world: World, question: ContentQuestion) -> TransactionContent:
             name: state if net is None else _rows_on(world[name], net, own.get(name))
             for name in question.servers
         },
+        doubtful={name: gtids(members) for name, members in doubtful.items() if members},
         server_ids={each: gtids(members) for each, members in server_ids.items()},
     )
 

@@ -26,14 +26,18 @@ def may_be_below(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
 
     It needs a file position: with auto-position on, what lies below is in the queue of a worker.
     Where no worker is at a transaction (between two, or held back by SOURCE_DELAY), nothing shows
-    the applier's place among the GTIDs, and it may have skipped all of them.
+    the applier's place among the GTIDs, and it may have skipped all of them; so it is with those of
+    an origin none of whose transactions a worker has.
     """
     channel = edge.edge.channel
     if channel.auto_position or channel.applier is not ThreadState.RUNNING:
         return GtidSet()
     at_work = edge.applying_above | edge.applying_below  # 5.6 shows no worker: what is owned
     shown = at_work | channel.gtid_applying
-    return (queue - at_work) & shown.filled() if shown else queue
+    of_others = GtidSet.from_intervals(
+        (tsid, start, end) for tsid, start, end in queue.intervals() if tsid not in shown.tsids
+    )
+    return (((queue - at_work) & shown.filled()) | of_others) - at_work
 
 
 def is_to_come(

@@ -16,6 +16,7 @@ from compose.native.shapes import Pair, wait_for
 from gtid import Gtid, GtidSet
 from tests.snapshots import A, B, a_channel, a_server
 from topology.adapters.collect import Reader
+from topology.adapters.connection import SESSION
 from topology.adapters.memory import MemoryReader, Prepared
 from topology.adapters.mysql import MysqlReader
 from topology.adapters.status import parse_owned
@@ -339,8 +340,8 @@ def test_the_live_reader_only_asks(one_pair97: Pair) -> None:
         return reader
 
     sent = statements_of(server, read)
-    # The client library's, on connecting, and our own sql_mode.
-    own = {"SET AUTOCOMMIT = 1", "SET NAMES utf8mb4", "SET sql_mode=''"}
+    # The client library's, on connecting, and what our sessions set.
+    own = {"SET AUTOCOMMIT = 1", "SET NAMES utf8mb4", SESSION}
     assert {text.split()[0] for text in sent if text not in own} == {"SELECT", "SHOW"}
     order = (
         "@@GLOBAL.gtid_owned",
@@ -360,12 +361,15 @@ def test_a_live_channel_shows_its_progress(one_pair97: Pair) -> None:
     source.execute("CREATE DATABASE progress")
     written = source.value("@@GLOBAL.gtid_executed")
     wait_for(replica, written)
-    # A server-wide mode that pads the names of channels must not separate them from their rows.
-    replica.execute("SET GLOBAL sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'")
+    # A server-wide mode that pads the names of channels must not separate them from their rows, and
+    # a limit of rows must not hide workers.
+    replica.execute(
+        "SET GLOBAL sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'", "SET GLOBAL sql_select_limit = 1"
+    )
     try:
         reading = read_once(replica)
     finally:
-        replica.execute("SET GLOBAL sql_mode = DEFAULT")
+        replica.execute("SET GLOBAL sql_mode = DEFAULT", "SET GLOBAL sql_select_limit = DEFAULT")
     (channel,) = reading.channels or ()
     assert channel.last_queued
     assert channel.last_queued <= channel.gtid_retrieved
@@ -380,6 +384,7 @@ def test_a_live_channel_shows_its_progress(one_pair97: Pair) -> None:
     assert channel.relay_applied_to.file.startswith("relay")
     assert (channel.delay_seconds, channel.delay_remaining_seconds) == (0, None)
     assert channel.source_server_id == source.value("@@GLOBAL.server_id")
+    assert len(channel.workers) == replica.value("@@GLOBAL.replica_parallel_workers") > 1
     assert {worker.applying_seconds for worker in channel.workers} == {None}
     assert all(worker.state for worker in channel.workers)
     assert reading.group is None

@@ -107,6 +107,17 @@ class PasswordNotSent(pymysql.err.OperationalError):
         )
 
 
+# What a server may set for all sessions, and what would change its answers:
+# 1. sql_mode: PAD_CHAR_TO_FULL_LENGTH pads the names of channels, other modes change what a quoted
+#    text means.
+# 2. sql_select_limit: a SELECT loses rows without an error, as those of workers. DEFAULT would be
+#    the value of the server; this is MySQL's own (seen on 9.7.4 and 5.6.24).
+# 3. sql_quote_show_create: without it SHOW CREATE TABLE leaves names as they are.
+SESSION: Final = (
+    "SET SESSION sql_mode = '', sql_select_limit = 18446744073709551615, sql_quote_show_create = 1"
+)
+
+
 def connect(target: ServerTarget, *, timeout_seconds_max: float) -> Connection:
     """Open a connection with a bound on connecting and on every answer.
 
@@ -136,9 +147,7 @@ def connect(target: ServerTarget, *, timeout_seconds_max: float) -> Connection:
         write_timeout=timeout_seconds_max,
         charset="utf8mb4",
         autocommit=True,
-        # A server-wide PAD_CHAR_TO_FULL_LENGTH would pad the names of channels, and other modes
-        # change what a quoted text means.
-        sql_mode="",
+        init_command=SESSION,
         program_name="gtid-audit",
         cursorclass=DictCursor,
         defer_connect=True,

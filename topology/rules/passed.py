@@ -88,7 +88,8 @@ def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet, is_pr
     causes = [] if has_earlier(received, gone) else [reset]
     returns = bool(unsent) and edge.edge.channel.receiver is not ThreadState.RUNNING
     if edge.passed or returns:
-        causes.append(f"a file position that was set, {skipped}" if returns else skipped)
+        by_position = returns or not edge.edge.channel.auto_position
+        causes.append(f"a file position that was set, {skipped}" if by_position else skipped)
     crash = f"a crash of {name} that lost the end of its binary log, or an older copy of its data"
     if _forgets_in_crash(facts, edge):
         causes.append(f"{crash} (the rows are probably there)")

@@ -51,7 +51,9 @@ from dataclasses import dataclass
 
 from gtid import GtidSet, Tsid
 from topology.applier_workers import (
+    SourceLog,
     behind_all_workers,
+    behind_kept,
     behind_workers,
     commits_in_order,
     has_read_all,
@@ -124,22 +126,17 @@ def gather_applier_facts(
     first: ServerSnapshot,
     last: ServerSnapshot,
     channel: ChannelSnapshot,
-    run: GtidSet,
-    received: GtidSet,
+    log: SourceLog,
 ) -> ApplierFacts:
-    """Compute the facts of one channel of a replica that was read twice.
-
-    `run` is what the log of the channel's source had, when it was read first, in the order of the
-    numbers; `received` what else it had. Both are empty if the source was not read.
-    """
+    """Compute the facts of one channel of a replica that was read twice."""
     before = _same_channel(first, channel)
     executed = last.gtid_executed or GtidSet()
     # Places of a channel that was changed between the readings show no progress.
     moved = before is not None and _moved(before, channel, first=first, last=last)
     passed, proved, overtaken = GtidSet(), False, GtidSet()
     if before is not None and _runs(before) and _runs(channel):
-        passed, proved = _passed(before, channel, first=first, moved=moved, run=run)
-        left = _behind_commits(before, channel, first=first, last=last, run=run)
+        passed, proved = _passed(before, channel, first=first, moved=moved, log=log)
+        left = _behind_commits(before, channel, first=first, last=last, run=log.in_order)
         forgotten = _forgotten(before, executed)
         left = (left | forgotten) - passed
         proved = proved and not left
@@ -147,7 +144,8 @@ def gather_applier_facts(
         committed = _committed(channel, first=first, last=last)
         if forgotten or committed - before.gtid_retrieved:
             overtaken = before.gtid_retrieved - executed - passed - _owned(last)
-        overtaken |= behind_all_workers((before, channel), received) - executed - _owned(last)
+        below = behind_all_workers((before, channel), log.out_of_order)
+        overtaken |= below - executed - passed - _owned(last)
     elif before is not None and _is_stopped_at_end(before) and _is_stopped_at_end(channel):
         passed = before.gtid_retrieved - _owned(first) - _owned(last)
     return ApplierFacts(
@@ -192,7 +190,7 @@ def _passed(
     *,
     first: ServerSnapshot,
     moved: bool,
-    run: GtidSet,
+    log: SourceLog,
 ) -> tuple[GtidSet, bool]:
     """Return what of the first reading's retrieved set is behind the applier, and if proved."""
     has_whole = first.version is not None and first.version >= _WHOLE_TRANSACTIONS
@@ -201,9 +199,9 @@ def _passed(
         return (before.gtid_retrieved if still and _has_applied_all(before) else GtidSet()), still
     if is_without_work(before):
         return before.gtid_retrieved, _is_at_end(before, after)
-    behind = behind_workers(before, run)
+    behind = behind_workers(before, log.in_order) | behind_kept(before, log)
     if not is_without_work(after):
-        behind &= behind_workers(after, run)
+        behind &= behind_workers(after, log.in_order) | behind_kept(after, log)
     return before.gtid_retrieved & behind, False
 
 

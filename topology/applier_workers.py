@@ -8,13 +8,30 @@
 """
 
 import re
+from dataclasses import dataclass
+from typing import Final
 
 from gtid import GtidSet, Tsid
 from topology.snapshot import IDLE_WORKER, ChannelSnapshot, ServerSnapshot, WorkerSnapshot
 
+_NOTHING: Final = GtidSet()
 # "Slave has read all relay log; waiting for the slave I/O thread to update it" (5.6), "Replica has
 # read all relay log; waiting for more updates" (8.0.26 and later), and the forms between.
 _HAS_READ_ALL = re.compile("has read all relay log", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLog:
+    """What the log of a channel's source had when it was read first; empty if it was not read."""
+
+    in_order: GtidSet = _NOTHING  # logged in the order of the numbers
+    out_of_order: GtidSet = _NOTHING  # perhaps in another one
+    purged: GtidSet = _NOTHING  # before all that its log has
+
+    @property
+    def kept(self) -> GtidSet:
+        """Return what its log has."""
+        return (self.in_order | self.out_of_order) - self.purged
 
 
 def is_without_work(channel: ChannelSnapshot) -> bool:
@@ -60,6 +77,16 @@ def behind_workers(channel: ChannelSnapshot, run: GtidSet) -> GtidSet:
         if len(known) == len(numbers) and min(known) > start:
             behind.append((tsid, start, min(known)))
     return GtidSet.from_intervals(behind)
+
+
+def behind_kept(channel: ChannelSnapshot, log: SourceLog) -> GtidSet:
+    """Return what the source has purged, if all workers that are busy are at what it has kept.
+
+    What was received of it was handed out before: the files of a log are purged from the oldest on.
+    """
+    busy = [worker.applying for worker in channel.workers if not worker_is_idle(worker)]
+    is_behind = bool(busy) and all(gtids and gtids <= log.kept for gtids in busy)
+    return log.purged if is_behind else GtidSet()
 
 
 def behind_all_workers(readings: tuple[ChannelSnapshot, ...], run: GtidSet) -> GtidSet:

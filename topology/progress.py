@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from gtid import GtidSet
 from topology.applier_facts import ApplierFacts, ApplierWait, gather_applier_facts
-from topology.applier_workers import commits_in_order
+from topology.applier_workers import SourceLog, commits_in_order
 from topology.graph import Edge, Graph
 from topology.policy import Policy
 from topology.snapshot import ServerSnapshot, ThreadState
@@ -29,32 +29,32 @@ def appliers_of(
     """Return what the two readings show of the applier of every channel."""
     links = [(edge.source, edge.replica, edge.channel) for edge in graph.edges]
     links += [("", replica, channel) for replica, channel in graph.outside]
-    nothing = GtidSet()
     return {
         (replica, channel.name): gather_applier_facts(
             first[replica],
             last[replica],
             channel,
-            *(_sent_by(first[source]) if source in judgeable else (nothing, nothing)),
+            _log_of(first[source]) if source in judgeable else SourceLog(),
         )
         for source, replica, channel in links
         if replica in judgeable
     }
 
 
-def _sent_by(server: ServerSnapshot) -> tuple[GtidSet, GtidSet]:
-    """Return what a server's log has in the order of the numbers, and what perhaps in another.
+def _log_of(server: ServerSnapshot) -> SourceLog:
+    """Return what a server has logged in the order of the numbers, and what perhaps in another.
 
     In order is what it committed itself, and what its only applier commits in the order in which
     it receives it. What it is committing now is in its log already: a replica may have it.
     """
     assert server.server_uuid is not None, "only servers with all facts have appliers"
     made = (server.gtid_executed or GtidSet()) | (server.gtid_owned or GtidSet())
+    purged = server.gtid_purged or GtidSet()
     channels = server.channels or ()
     if len(channels) == 1 and server.group is None and commits_in_order(server, channels[0]):
-        return made, GtidSet()
+        return SourceLog(made, purged=purged)
     own = made.from_uuid(server.server_uuid)
-    return own, made - own
+    return SourceLog(own, made - own, purged)
 
 
 def behind_appliers(

@@ -12,6 +12,7 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import HERE, A, B, C, a_channel, a_server
 from topology.applier_facts import ApplierFacts, gather_applier_facts
+from topology.applier_workers import SourceLog
 from topology.policy import Policy
 from topology.progress import blocked_by_lock, stalled
 from topology.snapshot import GroupSnapshot, LogPosition, ThreadState, WorkerSnapshot
@@ -56,7 +57,7 @@ def look(
         server = a_server("b", B, "", **made)
         readings.append(replace(server, channels=(a_channel("a", A, **each), *others)))
     [channel_now, *_] = readings[1].channels or ()
-    return gather_applier_facts(readings[0], readings[1], channel_now, gtids(run), GtidSet())
+    return gather_applier_facts(readings[0], readings[1], channel_now, SourceLog(gtids(run)))
 
 
 IDLE = {"applier_state": READ_ALL}

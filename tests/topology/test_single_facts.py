@@ -10,7 +10,7 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_cluster, a_server
 from topology.applier_facts import _is_at_end, gather_applier_facts
-from topology.applier_workers import commits_in_order, is_without_work
+from topology.applier_workers import SourceLog, commits_in_order, is_without_work
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.gtid_waits import waits_for_gtid
 from topology.ignored_servers import ignored_servers
@@ -228,7 +228,7 @@ def test_what_a_session_owns_was_not_left_behind_by_a_stopped_applier() -> None:
             for at in (0, 1)
         ]
         first, last = (replace(each, channels=(channel,)) for each in readings)
-        facts = gather_applier_facts(first, last, channel, GtidSet(), GtidSet())
+        facts = gather_applier_facts(first, last, channel, SourceLog())
         assert facts.passed == SOME - owned
 
 

@@ -51,7 +51,13 @@ from topology.quoting import quote_string
 def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
     """Return the checks of an action: none where the server receives from whoever holds them."""
     if isinstance(action, StartChannel | AutoPositionOn):
-        return _by_server((*_sends_no_more(action, setting), *_below(action, setting)))
+        return _by_server(
+            (
+                *_sends_no_more(action, setting),
+                *_beside(action, setting),
+                *_below(action, setting),
+            )
+        )
     if isinstance(action, UndoRows):
         return tuple(_still_lacking(action, setting))
     if isinstance(action, RedoTransactions):
@@ -136,6 +142,21 @@ def _sends_no_more(action: StartChannel | AutoPositionOn, setting: Setting) -> I
     )
     why = f"what {name} executes behind the plan would be fetched by {action.server} unread"
     yield _check(setting, name, (nothing_more,), why=why)
+
+
+def _beside(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[Check]:
+    """Yield a check for each other source of the server: it must have the history that was read.
+
+    After a reset or a crash it brings later work without the earlier, which the started channel
+    would then bring behind it.
+    """
+    for channel in setting.server.channels:
+        name = channel.source or ""
+        if channel.name == action.channel or name not in setting.before.servers:
+            continue
+        history = setting.executed(name)
+        why = f"what {action.server} receives from {name} as well must come as it was planned"
+        yield _check(setting, name, (keeps_history(name, history),) if history else (), why=why)
 
 
 def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[Check]:

@@ -171,8 +171,20 @@ def _clears(truth: Truth, one: Finding) -> str:
     for gtid in sorted(members_of(left, truth.world) - waiting):
         step = truth.rested.absence.get((name, gtid))
         if step is not None and not _names(one, step):
+            if _is_dropped(truth, name, gtid) and _names(one, "same_server_id"):
+                continue  # a crash lost it, and its server_id is why it does not come again
             return f"{gtid_text(gtid)}: {step} is not named"
     return ""
+
+
+def _is_dropped(truth: Truth, name: str, gtid: Gtid) -> bool:
+    """Return whether a server drops a transaction as its own."""
+    own_id = truth.world[name].server_id
+    return any(
+        made.gtid == gtid and made.server_id == own_id
+        for server in truth.world.servers.values()
+        for made, _ in server.applied
+    )
 
 
 CHECKS: dict[str, Check] = {

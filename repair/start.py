@@ -26,7 +26,12 @@ _DISTRUSTED_CODES = frozenset({"C1", "U2"})
 
 
 def known_servers(snapshot: ClusterSnapshot, audit: ClusterAudit) -> dict[str, ServerSnapshot]:
-    """Return the last readings a plan may rest on, by name."""
+    """Return the last readings a plan may rest on, by name.
+
+    Only of servers whose sets were read twice: the rules evaluate no others. What a plan that was
+    stopped left to do there, the next audit would not find.
+    """
+    first = {server.name for server in snapshot.first if server.is_judgeable}
     distrusted = {
         name
         for finding in audit.findings
@@ -37,6 +42,7 @@ def known_servers(snapshot: ClusterSnapshot, audit: ClusterAudit) -> dict[str, S
         server.name: server
         for server in snapshot.last
         if server.is_judgeable
+        and server.name in first
         and server.version is not None
         and server.channels is not None
         and server.name not in distrusted
@@ -175,8 +181,7 @@ def _appliers(
     snapshot: ClusterSnapshot, graph: Graph, known: Mapping[str, ServerSnapshot]
 ) -> Appliers:
     first, last = ({each.name: each for each in of} for of in (snapshot.first, snapshot.last))
-    both = {name for name in known if first[name].is_judgeable}
-    return appliers_of(graph, judgeable=both, first=first, last=last)
+    return appliers_of(graph, judgeable={*known}, first=first, last=last)
 
 
 def _behind(applier: ApplierFacts | None) -> GtidSet:

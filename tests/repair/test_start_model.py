@@ -1,7 +1,7 @@
 """What a plan takes from the readings and findings: one fact at a time."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -50,6 +50,15 @@ def channel_of(*findings: Finding, evidence: LogEvidence | None = None, **facts:
 )
 def test_a_server_without_one_of_these_facts_is_not_known(absent: str) -> None:
     snapshot = pair(**{absent: None})
+    assert set(known_servers(snapshot, audit_of(snapshot))) == {"b"}
+
+
+@pytest.mark.parametrize("absent", ["server_uuid", "gtid_executed", "gtid_purged", "gtid_owned"])
+def test_a_server_whose_sets_were_read_once_is_not_known(absent: str) -> None:
+    """The rules evaluate no pair with it: what is left to do there is found by no later audit."""
+    snapshot, unread = pair(), cast("dict[str, Any]", {absent: None})
+    first = tuple(replace(each, **unread) if each.name == "a" else each for each in snapshot.first)
+    snapshot = replace(snapshot, first=first)
     assert set(known_servers(snapshot, audit_of(snapshot))) == {"b"}
 
 

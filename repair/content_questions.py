@@ -14,6 +14,7 @@ A plan rests on two kinds of content:
 
        no receiving server has a transaction that the source's side does not have
        no transaction arrives behind a later one of the same origin (no hole is filled)
+       no server below has only a part of them, from elsewhere: what it has may be others
        every origin is a server that was read: a rebuilt server drops what it once committed itself
        every receiving server logged an earlier transaction of each origin: one whose history was
            set (gtid_purged after RESET BINARY LOGS AND GTIDS, a backup) may have the rows already
@@ -112,7 +113,9 @@ def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQue
     known = {name: sent if name in side else there for name in receivers}
     # What a server committed under its UUID may have another content, if a group has that name.
     is_in_order = here.server_uuid not in group_uuids(servers.values()) and not any(
-        _may_conflict(servers[name], wanted, known[name], servers) for name in receivers
+        _may_conflict(servers[name], wanted, known[name], servers)
+        or (name not in side and _has_a_part(servers[name], wanted))
+        for name in receivers
     )
     own = {name: _own_work(name, known[name], servers) for name in receivers}
     if not wanted:
@@ -160,6 +163,12 @@ def _may_conflict(
         or arriving
         or len(server.channels or ()) > 1
     )
+
+
+def _has_a_part(server: ServerSnapshot, wanted: GtidSet) -> bool:
+    """Return whether a server has some of what is to arrive, and not all; its own do not count."""
+    wanted = wanted.without_uuid(server.server_uuid) if server.server_uuid is not None else wanted
+    return bool(wanted & _executed(server)) and bool(wanted - _executed(server))
 
 
 def _below(graph: Graph, name: str) -> tuple[str, ...]:

@@ -46,6 +46,25 @@ def misfit(
     return _changed_since(arriving, server, state.why)
 
 
+def misfit_of_held(content: TransactionContent, server: ModelServer, held: GtidSet) -> str | None:
+    """Return why what follows transactions may not fit a server that executed them already.
+
+    A server with one channel has them before its source. It received them from another one, or a
+    session set gtid_next by hand: then it skips them, and what follows does not find their rows.
+    """
+    held = held.without_uuid(server.server_uuid)
+    if held != content.wanted or len(server.channels) != 1 or not content.needing_decision(held):
+        return None
+    state = content.state_on(server.name).state
+    changes = any(row.before != row.after for row in content.rows_of_old_tables)
+    if state is not RowState.CONFLICT and not (state is RowState.AS_BEFORE and changes):
+        return None
+    return (
+        f"{server.name} has executed {held.shortened()}, and the rows are not as these left them:"
+        " it may have other transactions under these GTIDs, and what follows may not fit"
+    )
+
+
 def _unlike(content: TransactionContent, server: ModelServer, arriving: GtidSet) -> str | None:
     """Return why transactions do not fit what is defined on a server, or were not shown to.
 

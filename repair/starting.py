@@ -29,11 +29,12 @@ from repair.doubted_content import delivered_empty
 from repair.emptied import is_emptied
 from repair.former_history import may_be_given_again
 from repair.holes import emptied_above, fetched_again, passed_by
-from repair.misfit import misfit
+from repair.misfit import misfit, misfit_of_held
 from repair.model import (
     Model,
     ModelChannel,
     ModelServer,
+    below,
     can_connect,
     is_same_server,
     refused,
@@ -225,11 +226,14 @@ def _problems(
     """Return why rows may not fit what the start of a stopped channel delivers."""
     after = simulate(case.model, action)
     problems: list[str] = []
-    arrived = GtidSet()
+    arrived, receiving = GtidSet(), below(after, action.server, running=True)
     for name, server in case.model.servers.items():
         arriving = after[name].executed - server.executed
         arrived |= arriving & question.wanted
         problems.extend(_misfits(case, server, arriving))
+        held = question.wanted & case.snapshot_executed[name]
+        if name in receiving and (why := misfit_of_held(content, server, held)) is not None:
+            problems.append(why)
     if content.needing_decision(arrived):
         problems.extend(_behind_later_ones(case, content, action, arrived))
     return problems

@@ -68,6 +68,8 @@ def test_rows_of_filtered_tables_are_not_compared() -> None:
         ((one("b", "a:1-2", "a", **STOPPED), one("c", "a:1", "b")), True),
         ((one("b", "a:1-2", "a", **STOPPED), one("c", "a:1 c:1", "b")), False),  # c is below b
         ((one("b", "a:1-2", "a", **STOPPED), one("c", "a:1 a:4", "b")), False),
+        ((one("b", "a:1-2", "a", **STOPPED), one("c", "a:1-3", "b")), False),  # a part of them
+        ((one("b", "a:1-2", "a", **STOPPED), one("c", "a:1-5", "b")), True),
     ],
 )
 def test_only_the_order_of_one_log_needs_no_comparison(
@@ -95,6 +97,13 @@ def test_in_a_ring_the_server_behind_the_replica_is_also_before_its_source() -> 
     question = waiting(*ahead, one("b", "a:1", "a", **STOPPED))
     assert question is not None
     assert not question.is_in_order
+
+
+def test_in_a_ring_a_server_has_its_own_part_of_what_arrives() -> None:
+    ring = (one("a", "a:1-3 c:1-2", "c"), one("c", "a:1 c:1-2", "b"))
+    question = waiting(*ring, one("b", "a:1 c:1", "a", **STOPPED))
+    assert question is not None
+    assert (question.wanted, question.is_in_order) == (gtids("a:2-3 c:2"), True)
 
 
 def test_the_content_of_findings() -> None:

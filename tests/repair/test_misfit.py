@@ -1,0 +1,51 @@
+"""What follows transactions that a server below executed already, and may have as others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from repair.misfit import misfit_of_held
+from repair.transaction_content import ContentClass, NetRow, RowsOn, RowState
+from tests.repair.build import channel, gtids, server
+from tests.repair.cases import a_content, a_net_row
+
+CHANGED = a_net_row((1, 5), (1, 6))
+GONE = replace(a_net_row(None, None), between=(2, 5))
+
+
+@pytest.mark.parametrize(
+    ("held", "state", "row", "is_doubted"),
+    [
+        ("a:2-3", RowState.AS_AFTER, CHANGED, False),
+        ("a:2-3", RowState.AS_BEFORE, CHANGED, True),
+        ("a:2-3", RowState.AS_BEFORE, GONE, False),  # before and after are alike
+        ("a:2-3", RowState.CONFLICT, CHANGED, True),
+        ("a:2-3", RowState.UNREAD, CHANGED, False),
+        ("a:2", RowState.CONFLICT, CHANGED, False),  # the rest arrives, and is compared
+        ("", RowState.AS_BEFORE, CHANGED, False),
+    ],
+)
+def test_rows_of_what_a_server_executed_are_as_it_left_them(
+    held: str, state: RowState, row: NetRow, *, is_doubted: bool
+) -> None:
+    content = a_content("a:2-3", rows=(row,), rows_on={"c": RowsOn(state)})
+    found = misfit_of_held(content, server("c", "a:1-3", channel("b")), gtids(held))
+    assert (found is not None) is is_doubted
+
+
+def test_what_else_brings_transactions_may_have_changed_their_rows() -> None:
+    content = a_content("a:2-3", rows=(CHANGED,), rows_on={"c": RowsOn(RowState.CONFLICT)})
+    for two in ((), (channel("b"), channel("a"))):
+        assert misfit_of_held(content, server("c", "a:1-3", *two), gtids("a:2-3")) is None
+
+
+def test_transactions_without_rows_fit() -> None:
+    content = a_content("a:2-3", ContentClass.EMPTY, rows_on={"c": RowsOn(RowState.CONFLICT)})
+    assert misfit_of_held(content, server("c", "a:1-3", channel("b")), gtids("a:2-3")) is None
+
+
+def test_a_servers_own_transactions_are_its_own() -> None:
+    content = a_content("c:1", rows=(CHANGED,), rows_on={"c": RowsOn(RowState.CONFLICT)})
+    assert misfit_of_held(content, server("c", "c:1", channel("b")), gtids("c:1")) is None

@@ -66,7 +66,7 @@ class RowReader:
             return RowsOn(RowState.UNREAD, f"more than {ROWS_MAX:,} rows were changed"), ()
         off: list[NetRow] = []
         reasons: list[str] = []
-        all_after = bool(rows)
+        all_after, in_part = bool(rows), True
         tables = {row.table.name: row.table for row in rows}.values()
         for table in tables:
             if (why := self.misfit(table)) is not None:
@@ -89,6 +89,7 @@ class RowReader:
             except CannotRender as error:
                 return RowsOn(RowState.UNREAD, f"{row.table.name}: {error}"), ()
             all_after = all_after and is_after
+            in_part = in_part and (is_before or is_after)
             if not is_before or other:
                 off.append(row)
                 what = f"{row.table.name} {key_condition(row.table, row.key_image)}"
@@ -100,7 +101,8 @@ class RowReader:
         more = f" and {len(off) - _ROWS_NAMED_MAX} more" if len(off) > _ROWS_NAMED_MAX else ""
         named = ", ".join(reasons[:_ROWS_NAMED_MAX])
         why = f"row {named}{more} is not as expected"
-        state = RowsOn(RowState.CONFLICT, why, meets=self._met_by(off), off=tuple(off))
+        meets = self._met_by(off)
+        state = RowsOn(RowState.CONFLICT, why, meets=meets, is_in_part=in_part, off=tuple(off))
         return state, tuple(off)
 
     def _met_by(self, off: Sequence[NetRow]) -> str:

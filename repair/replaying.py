@@ -6,7 +6,8 @@
 3. Undo sets the rows back without logging it (no new GTID), on every server that has the
    transactions. The GTIDs stay executed there, so they are used up by empty transactions wherever
    they are missing: otherwise the origin gives them to its next transactions, which these servers
-   skip. Rows come first: a plan stopped half-way still shows the finding.
+   skip. Rows come first: a plan stopped half-way still shows the finding, and the next plan goes on
+   with the rows that are left.
 4. What cannot be undone row by row is refused with the reason. Nothing is undone in parts.
 """
 
@@ -295,7 +296,12 @@ def undo_on_replica(case: Case) -> Outcome:
     bound = [f"{name}: {on.why}" for name, on in states.items() if on.is_bound]
     if bound:
         return Refusal(f"{'; '.join(bound)}; {_undo_by_hand(case)}")
-    changed = [f"{name}: {on.why}" for name, on in states.items() if on.state is RowState.CONFLICT]
+    # An undo that stopped between two scripts leaves each row as before or as after.
+    changed = [
+        f"{name}: {on.why}"
+        for name, on in states.items()
+        if on.state is RowState.CONFLICT and not on.is_in_part
+    ]
     if changed:
         return Refusal(f"rows were changed since: {'; '.join(changed)}; {_undo_by_hand(case)}")
     try:

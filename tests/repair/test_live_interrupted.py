@@ -14,7 +14,7 @@ from compose.native.shapes import Pair
 from repair import Plan
 from repair.render import render_files
 from repair.steps import Step
-from tests.repair.live import examine, executed, rows
+from tests.repair.live import await_clean, examine, executed, rows, run_plan
 from topology.findings import Verdict
 
 # Behind which statements the client is killed: those that change the server or the session.
@@ -109,6 +109,25 @@ def test_a_stopped_channel_and_an_errant_transaction(pair97: Pair) -> None:
     pair97.b.execute(pair97.b.dialect.stop_replica)
     pair97.a.execute("CREATE DATABASE late")
     run_cut_started(pair97)
+
+
+def test_an_undo_of_two_tables_that_stopped_between_them_goes_on(pair97: Pair) -> None:
+    """Each script undoes the rows of one table; the next plan finds a part of them undone."""
+    tables = ("kept.t", "kept.u")
+    pair97.a.execute("CREATE DATABASE kept", *(f"CREATE TABLE {t} (id INT KEY)" for t in tables))
+    pair97.settle()
+    faults_after_plan.remove_channel(pair97.a)
+    pair97.b.execute("BEGIN", *(f"INSERT INTO {t} VALUES (1)" for t in tables), "COMMIT")
+    plan = examine(pair97).plan({"E1": "undo_on_replica"})
+    assert [step.action for step in plan.steps] == ["UndoRows", "UndoRows", "InjectEmpty"]
+    script = render_files(plan)[plan.steps[0].file_name]
+    assert pair97.b.client(script).returncode == 0
+    assert [len(rows(pair97.b, table)) for table in tables] == [0, 1]
+    again = examine(pair97)
+    assert "E1" in again.codes
+    run_plan(pair97, again.plan({"E1": "undo_on_replica"}))
+    await_clean(pair97)
+    assert all(not rows(server, t) for server in (pair97.a, pair97.b) for t in tables)
 
 
 def run_cut_started(pair: Pair) -> None:

@@ -451,6 +451,14 @@ def test_undo_is_refused(facts: dict[str, Any], words: str) -> None:
     assert words in reason(undo_on_replica(case))
 
 
+def test_an_undo_that_stopped_between_two_scripts_goes_on() -> None:
+    """Each row is as before or as after. A script leaves alone what is as it should be."""
+    on = RowsOn(RowState.CONFLICT, "`id` = 1", is_in_part=True)
+    stopped = replace(UNDONE, rows_on={"b": on})
+    done = proposed(undo_on_replica(a_case(pair(), ERRANT, content=stopped)))
+    assert done.actions == proposed(undo_on_replica(a_case(pair(), ERRANT, content=UNDONE))).actions
+
+
 @pytest.mark.parametrize("content", [conflict("a"), with_ddl("b:9")])
 def test_what_is_elsewhere_does_not_forbid_to_undo(content: TransactionContent) -> None:
     assert proposed(undo_on_replica(a_case(pair(), ERRANT, content=content))).actions

@@ -144,7 +144,12 @@ def _rows_on(server: Server, net: Net, own: set[Gtid] | None) -> RowsOn:
     if state is not _state(server, net):
         return RowsOn(state)
     off = (key for key, (before, _) in net.items() if server.rows.get(key) != before)
-    return RowsOn(state, off=tuple(net_row(key, *net[key]) for key in off))
+    return RowsOn(
+        state,
+        off=tuple(net_row(key, *net[key]) for key in off),
+        is_in_part=state is RowState.CONFLICT
+        and all(server.rows.get(key) in values for key, values in net.items()),
+    )
 
 
 def _state_beside(server: Server, net: Net, own: set[Gtid] | None) -> RowState:

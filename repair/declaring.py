@@ -179,11 +179,10 @@ def _targets(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
     if case.is_hole:
         if case.replica is None:
             return Refusal("the server on which they are missing could not be read")
-        if wanted <= case.replica.executed and not wanted <= case.declared_on(case.replica.name):
-            return Refusal(
-                f"replication is to bring {wanted.shortened()} to {case.replica.name}: wait for it,"
-                " then audit and plan again"
-            )
+        there = (wanted & case.replica.executed) - case.declared_on(case.replica.name)
+        coming = there - case.snapshot_executed[case.replica.name]
+        if coming or (there and wanted <= case.replica.executed):
+            return Refusal(_comes_anyway(case, case.replica, coming or there))
         found = [(case.replica, wanted - case.replica.executed)]
     else:
         lacking = targets_lacking(case)
@@ -200,6 +199,21 @@ def _targets(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
         if tagged and not dialect_of(server.version).has_tags:
             return Refusal(f"{server.name} runs {server.version}, which knows no tags")
     return [(server, gtids) for server, gtids in found if gtids]
+
+
+def _comes_anyway(case: Case, replica: ModelServer, coming: GtidSet) -> str:
+    """Return what to do about transactions of a hole that another channel is to bring."""
+    content = case.content
+    if content is not None and content.state_on(replica.name).state is RowState.AS_AFTER:
+        return (
+            f"another channel of {replica.name} is to bring {coming.shortened()}, whose rows are"
+            f" there already: it would stop or double data. Stop the receivers of {replica.name},"
+            " audit and plan again"
+        )
+    return (
+        f"replication is to bring {coming.shortened()} to {replica.name}: wait for it, then audit"
+        " and plan again"
+    )
 
 
 def _goes_on(case: Case) -> Refusal | None:

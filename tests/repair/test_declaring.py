@@ -171,6 +171,11 @@ def test_only_what_is_missing_is_added_and_only_where_it_is_missing() -> None:
         [action] = proposed(strategy(partly)).actions
         assert isinstance(action, InjectEmpty | AppendPurged)
         assert action.gtids == gtids("a:2")
+        # Another channel is to bring a:3: a part of the hole must not be answered without the rest.
+        coming = replace(partly, snapshot_executed={"a": gtids("a:1-3"), "b": gtids("a:1")})
+        assert "is to bring aaaaaaaa-0000-0000-0000-000000000000:3 to b" in reason(strategy(coming))
+        rows = a_content("a:2-3", rows_on={"b": RowsOn(RowState.AS_AFTER)})
+        assert "would stop or double data" in reason(strategy(replace(coming, content=rows)))
 
 
 def test_a_server_below_one_that_has_them_gets_them_by_itself() -> None:

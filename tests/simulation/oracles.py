@@ -360,7 +360,7 @@ def _is_exempt(truth: Truth, key: Key, source: str, replica: str) -> bool:
     both = world[source].executed & world[replica].executed
     # A statement that both executed: its source logs it, and a replica the rows that it changed. The
     # two forms are not comparable, which a comparison reports as such.
-    forms = {each for each in mine ^ theirs if each.has_statements and each.gtid in both}
+    forms = {each for each in apart if each.has_statements and each.gtid in both}
     unlike = {each for each in forms if each.gtid not in shown(truth, source, replica)}
     hidden = different & both
     if hidden and not hidden & shown(truth, source, replica):

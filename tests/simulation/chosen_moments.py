@@ -93,10 +93,13 @@ def _another_end(
         if said.is_warned and _has_stopped(full, rest, {name, *rest.upstream(name)} & said.changed):
             continue
         missing = server.executed - rest[name].executed
-        has_reason = any(  # about the server, or one that sends to it
+        has_reason = any(  # about the server, one that sends to it, or just these GTIDs
             finding.code[0] in "AEHJP"
             and finding.code != "J4"
-            and {finding.source, finding.replica} & {name, *full.upstream(name)}
+            and (
+                {finding.source, finding.replica} & {name, *full.upstream(name)}
+                or gtids(missing) <= finding.gtid_set
+            )
             for finding in reported
         )
         if missing and not has_reason:

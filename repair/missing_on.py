@@ -6,6 +6,10 @@ from gtid import GtidSet
 from repair.actions import InjectEmpty
 from repair.case import Case, Refusal, is_seen_in_part
 from repair.model import Model, ModelServer, below, simulate, upstream
+from topology.findings import ClusterAudit, Finding
+
+# The families of findings about what is missing on a replica.
+_LACKING = frozenset("HPT")
 
 
 def targets_lacking(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
@@ -129,6 +133,21 @@ def not_reached(case: Case, targets: Sequence[tuple[ModelServer, GtidSet]]) -> R
         f"{', '.join(apart)} would not bring them to {source.name}: repair replication between"
         " these servers first"
     )
+
+
+def meant_to_arrive(finding: Finding, audit: ClusterAudit) -> tuple[str, ...]:
+    """Return the codes that say why a finding's source lacks what is extra on its replica."""
+    codes = {
+        other.code
+        for other in audit.findings
+        if other.replica == finding.source
+        and other.code[0] in _LACKING
+        and (
+            other.gtid_set & finding.gtid_set
+            or (other.code == "P1" and other.source == finding.replica)
+        )
+    }
+    return tuple(sorted(codes))
 
 
 def not_all_read(case: Case) -> str | None:

@@ -32,6 +32,8 @@ from repair.content_questions import HOLES, ContentQuestion, arrivals
 from repair.declaring import is_there_already
 from repair.doubtful_sources import unless_doubtful
 from repair.invariants import broken_invariants
+from repair.kept_out import KeptOut, brings_in
+from repair.missing_on import meant_to_arrive
 from repair.model import Model, simulate
 from repair.needed import needed
 from repair.plan import (
@@ -60,9 +62,6 @@ from repair.strategies import ANSWERS, DECLARING, PLANNERS
 from topology.findings import ClusterAudit, Finding, Severity
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
-
-# The families of findings about what is missing on a replica.
-_LACKING = frozenset("HPT")
 
 # The model shows nothing of these: nothing is missing (E4, H7), or it assumes that every applier
 # that runs applies all (A5, A6, A8). Steps for other findings never answer them.
@@ -277,7 +276,7 @@ class _Work:
         if case.finding.code not in ANSWERS[name]:
             return Refusal(f"not an answer to {case.finding.code}")
         outcome = unless_doubtful(case, PLANNERS[name](case))
-        return outcome if isinstance(outcome, Refusal) else self._simulated(outcome)
+        return outcome if isinstance(outcome, Refusal) else self._simulated(case, outcome)
 
     def _case(self, finding: Finding, name: str) -> Case:
         return Case(
@@ -286,7 +285,7 @@ class _Work:
             event=self.evidence.events.get(finding.id),
             is_chosen=self._chosen(finding) == name,
             unread=self._unread(),
-            meant_to_arrive=self._meant_to_arrive(finding),
+            meant_to_arrive=meant_to_arrive(finding, self.audit),
             snapshot_executed={
                 each: server.gtid_executed or GtidSet() for each, server in self.known.items()
             },
@@ -313,7 +312,14 @@ class _Work:
                 content = self.evidence.contents.get(other.id)
                 yield Hole(other.code, other.channel, other.gtid_set, content)
 
-    def _simulated(self, proposal: Proposal) -> "_Simulated | Refusal":
+    def _kept_out(self) -> Iterator[KeptOut]:
+        done = {each.finding_id for each in self.answered}
+        for finding in self.audit.findings:
+            name = self._chosen(finding)
+            if name in DECLARING and finding.code in HOLES and finding.id not in done:
+                yield KeptOut(finding, name, self.refusals.get(finding.id, {}).get(name, ""))
+
+    def _simulated(self, case: Case, proposal: Proposal) -> "_Simulated | Refusal":
         """Simulate a proposal; refuse it if it breaks an invariant or makes a server worse."""
         settings: list[tuple[Action, Setting]] = []
         model = self.model
@@ -333,6 +339,8 @@ class _Work:
         worse = [in_short(each) for each in found]
         if worse:
             return Refusal(f"afterwards the audit would show {'; '.join(worse)}")
+        if unwanted := "; ".join(brings_in(case, model, tuple(self._kept_out()))):
+            return Refusal(unwanted)
         return _Simulated(tuple(settings), model, outlook, proposal)
 
     def _keep(self, finding: Finding, name: str, simulated: "_Simulated") -> None:
@@ -363,19 +371,6 @@ class _Work:
         step = make_step(action, setting, after=after, finding=finding)
         self.warnings.extend(step.warnings)
         return step
-
-    def _meant_to_arrive(self, finding: Finding) -> tuple[str, ...]:
-        codes = {
-            other.code
-            for other in self.audit.findings
-            if other.replica == finding.source
-            and other.code[0] in _LACKING
-            and (
-                other.gtid_set & finding.gtid_set
-                or (other.code == "P1" and other.source == finding.replica)
-            )
-        }
-        return tuple(sorted(codes))
 
     def _unread(self) -> tuple[str, ...]:
         return tuple(each.name for each in self.snapshot.last if each.name not in self.known)

@@ -15,7 +15,7 @@ from repair.actions import AutoPositionOn
 from repair.model import Model, settle
 from repair.planner import BY_OTHER_STEPS
 from repair.transaction_content import ContentClass, RowsOn, RowState
-from tests.repair.build import channel, evidence_of, gtids, model, server, snapshot_of
+from tests.repair.build import OLD, channel, evidence_of, gtids, model, server, snapshot_of
 from tests.repair.script_cases import finding
 from topology.audit import audit_cluster
 from topology.catalogue import CATALOGUE
@@ -151,3 +151,34 @@ def test_what_the_receiver_may_drop_again_is_not_fetched(grade: Grade, steps: in
     plan = planned(servers, found("H8", "a", "b", "f:1-2", grade=grade), rows_on=FITS)
     assert len(plan.steps) == steps
     assert steps or "the UUID of no server that was read" in plan.not_planned[0].why
+
+
+@pytest.mark.parametrize(
+    ("chosen", "steps"),
+    [
+        ({}, ["b AutoPositionOn"]),
+        ({"H1": "refetch"}, ["b AutoPositionOn"]),
+        ({"H1": "inject_empty"}, ["b InjectEmpty", "b AutoPositionOn"]),
+        ({"H1": "gtid_purged_append"}, []),
+    ],
+)
+def test_no_step_fetches_what_was_chosen_to_be_left_out(
+    chosen: dict[str, str], steps: list[str]
+) -> None:
+    """5.6 cannot append to gtid_purged. The operator may choose so because the rows are there."""
+    behind = channel("a", auto=False, bypassed="a:4-6")
+    servers = model(
+        server("a", "a:1-9", version=OLD), server("b", "a:1-3 a:7-9", behind, version=OLD)
+    )
+    hole, by_position = found("H1", "a", "b", "a:4-6", channel=""), found("C3", "a", "b", "")
+    by_position = replace(by_position, channel="")
+    snapshot = snapshot_of(servers)
+    audit = replace(audit_cluster(snapshot), findings=(hole, by_position))
+    choices = {"C3": "auto_position_on", **chosen}
+    evidence = evidence_of(audit, ContentClass.DATA, rows_on=FITS)
+    plan = plan_repair(snapshot, audit, choices=choices, evidence=evidence)
+    assert actions(plan) == steps
+    if not steps:
+        [why] = [each.why for each in plan.not_planned if each.code == "C3"]
+        assert "gtid_purged_append was chosen to leave out there (H1" in why
+        assert "That is not planned: b runs 5.6" in why

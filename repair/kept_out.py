@@ -1,0 +1,36 @@
+"""What the operator chose to leave out on a replica: no step for another finding brings it there.
+
+The choice says that its rows are there, or are not wanted. It may be refused; then a start or
+auto-position that was chosen for the same channel would fetch it after all, and apply it twice.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from repair.case import Case
+from repair.model import Model
+from topology.findings import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class KeptOut:
+    """Transactions that are missing on a replica, and were to be declared executed there."""
+
+    finding: Finding
+    strategy: str
+    refusal: str  # why the strategy was not planned; "" if that is not known yet
+
+
+def brings_in(case: Case, after: Model, kept_out: tuple[KeptOut, ...]) -> Iterator[str]:
+    """Yield what a proposal brings that was to be left out."""
+    for each in kept_out:
+        finding, replica = each.finding, each.finding.replica or ""
+        if replica not in case.model.servers or finding.id == case.finding.id:
+            continue
+        brought = finding.gtid_set & (after[replica].executed - case.model[replica].executed)
+        if brought:
+            yield (
+                f"{replica} would get {brought.shortened()}, which {each.strategy} was chosen to"
+                f" leave out there ({finding.code} {finding.id})"
+                + (f". That is not planned: {each.refusal}" if each.refusal else "")
+            )

@@ -291,8 +291,11 @@ def _is_at_end(before: ChannelSnapshot, after: ChannelSnapshot) -> bool:
 
 
 def _owned(server: ServerSnapshot) -> GtidSet:
-    """Return what any session or worker of a server was at."""
-    applying = (channel.gtid_applying for channel in server.channels or ())
+    """Return what any session or worker of a server was at.
+
+    A worker that has stopped shows where it failed, and has rolled that back.
+    """
+    applying = (channel.gtid_applying for channel in server.channels or () if _runs(channel))
     return GtidSet.union_of((server.gtid_owned or GtidSet(), *applying))
 
 

@@ -173,6 +173,15 @@ def test_what_an_applier_has_passed(facts: dict[str, Any], passed: str, *, is_pr
     assert found.backlog == now - shown["gtid_executed"] - found.passed
 
 
+@pytest.mark.parametrize(("thread", "passed"), [("RUNNING", "A:1-6 A:8-9"), ("STOPPED", ALL)])
+def test_a_worker_that_failed_is_at_no_transaction_any_more(thread: str, passed: str) -> None:
+    failed = a_channel(
+        "c", C, name="two", applier=ThreadState[thread], workers=(worker(1, "A:7", last="A:6"),)
+    )
+    found = look({**IDLE, "workers": (worker(1),)}, first={"channels": (failed,)})
+    assert found.passed == gtids(",".join(passed.split()))
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -91,12 +91,17 @@ def start_channel(case: Case) -> Outcome:
     )
     if isinstance(outcome, Refusal) or channel.source in case.model.servers:
         return outcome
-    unknown = f"{_not_known(replica.name)}: it may stop the applier or overwrite rows"
-    return replace(outcome, warnings=(*outcome.warnings, unknown))
+    unknown = unknown_source(case, StartChannel(replica.name, channel.name))
+    warning = f"{unknown}: it may stop the applier or overwrite rows"
+    return replace(outcome, warnings=(*outcome.warnings, warning))
 
 
-def _not_known(name: str) -> str:
-    return f"what the source of {name} would send is not known"
+def unknown_source(case: Case, action: StartChannel | AutoPositionOn) -> str | None:
+    """Return that nothing is known of what a channel would bring; None if its source was read."""
+    channel = case.model[action.server].channel(action.channel)
+    if channel is not None and channel.source in case.model.servers:
+        return None
+    return f"what the source of {action.server} would send is not known"
 
 
 def _unless_older(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
@@ -246,9 +251,8 @@ def misfit_of_waiting(case: Case, action: StartChannel | AutoPositionOn) -> str 
         return behind
     place = (action.server, action.channel)
     question, content = case.waiting.get(place), case.arrivals.get(place)
-    channel = case.model[action.server].channel(action.channel)
-    if channel is None or channel.source not in case.model.servers:
-        return _not_known(action.server)
+    if (unknown := unknown_source(case, action)) is not None:
+        return unknown
     if question is None:
         return None
     content = content or nothing_read(question.wanted, "no log was read")

@@ -9,7 +9,7 @@ from repair.case import Case, Refusal
 from repair.doubted_content import delivered_empty
 from repair.model import refused, simulate
 from repair.needed import needed
-from repair.starting import misfit_of_waiting
+from repair.starting import misfit_of_waiting, unknown_source
 from repair.unlogged import purges_what_it_receives
 
 
@@ -75,6 +75,12 @@ def misfits_at_home(case: Case, actions: Sequence[Action]) -> Iterator[str]:
         waiting = {place: replace(each, is_in_order=False) for place, each in waiting.items()}
     then = replace(case, model=after, waiting=waiting)
     for step in home:
+        if (unknown := unknown_source(then, step)) is not None:
+            yield (
+                f"once replication runs on {step.server}, what waits may stop the applier or"
+                f" overwrite rows: {unknown}"
+            )
+            continue
         why = misfit_of_waiting(then, step)
         if why is not None:
             yield f"once replication runs on {step.server}, what waits may overwrite rows: {why}"

@@ -44,6 +44,7 @@ class Announced:
     is_refused: bool  # a script refused half-way and said so: a channel may be stopped on purpose
     redone: GtidSet
     is_doubted: bool  # what one server has empty under a GTID may have content on another
+    known: GtidSet  # executed on a server of the plan when it was read
     seen: frozenset[str]  # servers that the plan knows; each plan says that it considers no other
     changed: frozenset[str]  # a warning is about these and what receives from them
 
@@ -59,6 +60,7 @@ class Announced:
             self.is_refused or other.is_refused,
             self.redone | other.redone,
             self.is_doubted or other.is_doubted,
+            self.known | other.known,
             self.seen | other.seen,
             self.changed | other.changed,
         )
@@ -93,6 +95,7 @@ def announced(plan: Plan, choices: Mapping[str, str], *, is_refused: bool) -> An
     overwrites = any(OVERWRITES in text for text in plan.warnings)
     redone = GtidSet.union_of(each.gtids for each in effects if isinstance(each, RedoTransactions))
     is_doubted = any(EMPTY in text for text in plan.warnings)
+    known = GtidSet.union_of(GtidSet.parse(each.gtid_executed) for each in plan.assumed)
     seen = frozenset(each.server for each in plan.assumed)
     changed = frozenset(each.server for each in effects)
     return Announced(
@@ -105,6 +108,7 @@ def announced(plan: Plan, choices: Mapping[str, str], *, is_refused: bool) -> An
         is_refused=is_refused,
         redone=redone,
         is_doubted=is_doubted,
+        known=known,
         seen=seen,
         changed=changed,
     )
@@ -137,6 +141,8 @@ def _doubled(before: World, server: Server, said: Announced, kind: Kind) -> Iter
             yield Violation(*kind, text)
             break
     for key, value in server.rows.items() if not said.overwrites else ():
+        if key in before.drifted and not _written_by(server, key) <= said.known:
+            continue  # no reading shows the row, nor what was committed since: it comes anyway
         if key not in said.rows and value and value < was.rows.get(key, value):
             text = f"{server.name}: {key} has an older version than before"
             yield Violation(*kind, text)
@@ -149,6 +155,14 @@ def _doubled(before: World, server: Server, said: Announced, kind: Kind) -> Iter
             error = channel.applier_error[1] or channel.receiver_error[1] or "stopped"
             text = f"{server.name}: {channel.name!r} stops: {error}"
             yield Violation(*kind, text)
+
+
+def _written_by(server: Server, key: Key) -> GtidSet:
+    """Return the transaction that wrote a row last; empty if none did."""
+    for made, undo in reversed(server.applied):
+        if any(each == key for each, _ in undo):
+            return gtids([made.gtid])
+    return GtidSet()
 
 
 def _is_announced(before: World, channel: Channel, said: Announced) -> bool:

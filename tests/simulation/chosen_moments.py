@@ -108,9 +108,9 @@ def _another_end(
 
 
 def _has_stopped(full: World, rest: World, names: set[str]) -> bool:
-    """Return whether a row stopped an applier of one of these servers, and not in the full run."""
+    """Return whether a row stopped an applier of one of these servers, and not so in the full run."""
     return any(
-        channel.failed is not None and (old is None or old.failed is None)
+        channel.failed is not None and (old is None or old.failed != channel.failed)
         for name in names
         for channel in rest[name].channels
         for old in (full[name].channel(channel.name),)

@@ -176,7 +176,8 @@ def _edge_facts(
     if edge.channel.applier is ThreadState.STOPPED:
         behind -= ahead  # the log of the source shows more than two places that are equal
     # What the source is still committing is in its log: an applier may be behind it already.
-    committed = _set(source.gtid_executed) | (_set(source.gtid_owned) & behind)
+    begun = _set(source.gtid_owned) | _set(last[edge.source].gtid_executed)
+    committed = _set(source.gtid_executed) | (begun & behind)
     missing = _from_others(committed - executed, replica, last)
     own_id = with_own_server_id(edge, graph=graph, servers=last)
     dropped = missing & (same_server_id(replica, last) | own_id)

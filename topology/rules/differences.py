@@ -114,9 +114,8 @@ def _is_reported_elsewhere(facts: ClusterFacts, edge: EdgeFacts) -> bool:
     """Return whether another finding has the cause of an errant set.
 
     1. Another source of the same replica, before this one by UUID, does not have the set either.
-    2. The set waits behind a channel that is stopped by hand further up the topology (A7): starting
-       that channel brings it. Where the channel is the direct way back from the replica to its
-       source, the write itself may be the fault: there E1 stands and names the channel.
+    2. The set waits behind a channel that is stopped by hand (A7): starting that channel brings it.
+       Whether the write itself is the fault is a matter of what was intended, which A7 says.
     """
     for other in facts.edges:
         channel = other.edge
@@ -129,8 +128,7 @@ def _is_reported_elsewhere(facts: ClusterFacts, edge: EdgeFacts) -> bool:
                 return True
         elif edge.way_back_is_stopped and not channel.is_open:
             waiting = other.expected | other.queued_above | other.queued_below
-            is_direct = (channel.source, channel.replica) == (edge.edge.replica, edge.edge.source)
-            if edge.errant <= waiting and not is_direct:
+            if edge.errant <= waiting:
                 return True
     return False
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gtid import GtidSet
+from topology.dialect import dialect_of
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.notable_settings import notable_values
@@ -26,6 +27,11 @@ _WORKERS_STOPPED = 1756  # ER_MTS_INCONSISTENT_DATA: the coordinator's word for 
 _AWAY = frozenset({2002, 2003, 2005, 2006, 2013})
 
 _UNTIL_NAME = "applier runs with UNTIL"
+_WRITTEN_BELOW = (
+    " It keeps back {what} of {source}, which replicates from {replica}. If {source} is not meant"
+    " to be written to, that work is errant: remove this channel ({words} on {replica}) and audit"
+    " again, which reports it as E1."
+)
 _UNTIL = (
     " It was started with START REPLICA UNTIL {condition}, so an operator wanted it to stop before"
     " or after certain transactions. Find out why before you start it: it then applies all that"
@@ -135,8 +141,26 @@ def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
                 + ("are" if len(stopped) > 1 else "is")
                 + " stopped, without an error."
                 + (_UNTIL.format(condition=channel.until) if stops else "")
+                + _written_below(facts, source=source, replica=replica.name)
                 + (emptied_text(replica, channel) if _had_any(facts, replica, channel) else ""),
             )
+
+
+def _written_below(facts: ClusterFacts, *, source: str | None, replica: str) -> str:
+    """Explain what waits that a replica of this server has written; empty if there is none.
+
+    In a pair with channels both ways it is the work of a primary. If only one of the two is meant
+    to be written to, it is errant: the sets and channels do not show which.
+    """
+    for edge in facts.edges:
+        ends = (edge.edge.source, edge.edge.replica)
+        version = facts.last[replica].version
+        if ends == (replica, source) and edge.errant and edge.way_back_is_stopped and version:
+            words = f"{dialect_of(version).reset_replica} ALL"
+            return _WRITTEN_BELOW.format(
+                source=source, replica=replica, what=many(edge.errant), words=words
+            )
+    return ""
 
 
 def _had_any(facts: ClusterFacts, replica: ServerSnapshot, channel: ChannelSnapshot) -> bool:

@@ -18,7 +18,7 @@ from topology.catalogue import UnknownCode
 from topology.dialect import Dialect, dialect_of
 from topology.explain import Unexplained, explain
 from topology.findings import Finding
-from topology.gtid_waits import waits_for_gtid
+from topology.gtid_waits import owning_channel, waits_for_gtid
 from topology.version import ServerVersion
 
 
@@ -266,6 +266,14 @@ def _explain(situation: Situation) -> str:
 
 
 def _kill_blocker(situation: Situation) -> str:
+    if owning_channel(situation.finding) is not None:
+        return (
+            f"on {situation.finding.replica} run {_run('SELECT @@GLOBAL.gtid_owned')}: it lists"
+            " GTID#thread; the threads are workers of two channels that bring the same transactions"
+            f" and wait for each other: run {_run('KILL (id of the thread)')} for the one with the"
+            " lowest number; its applier stops with error 1317, and what it had in hand is applied"
+            " by the other channel. When that has caught up, start the stopped one again"
+        )
     if waits_for_gtid(situation.finding):
         return (
             f"on {situation.finding.replica} run {_run('SELECT @@GLOBAL.gtid_owned')}: it lists"

@@ -3,16 +3,26 @@
 Such a wait may end in two ways: the session rolls back, and the applier applies the transaction; or
 it commits under the GTID, and the transaction's rows never arrive although the sets agree (seen on
 9.7.4). So the GTID must be compared afterwards.
+
+The owner may also be a worker of another channel that brings the same transactions. Where both have
+several workers that commit in order, each may wait for the other for ever, and STOP REPLICA does
+not end either (seen on 9.7.4; KILL of the worker that owns the GTID frees the other channel, and
+its own applier stops with error 1317).
 """
 
 import re
 from typing import Final
 
+from gtid import GtidSet
 from topology.findings import Finding
+from topology.snapshot import ServerSnapshot
 
 # 5.7 and later: "Waiting for GTID to be committed"; 5.6: "waiting for GTID to be written to binary
 # log" (sql/rpl_gtid_execution.cc).
 _GTID_WAIT: Final = re.compile("waiting for GTID to be", re.IGNORECASE)
+
+
+OWNER: Final = "owned by the applier of channel"
 
 
 def is_gtid_wait(state: str) -> bool:
@@ -25,3 +35,19 @@ def waits_for_gtid(finding: Finding) -> bool:
     return finding.code == "A5" and any(
         fact.fact == "state" and is_gtid_wait(fact.value) for fact in finding.evidence
     )
+
+
+def channel_that_owns(gtids: GtidSet, server: ServerSnapshot, *, waiting: str) -> str | None:
+    """Return the channel, other than the one that waits, whose worker has these in hand."""
+    for channel in server.channels or ():
+        if channel.name == waiting:
+            continue
+        for worker in channel.workers:
+            if worker.applying & gtids and not is_gtid_wait(worker.state):
+                return channel.name
+    return None
+
+
+def owning_channel(finding: Finding) -> str | None:
+    """Return the channel whose applier owns the GTID for which another one waits, if it does."""
+    return next((fact.value for fact in finding.evidence if fact.fact == OWNER), None)

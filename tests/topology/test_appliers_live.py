@@ -16,6 +16,7 @@ from gtid_audit.content_due import suspects_in
 from topology.adapters.collect import collect_cluster
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.gtid_waits import owning_channel
 from topology.policy import Policy
 from topology.target import ServerTarget
 
@@ -317,3 +318,28 @@ def _await_worker_seconds(replica: Server, seconds: int) -> None:
     asks = "MIN(PROCESSLIST_TIME) FROM performance_schema.threads WHERE NAME LIKE '%replica_worker'"
     while int(replica.query(f"SELECT {asks}")[0][0]) <= seconds:
         time.sleep(0.1)
+
+
+def test_an_applier_behind_that_of_another_channel_is_told_so(star97: Topology) -> None:
+    """Two channels bring the same transaction: no session owns its GTID, another worker does."""
+    source, middle, both = (star97[name] for name in ("source", "replica1", "replica2"))
+    table_on(source, both, "twice")
+    wait_for(both, commit(source, "INSERT INTO twice.t VALUES (1, 'held')"))
+    change = both.dialect.change_source_to(host=middle.host, port=middle.port, user="replication")
+    both.execute(f"{change} FOR CHANNEL 'second'", "START REPLICA FOR CHANNEL 'second'")
+    with both.connect() as holder, holder.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("SELECT id FROM twice.t WHERE id = 1 FOR UPDATE")
+        waits = commit(source, "UPDATE twice.t SET note = 'waits' WHERE id = 1")
+        wait_for(middle, waits)
+        time.sleep(LONGER_SECONDS)
+        found = [each for each in audited(star97, SOON).findings if each.code == "A5"]
+        cursor.execute("ROLLBACK")
+    assert {each.channel for each in found} == {"", "second"}
+    assert all(each.gtid_set == GtidSet.parse(waits) for each in found)
+    [owner] = [each for each in found if owning_channel(each) is None]
+    [behind] = [each for each in found if owning_channel(each) is not None]
+    assert owning_channel(behind) == owner.channel
+    assert "No client session holds anything" in behind.explanation
+    assert "ROLLBACK" not in behind.explanation
+    wait_for(both, waits)

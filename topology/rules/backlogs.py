@@ -17,7 +17,7 @@ from topology.applier_workers import is_without_work
 from topology.dialect import dialect_of
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity
-from topology.gtid_waits import is_gtid_wait
+from topology.gtid_waits import OWNER, channel_that_owns, is_gtid_wait
 from topology.progress import blocked_by_lock, stalled
 from topology.rules.backlog_doubts import is_to_come, may_be_below, of_other_channels
 from topology.rules.backlog_words import (
@@ -186,6 +186,9 @@ def applier_blocked(facts: ClusterFacts) -> Iterator[Finding]:
         replica = facts.last[name]
         owned = wait.gtids or (replica.gtid_owned or GtidSet()) & applier.backlog
         rest = " Other workers go on." if applier.moved else " Nothing else was applied meanwhile."
+        other = None
+        if is_gtid_wait(wait.state):
+            other = channel_that_owns(owned, replica, waiting=applier.channel.name)
         yield finding(
             facts,
             "A5",
@@ -198,10 +201,12 @@ def applier_blocked(facts: ClusterFacts) -> Iterator[Finding]:
                 evidence("state", wait.state, replica),
                 evidence("seconds", wait.seconds, replica),
                 evidence("transaction", owned or "unknown", replica),
+                *(() if other is None else (evidence(OWNER, other, replica),)),
                 *_progress(applier, replica),
             ),
             explanation=f"The applier of {name} waits for a lock: its state is"
-            f' "{wait.state}"{at(owned)}, for {wait.seconds} s.{rest}' + _way_out(wait, name),
+            f' "{wait.state}"{at(owned)}, for {wait.seconds} s.{rest}'
+            + (_way_out(wait, name) if other is None else _OTHER_APPLIER.format(channel=other)),
         )
 
 
@@ -294,6 +299,13 @@ def _stall_causes(wait: ApplierWait, replica: ServerSnapshot) -> str:
 
 # -- words ----------------------------------------------------------------------------------------
 
+_OTHER_APPLIER = (
+    " The applier of channel '{channel}' has this transaction in hand: both channels bring it. If"
+    " neither applier moves, their workers wait for each other, and STOP REPLICA does not end."
+    " No client session holds anything. KILL the thread that owns the GTID (@@GLOBAL.gtid_owned:"
+    " GTID#thread): the other channel then applies it, and the applier of the killed thread stops"
+    " with error 1317. With replica_parallel_workers = 1 their workers do not wait for each other."
+)
 _NO_WORK = (
     " No worker has had a transaction since the applier started: the relay log file at its place"
     " ({place}) may be missing or unreadable, and the applier then looks for it all the time. See"

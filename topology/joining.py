@@ -36,6 +36,7 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.facts import ClusterFacts
 from topology.notable_settings import notable_values
+from topology.snapshot import ServerSnapshot
 from topology.unseen import address_of, group_peers, outside_channels
 
 _PARTS_MIN: Final = 2  # one part is the whole
@@ -164,7 +165,8 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
     upstream = facts.graph.upstream_of(candidate, stopped_too=True) & facts.judgeable
     receives = _executed(facts, {candidate, *upstream})
     source, replica = facts.first[candidate], facts.last[server]
-    missing = _set(source.gtid_executed) - _set(replica.gtid_executed)
+    unlogged = _never_logged(source) - _set(replica.gtid_executed)
+    missing = (_set(source.gtid_executed) - _set(replica.gtid_executed)) | unlogged
     own = missing.from_uuid(_uuid(facts, server))
     return Joining(
         candidate=candidate,
@@ -172,11 +174,20 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
         missing=missing - own,
         own=own,
         # The source compares the whole set that it has purged, whatever the UUID.
-        purged=missing & _set(source.gtid_purged),
+        purged=missing & (_set(source.gtid_purged) | unlogged),
         extra=has - receives - lost,
         lost=lost,
         ahead=(has & receives) - _executed(facts, (candidate,)),
     )
+
+
+def _never_logged(source: ServerSnapshot) -> GtidSet:
+    """Return what a server receives and will count as purged: log_replica_updates is OFF."""
+    if "log_replica_updates" not in notable_values(source.notable_settings):
+        return GtidSet()
+    assert source.server_uuid is not None, "only judgeable servers are compared"
+    on_the_way = source.gtid_retrieved | (source.gtid_owned or GtidSet())
+    return on_the_way.without_uuid(source.server_uuid)
 
 
 def _uuid(facts: ClusterFacts, name: str) -> UUID:

@@ -52,4 +52,7 @@ def is_to_come(
     """
     if has_earlier(logged(replica), gtids):
         return True
-    return not replica.gtid_executed and gtids <= edge.ahead - other
+    channel = edge.edge.channel
+    # Received, and the applier is where the receiver is: the place is one of a former log.
+    at_end = channel.applied_to == channel.received_to and bool(gtids & channel.gtid_retrieved)
+    return not replica.gtid_executed and gtids <= edge.ahead - other and not at_end

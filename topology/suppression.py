@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from topology.error_texts import FOR_WANT_OF_LOGS, row_of
 from topology.findings import Finding, Grade, Severity
-from topology.rules.differences import MADE_BY_HAND
+from topology.rules.differences import MADE_BY_HAND, WAY_BACK
 from topology.rules.settings import EQUAL_IDS
 from topology.rules.threads import RECEIVER_ERROR
 
@@ -50,6 +50,12 @@ def _hangs(cause: Finding, symptom: Finding) -> bool:
 
 def _way_back(cause: Finding, symptom: Finding) -> bool:
     return (cause.source, cause.replica) == (symptom.replica, symptom.source)
+
+
+def _stopped_way_back(cause: Finding, symptom: Finding) -> bool:
+    """Reach the stopped channel that an errant set names, or that cannot bring it."""
+    names_it = any(fact.fact == WAY_BACK for fact in cause.evidence)
+    return _way_back(cause, symptom) and (names_it or cause.grade is Grade.PROVED)
 
 
 def _if_proved(reaches: Reach) -> Reach:
@@ -128,6 +134,7 @@ EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("H1", "H8", "P1", "C11"), ("E1", "E2"), _same_transactions_back),
     (("P1",), ("C6",), _same_edge),
     (("E3", "E6"), ("A4", "A7", "C3", "T3"), _same_servers),
+    (("E1", "E2"), ("A7",), _stopped_way_back),
     (("E1", "E2"), ("H7",), _names_the_hand),
     (("H1",), ("C3", "A7"), _if_proved(_same_edge)),
     (("U1",), ("A4",), _from_silent_server),

@@ -180,14 +180,14 @@ def test_the_ends_of_a_tree_come_first_where_a_range_becomes_purged() -> None:
         apart = after
 
 
-def test_a_way_back_by_file_position_is_not_started_unasked() -> None:
+def test_a_way_back_by_file_position_is_not_switched_unasked() -> None:
     back = model(
         server("a", "a:1-3", channel("b", runs=False, auto=False)),
         server("b", "a:1-3 b:1", channel("a")),
     )
     assert not planned(back, ContentClass.DATA).steps
-    chosen = planned(back, ContentClass.DATA, {"A7": "start_channel"})
-    assert actions(chosen) == ["a StartChannel"]
+    chosen = planned(back, ContentClass.DATA, {"E1": "start_channel"})
+    assert actions(chosen) == ["a AutoPositionOn"]
 
 
 def test_a_finding_may_be_chosen_by_its_id() -> None:

@@ -112,6 +112,13 @@ SCENES = {
         {},
         ["a StartChannel"],
     ),
+    "errant, the way home stopped, content unwanted": Scene(
+        model(
+            server("a", "a:1-3", channel("b", runs=False)), server("b", "a:1-3 b:1", channel("a"))
+        ),
+        {"E1": "inject_empty"},
+        ["a InjectEmpty", "a StartChannel"],
+    ),
     "errant in a tree: on the source, and replication brings it to the others": Scene(
         _star(), {}, ["a InjectEmpty"]
     ),

@@ -77,6 +77,20 @@ def test_a_write_on_the_wrong_server_is_e1(pair97: Pair) -> None:
     assert finding.strategies[0].name == "start_channel"
 
 
+def test_work_of_a_pair_waits_behind_a_channel_that_is_stopped(pair97: Pair) -> None:
+    """Both are written to, and one channel stands for maintenance: nothing is errant."""
+    for server, name in ((pair97.a, "of_a"), (pair97.b, "of_b")):
+        server.execute(f"CREATE DATABASE {name}")
+    pair97.settle()
+    pair97.a.execute("STOP REPLICA IO_THREAD")
+    waits = faults.commit(pair97.b, "CREATE DATABASE waits")
+    audit = audited(pair97)
+    finding = only(audit)
+    assert (finding.code, audit.verdict) == ("A7", Verdict.WARNING)
+    assert (finding.source, finding.replica, finding.gtid_set) == ("b", "a", GtidSet.parse(waits))
+    assert "If b is not meant to be written to, that work is errant" in finding.explanation
+
+
 def test_a_write_on_a_replica_is_e1_and_proved(star97: Topology) -> None:
     fault = faults.errant_transaction(star97, on="replica1")
     finding = only(audited(star97))

@@ -10,7 +10,7 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import NOON, A
 from topology.findings import Evidence, Finding, Grade, Severity
-from topology.rules.differences import MADE_BY_HAND
+from topology.rules.differences import MADE_BY_HAND, WAY_BACK
 from topology.rules.settings import EQUAL_IDS
 from topology.rules.threads import RECEIVER_ERROR
 from topology.suppression import EXPLAINS, suppress_symptoms
@@ -69,6 +69,7 @@ REACHES: list[tuple[str, str, set[str]]] = [
     ("H1", "E1", {"way back"}),
     ("P1", "C6", {"edge"}),
     ("E3", "A4", {"edge", "other channel"}),
+    ("E1", "A7", {"way back"}),
     ("E1", "H7", set()),
     ("H1", "C3", {"edge"}),
     ("U1", "A4", set()),
@@ -143,8 +144,10 @@ LIKELY = {"grade": Grade.LIKELY}
         (finding("H1", "b", "a"), finding("E1", "a", "b", gtid_set=MORE), False),
         (finding("H1", "b", "a", gtid_set=MORE), finding("E1", "a", "b"), True),
         (finding("H1", "b", "a"), finding("E1", "a", "b"), True),
-        # An errant set says nothing of a channel that is stopped.
-        (finding("E1", "a", "b"), finding("A7", "b", "a"), False),
+        # An errant set names the stopped channel, or proves that it cannot bring it.
+        (finding("E1", "a", "b", **LIKELY), finding("A7", "b", "a"), False),
+        (finding("E1", "a", "b", **LIKELY, **fact(WAY_BACK)), finding("A7", "b", "a"), True),
+        (finding("E1", "a", "b", **LIKELY, **fact(WAY_BACK)), finding("A7", "a", "b"), False),
         # A receiver that brings nothing has a backlog; a refusal without a set shows none.
         (finding("A4", "a", "b", gtid_set=GtidSet()), finding("T3", "a", "b"), False),
         # Another channel may bring what is behind the transaction of a stopped applier.

@@ -115,7 +115,8 @@ def _is_reported_elsewhere(facts: ClusterFacts, edge: EdgeFacts) -> bool:
 
     1. Another source of the same replica, before this one by UUID, does not have the set either.
     2. The set waits behind a channel that is stopped by hand (A7): starting that channel brings it.
-       Whether the write itself is the fault is a matter of what was intended, which A7 says.
+       Where the channel is the direct way back from the replica to its source, and has brought
+       nothing of that origin before, the write itself may be the fault: E1 stands and names it.
     """
     for other in facts.edges:
         channel = other.edge
@@ -128,9 +129,19 @@ def _is_reported_elsewhere(facts: ClusterFacts, edge: EdgeFacts) -> bool:
                 return True
         elif edge.way_back_is_stopped and not channel.is_open:
             waiting = other.expected | other.queued_above | other.queued_below
-            if edge.errant <= waiting:
+            is_direct = (channel.source, channel.replica) == (edge.edge.replica, edge.edge.source)
+            if edge.errant <= waiting and not (is_direct and _is_first_work(facts, edge)):
                 return True
     return False
+
+
+def _is_first_work(facts: ClusterFacts, edge: EdgeFacts) -> bool:
+    """Return whether a source has nothing yet of an origin of what its replica has beyond it.
+
+    A pair in which both are written to has earlier work of both on both.
+    """
+    had = facts.last[edge.edge.source].gtid_executed or GtidSet()
+    return any(not had.from_uuid(tsid.uuid) for tsid in edge.errant.tsids)
 
 
 def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
@@ -251,8 +262,9 @@ def _way_back_text(edge: EdgeFacts, code: str) -> str:
             " channel brings them only if a server on the way has received them before."
         )
     return (
-        f" A channel on the way to {source} is stopped. Once it is started, they are applied there,"
-        " unless their rows conflict or a server on the way does not pass them on."
+        f" A channel on the way to {source} is stopped. If {holder} is meant to be written to, they"
+        " are not errant: once the channel is started, they are applied there, unless their rows"
+        " conflict or a server on the way does not pass them on."
     )
 
 

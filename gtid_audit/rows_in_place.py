@@ -201,6 +201,21 @@ class RowReader:
             unread.append(f"{len(off) - ROWS_SHOWN_MAX} more rows are not shown")
         return RowsRead(tuple(found), equal_count, tuple(unread))
 
+    def is_like(self, rows: Sequence[NetRow], other: RowReader) -> bool:
+        """Return whether each row is the same on both servers now, or on neither."""
+        if any(
+            other.misfit(table) for table in {row.table.name: row.table for row in rows}.values()
+        ):
+            return False
+        try:
+            for row in rows:
+                where = key_condition(row.table, row.key_image)
+                if self.read(row, where) != other.read(row, where):
+                    return False
+        except CannotRender:
+            return False
+        return True
+
     def read(self, row: NetRow, where: str) -> tuple[Row | None, Image | None]:
         """Read one row as text and as values."""
         return read_row(self._connection, row.table, where)

@@ -32,6 +32,7 @@ from gtid_audit.tables_now import Definitions, LogBehind, LoggedDefinitions
 from gtid_audit.tables_there import TablesThere
 from repair.content_questions import (
     EXTRA,
+    HOLES,
     STOPPED,
     ContentQuestion,
     arrivals,
@@ -43,6 +44,7 @@ from repair.own_work import disturbed
 from repair.row_versions import RowsRead
 from repair.transaction_content import (
     ContentClass,
+    NetRow,
     RowsOn,
     RowState,
     TransactionContent,
@@ -203,7 +205,33 @@ class _Reading:
                     states[name] = RowsOn(RowState.UNREAD, server_words(error))
                 except OSError as error:
                     states[name] = RowsOn(RowState.UNREAD, str(error))
-        return replace(read, rows_on=states)
+        alike = self._like_source(rows, states, read.read_from)
+        return replace(read, rows_on={**states, **alike})
+
+    def _like_source(
+        self, rows: tuple[NetRow, ...], states: Mapping[str, RowsOn], read_from: str | None
+    ) -> dict[str, RowsOn]:
+        """Return where rows that later transactions changed are as they are on the source now.
+
+        Only of what the source's own log shows: another server, even the origin, may have another
+        transaction under the GTID.
+        """
+        finding = self.finding
+        source = (finding.source or "") if finding and finding.code in HOLES else ""
+        changed = (RowState.CONFLICT, RowState.AS_BEFORE)
+        if source not in states or states[source].state not in changed or source != read_from:
+            return {}
+        found: dict[str, RowsOn] = {}
+        for name, on in states.items():
+            if name == source or on.state not in changed:
+                continue
+            try:
+                with closing(self._connect(name)) as here, closing(self._connect(source)) as there:
+                    if RowReader(here).is_like(rows, RowReader(there)):
+                        found[name] = replace(on, is_like_source=True)
+            except (pymysql.MySQLError, OSError):  # the first reading has said how they stand
+                continue
+        return found
 
     def _unlike(self, read: TransactionContent, names: list[str]) -> dict[str, str]:
         """Return where what the transactions change is defined otherwise, or not there.

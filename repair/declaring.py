@@ -28,13 +28,13 @@ from repair.actions import (
 )
 from repair.case import Case, Outcome, Proposal, Refusal, SavedContent
 from repair.conflicts import behind_later_ones, not_to_go_on
-from repair.holes import depends_on_a_hole
 from repair.missing_on import not_all_read, not_reached, roots, targets_lacking, unfinished
 from repair.model import ModelServer, below, simulate, upstream, with_all_channels_repaired
 from repair.needed import needed
 from repair.offered import offered
 from repair.replay_texts import CannotSave, saved_content
-from repair.transaction_content import ContentClass, RowState, described
+from repair.rows_there import is_there_already, is_there_by_later_ones
+from repair.transaction_content import RowState, described
 from repair.unshown import no_longer_shown
 from repair.way_home import fetches_again, misfits_at_home, way_home
 from topology.dialect import dialect_of
@@ -271,27 +271,6 @@ def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusa
     return None
 
 
-def is_there_already(case: Case) -> bool:
-    """Return whether the rows of a hole were compared and are all on the replica already.
-
-    And on each server below that does not have the transactions: it receives them empty from there,
-    whatever it would drop otherwise (they are logged with the replica's own server_id). Rows that
-    another hole changes show nothing: a row that was never inserted looks deleted.
-    """
-    content, replica = case.content, case.replica
-    if not case.is_hole or content is None or replica is None:
-        return False
-    if not case.wanted <= content.of_class(
-        ContentClass.EMPTY, ContentClass.HARMLESS, ContentClass.DATA
-    ):
-        return False
-    return not depends_on_a_hole(case, content) and all(
-        content.state_on(name).state is RowState.AS_AFTER
-        for name in (replica.name, *below(case.model, replica.name))
-        if case.wanted - case.model[name].executed
-    )
-
-
 def _needs_decision(case: Case) -> Refusal | None:
     wanted, content = case.wanted, case.content
     if content is None:
@@ -350,9 +329,11 @@ def _content_warnings(
     if content is not None and not content.needing_decision(wanted):
         return
     if is_there_already(case):
+        as_now = f"later ones of {case.finding.source} left them there"
+        how = as_now if is_there_by_later_ones(case) else "the transactions left them"
         yield (
-            f"the rows of {wanted.shortened()} are on {names} already, as the transactions left"
-            " them: empty transactions take their place, and go on to replicas. A replica of"
+            f"the rows of {wanted.shortened()} are on {names} already, as {how}:"
+            " empty transactions take their place, and go on to replicas. A replica of"
             f" {names} that is not in this snapshot and lacks the rows never gets them: add it to"
             " the audit"
         )

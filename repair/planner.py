@@ -29,7 +29,6 @@ from repair.afterwards import audit_after, made_worse
 from repair.case import Case, Hole, LogEvidence, Proposal, Refusal, SavedContent
 from repair.choices import check_choices, seen_in_part
 from repair.content_questions import HOLES, ContentQuestion, arrivals
-from repair.declaring import is_there_already
 from repair.doubtful_sources import unless_doubtful
 from repair.invariants import broken_invariants
 from repair.kept_out import KeptOut, brings_in
@@ -56,6 +55,7 @@ from repair.plan_parts import (
 )
 from repair.procedure import Setting
 from repair.procedures import make_step
+from repair.rows_there import is_there_already
 from repair.start import known_servers, start_model
 from repair.steps import Step
 from repair.strategies import ANSWERS, DECLARING, PLANNERS

@@ -73,7 +73,7 @@ TARGETS: Sequence[Target] = (
             *("repair/choices.py", "repair/afterwards.py", "repair/evidence.py"),
             *("repair/invariants.py", "repair/emptied.py", "repair/model.py", "repair/start.py"),
             *("repair/transaction_content.py", "repair/starting.py", "repair/missing_on.py"),
-            *("repair/misfit.py", "repair/kept_out.py"),
+            *("repair/misfit.py", "repair/kept_out.py", "repair/rows_there.py"),
             *("repair/way_home.py", "repair/needed.py", "repair/offered.py"),
             *("repair/unguarded.py", "repair/case.py", "repair/content_questions.py"),
             *("repair/own_work.py", "repair/start_guards.py", "repair/holes.py"),

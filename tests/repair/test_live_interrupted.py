@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import pytest
 
 from compose import faults, faults_after_plan
-from compose.native.shapes import Pair
+from compose.native.shapes import Pair, wait_for
 from repair import Plan
 from repair.render import render_files
 from repair.steps import Step
-from tests.repair.live import await_clean, examine, executed, rows, run_plan
+from tests.repair.live import await_clean, examine, executed, rows, run_plan, wait_until
 from topology.findings import Verdict
 
 # Behind which statements the client is killed: those that change the server or the session.
@@ -128,6 +128,30 @@ def test_an_undo_of_two_tables_that_stopped_between_them_goes_on(pair97: Pair) -
     run_plan(pair97, again.plan({"E1": "undo_on_replica"}))
     await_clean(pair97)
     assert all(not rows(server, t) for server in (pair97.a, pair97.b) for t in tables)
+
+
+def test_a_hole_whose_rows_later_ones_have_changed_is_filled(pair97: Pair) -> None:
+    """b forgets the INSERT of two rows, and receives what changes one and deletes the other."""
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE kept", "CREATE TABLE kept.t (id INT KEY, v INT)")
+    pair97.settle()
+    faults_after_plan.remove_channel(a)
+    known = executed(b)
+    a.execute("INSERT INTO kept.t VALUES (1, 1), (2, 2)")
+    wait_for(b, executed(a))
+    b.execute(b.dialect.words.reset_binary_logs_and_gtids, f"SET GLOBAL gtid_purged = '{known}'")
+    a.execute("UPDATE kept.t SET v = 5 WHERE id = 1", "DELETE FROM kept.t WHERE id = 2")
+    wait_until(lambda: rows(b, "kept.t") == [(1, 5)])
+    b.execute("SET SESSION sql_log_bin = 0", "UPDATE kept.t SET v = 6")
+    unlike = examine(pair97)
+    assert "H8" in unlike.codes
+    assert not unlike.plan().steps
+    b.execute("SET SESSION sql_log_bin = 0", "UPDATE kept.t SET v = 5")
+    plan = examine(pair97).plan()
+    assert [f"{step.server} {step.action}" for step in plan.steps] == ["b InjectEmpty"]
+    assert any("as later ones of a left them there" in each for each in plan.warnings)
+    run_plan(pair97, plan)
+    assert executed(a) == executed(b)
 
 
 def run_cut_started(pair: Pair) -> None:

@@ -9,10 +9,11 @@ import pytest
 
 from repair.afterwards import made_worse
 from repair.case import Case
-from repair.declaring import is_there_already
+from repair.declaring import inject_empty
 from repair.evidence import FailingEvent
 from repair.model import Model
 from repair.replaying import _where_it_stops
+from repair.rows_there import is_there_already
 from repair.strategies import refetch
 from repair.transaction_content import ContentClass, RowsOn, RowState
 from repair.way_home import way_home
@@ -24,6 +25,7 @@ from topology.snapshot import LogPosition
 
 AFTER, BEFORE = RowsOn(RowState.AS_AFTER), RowsOn(RowState.AS_BEFORE)
 CONFLICT = RowsOn(RowState.CONFLICT, "row t `id` = 1")
+LIKE = replace(CONFLICT, is_like_source=True)
 
 
 # -- a channel that is switched -------------------------------------------------------------------
@@ -123,6 +125,31 @@ def test_rows_are_there_if_they_are_on_every_server_that_gets_the_empty_transact
     assert not is_there_already(replace(case, finding=a_finding("E1", "a:2")))
     unread = a_content("a:2", ContentClass.UNREAD, rows_on={"b": AFTER, "c": AFTER})
     assert not is_there_already(replace(case, content=unread))
+
+
+@pytest.mark.parametrize(
+    ("on_b", "on_c", "source", "expected"),
+    [
+        (LIKE, LIKE, "a:1-3", True),
+        (LIKE, AFTER, "a:1-3", True),
+        (replace(BEFORE, is_like_source=True), AFTER, "a:1-3", True),  # changed, and changed back
+        (CONFLICT, LIKE, "a:1-3", False),
+        (LIKE, CONFLICT, "a:1-3", False),
+        (LIKE, LIKE, "a:1-4", False),  # a:4 is on its way, and may change the row
+    ],
+)
+def test_rows_are_there_if_they_are_as_later_ones_left_them_on_the_source(
+    on_b: RowsOn, on_c: RowsOn, source: str, *, expected: bool
+) -> None:
+    servers = pair().replace(server("c", "a:1 a:3", channel("b"))).replace(server("a", source))
+    content = a_content("a:2", rows_on={"a": CONFLICT, "b": on_b, "c": on_c})
+    case = a_case(servers, HOLE, content=content)
+    assert is_there_already(case) is expected
+    if expected:
+        texts = proposed(inject_empty(case)).warnings
+        assert any(
+            "are on b, c already, as later ones of a left them there" in each for each in texts
+        )
 
 
 # -- the way home ---------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gtid import GtidSet
 from repair.case import LogEvidence
-from repair.content_questions import STOPPED, ContentQuestion, arrivals, question_of
+from repair.content_questions import HOLES, STOPPED, ContentQuestion, arrivals, question_of
 from repair.transaction_content import (
     ContentClass,
     RowsOn,
@@ -41,7 +41,7 @@ def log_evidence(world: World, snapshot: ClusterSnapshot, audit: ClusterAudit) -
             continue
         question = question_of(finding, snapshot, failing=_failing(world, finding))
         if question is not None:
-            contents[finding.id] = _content(world, question)
+            contents[finding.id] = _content(world, question, _source(world, finding))
     events = dict(failing_events(world, audit))
     return LogEvidence(contents=contents, arrivals=brought, events=events)
 
@@ -56,7 +56,15 @@ def _failing(world: World, finding: Finding) -> GtidSet:
     )
 
 
-def _content(world: World, question: ContentQuestion) -> TransactionContent:
+def _source(world: World, finding: Finding) -> Server | None:
+    """Return the source of a hole: its rows of today are compared as well."""
+    is_hole = finding.code in HOLES and finding.source in world.servers
+    return world[finding.source or ""] if is_hole else None
+
+
+def _content(
+    world: World, question: ContentQuestion, source: Server | None = None
+) -> TransactionContent:
     wanted = members_of(question.wanted, world)
     everything = gtids(wanted)
     # Without gtid_mode = ON a server sends no transactions by GTID.
@@ -89,6 +97,7 @@ def _content(world: World, question: ContentQuestion) -> TransactionContent:
     state = RowsOn(RowState.UNREAD, "not read, or not in order")
     own = {name: members_of(gtids, world) for name, gtids in question.own}
     rows = None if net is None else tuple(net_row(key, *values) for key, values in net.items())
+    alike = source if source is holder else None
     return TransactionContent(
         holder.name,
         {kind: gtids(members) for kind, members in classes.items() if members},
@@ -97,7 +106,7 @@ def _content(world: World, question: ContentQuestion) -> TransactionContent:
         rows=None if net is None or classes[ContentClass.DDL] else rows,
         rows_beside_created=rows if classes[ContentClass.DDL] else None,
         rows_on={
-            name: state if net is None else _rows_on(world[name], net, own.get(name))
+            name: state if net is None else _rows_on(world[name], net, own.get(name), alike)
             for name in question.servers
         },
         doubtful={name: gtids(members) for name, members in doubtful.items() if members},
@@ -139,7 +148,9 @@ def net_changes(found: list[Transaction], holder: Server) -> Net | None:
     return net
 
 
-def _rows_on(server: Server, net: Net, own: set[Gtid] | None) -> RowsOn:
+def _rows_on(
+    server: Server, net: Net, own: set[Gtid] | None, source: Server | None = None
+) -> RowsOn:
     state = _state_beside(server, net, own)
     if state is not _state(server, net):
         return RowsOn(state)
@@ -147,6 +158,10 @@ def _rows_on(server: Server, net: Net, own: set[Gtid] | None) -> RowsOn:
     return RowsOn(
         state,
         off=tuple(net_row(key, *net[key]) for key in off),
+        is_like_source=source is not None
+        and server is not source
+        and RowState.AS_AFTER not in (state, _state(source, net))
+        and all(server.rows.get(key) == source.rows.get(key) for key in net),
         is_in_part=state is RowState.CONFLICT
         and all(server.rows.get(key) in values for key, values in net.items()),
     )

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from repair import channel_procedures, declaring, emptied, invariants, start
+from repair import channel_procedures, declaring, emptied, invariants, rows_there, start
 from topology import channel_places, facts, findings, former_ids, lost, unseen
 from topology.rules import backlogs, differences, joining, passed, threads
 
@@ -93,7 +93,7 @@ SWITCHES: dict[str, Switch] = {
         declaring._undecided, "if unreached is not None:", "if False:"
     ),
     "empty-only-where-the-rows-are": Switch(
-        declaring.is_there_already,
+        rows_there.is_there_already,
         "for name in (replica.name, *below(case.model, replica.name))",
         "for name in (replica.name,)",
     ),

@@ -1,0 +1,61 @@
+"""Whether the rows of a hole are on its replica already, so that only the GTIDs are missing.
+
+How it works
+------------
+Either the rows are as the transactions left them. Or later transactions changed them on, on both
+servers, and the rows are as they are on the source now:
+
+    source    INSERT row 2    UPDATE row 2 to 5      row 2 is 5
+    replica   (forgotten)     UPDATE row 2 to 5      row 2 is 5
+
+The second form needs more: nothing else of the source may still be missing on the replica. What is
+on its way may change the row, and then it is only by chance the same on both.
+"""
+
+from gtid import GtidSet
+from repair.case import Case
+from repair.holes import depends_on_a_hole
+from repair.model import below
+from repair.transaction_content import ContentClass, RowsOn, RowState
+
+
+def is_there_already(case: Case) -> bool:
+    """Return whether the rows of a hole were compared and are all on the replica already.
+
+    And on each server below that does not have the transactions: it receives them empty from there,
+    whatever it would drop otherwise (they are logged with the replica's own server_id). Rows that
+    another hole changes show nothing: a row that was never inserted looks deleted.
+    """
+    content, replica = case.content, case.replica
+    if not case.is_hole or content is None or replica is None:
+        return False
+    if not case.wanted <= content.of_class(
+        ContentClass.EMPTY, ContentClass.HARMLESS, ContentClass.DATA
+    ):
+        return False
+    return not depends_on_a_hole(case, content) and all(
+        _is_there(case, name, content.state_on(name))
+        for name in (replica.name, *below(case.model, replica.name))
+        if case.wanted - case.model[name].executed
+    )
+
+
+def is_there_by_later_ones(case: Case) -> bool:
+    """Return whether rows that are there are as later transactions left them on a server."""
+    return case.content is not None and any(
+        on.is_like_source and on.state is not RowState.AS_AFTER
+        for on in case.content.rows_on.values()
+    )
+
+
+def _is_there(case: Case, name: str, on: RowsOn) -> bool:
+    if on.state is RowState.AS_AFTER:
+        return True
+    return on.is_like_source and not _still_missing(case, name)
+
+
+def _still_missing(case: Case, name: str) -> GtidSet:
+    """Return what a server had not executed of the source's when both were read, but the hole."""
+    source = case.finding.source or ""
+    has = case.snapshot_executed.get(source, GtidSet())
+    return has - case.was_there(name) - case.wanted

@@ -246,17 +246,15 @@ def _problems(
 
 def misfit_of_waiting(case: Case, action: StartChannel | AutoPositionOn) -> str | None:
     """Return why what waits on a stopped channel may not fit, if an action starts it; or None."""
-    behind = _behind_a_hole(case, action) or unread_beside_own_work(case, action)
-    if behind is not None:
-        return behind
     place = (action.server, action.channel)
     question, content = case.waiting.get(place), case.arrivals.get(place)
+    reasons = [_behind_a_hole(case, action) or unread_beside_own_work(case, action)]
     if (unknown := unknown_source(case, action)) is not None:
-        return unknown
-    if question is None:
-        return None
-    content = content or nothing_read(question.wanted, "no log was read")
-    return "; ".join(_problems(case, action, question, content)) or None
+        reasons.append(unknown)
+    elif question is not None:
+        content = content or nothing_read(question.wanted, "no log was read")
+        reasons.extend(_problems(case, action, question, content))
+    return "; ".join(filter(None, reasons)) or None
 
 
 def _goes_round(case: Case, action: StartChannel | AutoPositionOn) -> bool:

@@ -43,6 +43,9 @@ class Announced:
     overwrites: bool  # what waits for a channel that a step starts may overwrite rows
     is_refused: bool  # a script refused half-way and said so: a channel may be stopped on purpose
     redone: GtidSet
+    unfit: tuple[
+        str, ...
+    ]  # why what waits may overwrite rows, or stop the applier, of which server
     is_doubted: bool  # what one server has empty under a GTID may have content on another
     known: GtidSet  # executed on a server of the plan when it was read
     seen: frozenset[str]  # servers that the plan knows; each plan says that it considers no other
@@ -59,6 +62,7 @@ class Announced:
             self.overwrites or other.overwrites,
             self.is_refused or other.is_refused,
             self.redone | other.redone,
+            self.unfit + other.unfit,
             self.is_doubted or other.is_doubted,
             self.known | other.known,
             self.seen | other.seen,
@@ -107,6 +111,7 @@ def announced(plan: Plan, choices: Mapping[str, str], *, is_refused: bool) -> An
         overwrites=overwrites,
         is_refused=is_refused,
         redone=redone,
+        unfit=tuple(text for text in plan.warnings if OVERWRITES in text),
         is_doubted=is_doubted,
         known=known,
         seen=seen,
@@ -151,6 +156,8 @@ def _doubled(before: World, server: Server, said: Announced, kind: Kind) -> Iter
         old = was.channel(channel.name)
         if old is not None and old.runs and not channel.runs:
             if _is_announced(before, channel, said):
+                continue
+            if channel.failed and any(f"since on {server.name}: " in each for each in said.unfit):
                 continue
             error = channel.applier_error[1] or channel.receiver_error[1] or "stopped"
             text = f"{server.name}: {channel.name!r} stops: {error}"

@@ -73,7 +73,7 @@ def undo_tail(world: World, server: Server, gone: list[Transaction], *, why: str
                 server.rows.pop(key, None)
             else:
                 server.rows[key] = old
-        if undo:
+        if made.changes:  # even a statement that changed no row was done
             server.works[made.work] -= 1
     server.applied = kept[::-1]
     for each in gone:

@@ -77,20 +77,25 @@ def interrupted(  # noqa: PLR0917 - one run, and all that it is compared with
         if not (rest.refused or is_told):
             left = {each.finding_id for each in second.not_planned}
             reported = [finding for finding in audit.findings if finding.id in left]
-            for text in _another_end(full.world, rest.world, reported, said):
+            worlds = truth.rested, full.world, rest.world
+            for text in _another_end(worlds, reported, said):
                 yield Violation("choice interrupted", codes, f"{where}: {text}")
 
 
 def _another_end(
-    full: World, rest: World, reported: list[Finding], said: Announced
+    worlds: tuple[World, World, World], reported: list[Finding], said: Announced
 ) -> Iterator[str]:
     """Report GTIDs that are missing at the end, and the second plan gives no reason why.
 
+    The worlds are the one without the plan, the one behind a full run, and the one behind both parts.
     A finding may have another code by then (a purged transaction is E2), for which no strategy was chosen.
     An applier may have stopped where a plan warns that what it fetches again may stop it.
     """
+    without, full, rest = worlds
     for name, server in full.servers.items():
-        if said.is_warned and _has_stopped(full, rest, {name, *rest.upstream(name)} & said.changed):
+        if said.is_warned and _has_stopped(
+            without, rest, {name, *rest.upstream(name)} & said.changed
+        ):
             continue
         missing = server.executed - rest[name].executed
         has_reason = any(  # about the server, one that sends to it, or just these GTIDs
@@ -107,13 +112,13 @@ def _another_end(
             return
 
 
-def _has_stopped(full: World, rest: World, names: set[str]) -> bool:
-    """Return whether a row stopped an applier of one of these servers, and not so in the full run."""
+def _has_stopped(without: World, world: World, names: set[str]) -> bool:
+    """Return whether a row stopped an applier of these servers that does not stop without the plan."""
     return any(
         channel.failed is not None and (old is None or old.failed != channel.failed)
         for name in names
-        for channel in rest[name].channels
-        for old in (full[name].channel(channel.name),)
+        for channel in world[name].channels
+        for old in (without[name].channel(channel.name),)
     )
 
 

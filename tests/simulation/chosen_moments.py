@@ -64,7 +64,7 @@ def interrupted(  # noqa: PLR0917 - one run, and all that it is compared with
         return
     for steps in range(1, len(plan.steps)):
         part = run(truth.world, plan, snapshot, steps=steps)
-        again, audit = look_again(truth, part.world)
+        again, audit = look_again(truth, part.world, compares=True)
         still = wanted_of(plan.as_json()).still(audit).choices
         second = plan_with(truth, part.world, again, audit, {**choices, **still})
         rest = run(part.world, second, again)

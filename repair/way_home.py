@@ -81,10 +81,29 @@ def misfits_at_home(case: Case, actions: Sequence[Action]) -> Iterator[str]:
                 f" overwrite rows: {unknown}"
             )
             continue
+        if late := _late_by_position(case, step):
+            yield (
+                f"{late.shortened()} had not arrived on {step.server} when the servers were read."
+                " If the file position is behind them, auto-position fetches them behind later"
+                " transactions: they may stop the applier or overwrite rows"
+            )
         why = misfit_of_waiting(then, step)
         if why is not None:
             yield f"once replication runs on {step.server}, what waits may overwrite rows: {why}"
         yield from delivered_empty(then, step)
+
+
+def _late_by_position(case: Case, step: StartChannel | AutoPositionOn) -> GtidSet:
+    """Return what a channel leaves its file position with, and had not brought when it was read.
+
+    The model lets a channel that runs bring it. A hole of a busy server shows only later.
+    """
+    channel = case.channel
+    if channel is None or channel.auto_position or not isinstance(step, AutoPositionOn):
+        return GtidSet()
+    there = case.snapshot_executed.get(channel.source or "", GtidSet())
+    late = there - case.snapshot_executed[step.server] - case.wanted
+    return late.without_uuid(case.model[step.server].server_uuid)
 
 
 def _refused_still(case: Case) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from repair.actions import AutoPositionOn, InjectEmpty, StartChannel
 from repair.case import Case
 from repair.content_questions import ContentQuestion
@@ -72,3 +74,18 @@ def test_behind_a_row_conflict_the_order_of_the_log_is_no_proof_that_rows_fit() 
     assert not [*misfits_at_home(replace(case, is_chosen=False), skipped)]
     fits = a_content("a:2-3", rows_on={"b": RowsOn(RowState.AS_BEFORE)})
     assert not [*misfits_at_home(replace(case, arrivals={("b", ""): fits}), skipped)]
+
+
+@pytest.mark.parametrize(
+    ("auto", "at_first", "is_warned"),
+    [(False, "a:1 a:4", True), (False, "a:1 a:3-4", False), (True, "a:1 a:4", False)],
+)
+def test_what_a_file_position_may_have_passed_is_named_where_a_choice_leaves_it(
+    at_first: str, *, auto: bool, is_warned: bool
+) -> None:
+    # The model lets the channel bring a:3: when the servers were read, it was not there.
+    servers = model(server("a", "a:1-4"), server("b", "a:1 a:3-4", channel("a", auto=auto)))
+    seen = {"a": gtids("a:1-4"), "b": gtids(at_first)}
+    case = a_case(servers, a_finding("H1", "a:2"), snapshot_executed=seen)
+    found = [text for text in misfits_at_home(case, ()) if "If the file position is behind" in text]
+    assert bool(found) is is_warned

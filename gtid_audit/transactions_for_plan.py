@@ -28,6 +28,7 @@ from gtid import GtidSet, GtidSetTooLarge, MalformedText
 from gtid_audit.collected_transactions import Collected
 from gtid_audit.log_operands import server_words
 from gtid_audit.rows_in_place import RowReader
+from gtid_audit.table_engines import without_rollback
 from gtid_audit.tables_now import Definitions, LogBehind, LoggedDefinitions
 from gtid_audit.tables_there import TablesThere
 from repair.content_questions import (
@@ -183,7 +184,11 @@ class _Reading:
         )
         ddl = read.of_class(*kinds)
         names = [name for name in question.servers if name in self.targets]
-        read = replace(read, unlike_on=self._unlike(read, names))
+        read = replace(
+            read,
+            unlike_on=self._unlike(read, names),
+            no_rollback_on=self._no_rollback(read, names),
+        )
         if rows is None or ddl:
             definitions = f"{ddl.shortened()} changes definitions, or was not read"
             why = definitions if ddl else read.rows_unread
@@ -255,6 +260,22 @@ class _Reading:
                 continue
             if why is not None:
                 found[name] = why
+        return found
+
+    def _no_rollback(
+        self, read: TransactionContent, names: list[str]
+    ) -> dict[str, tuple[tuple[str, str, str], ...]]:
+        """Return the tables without transactions, by server. The scripts ask for them as well."""
+        found: dict[str, tuple[tuple[str, str, str], ...]] = {}
+        tables = {(table.schema, table.table) for table in read.row_tables}
+        for name in names if tables else ():
+            try:
+                with closing(self._connect(name)) as here:
+                    engines = without_rollback(here, tables)
+            except (pymysql.MySQLError, OSError):  # `rows_on` says that nothing was compared
+                continue
+            if engines:
+                found[name] = engines
         return found
 
     def _in_part(self, read: TransactionContent, names: list[str]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from repair.guard import Guard
 from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
 from repair.replay import ROW_SESSION, Replayed, under_gtid
-from repair.replay_script import table_guards
+from repair.replay_script import engine_guards, table_guards
 from repair.row_procedures import make_rows_alike
 from repair.script import commits_nothing, executed, literal, not_owned, transactions
 from topology.quoting import quote_string
@@ -87,6 +87,7 @@ def redo_transactions(action: RedoTransactions, setting: Setting) -> Procedure:
             ),
             *(untaken if own else ()),
             *table_guards(action.transactions),
+            *engine_guards(action.transactions),
         ),
         statements=tuple(_statements(action.transactions, own)),
         verifications=(executed(server, gtids),),
@@ -123,6 +124,8 @@ def _statements(replayed: tuple[Replayed, ...], own: GtidSet) -> Iterator[str]:
                 "NOT @there",
                 f"{each.gtid} was given to another transaction meanwhile; audit with --content",
             ).statements()
+        for guard in engine_guards((each,)):
+            yield from replace(guard, condition=f"@there OR {guard.condition}").statements()
         yield f"SET SESSION gtid_next = IF(@go, {quote_string(str(each.gtid))}, {_PASSED_OVER});"
         for line in under_gtid(each.lines):
             yield _COUNTED.sub(r"\1@there OR \2\3", line)

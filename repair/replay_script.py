@@ -22,6 +22,7 @@ from repair.table_questions import (
     has_no_triggers,
     may_write,
     none_in,
+    rolls_back_if_there,
     sees_triggers,
 )
 from topology.quoting import quote_string
@@ -86,7 +87,7 @@ def script_lines(
     if tables:
         yield ""
         yield comment("what no log says; if it is not so, nothing is changed")
-        for guard in table_guards(replayed):
+        for guard in (*table_guards(replayed), *engine_guards(replayed)):
             yield from guard.statements()
     ordered = replayed if direction is Direction.REDO else reversed(replayed)
     for number, each in enumerate(ordered, start=1):
@@ -95,6 +96,8 @@ def script_lines(
         if each.gtid is None:
             yield from each.lines
         else:
+            for guard in engine_guards((each,)):
+                yield from guard.statements()
             yield from _under_gtid(each.gtid, each.lines)
     yield ""
     done = f"{direction.value} of {count} transaction{'s' if count > 1 else ''}"
@@ -104,6 +107,20 @@ def script_lines(
 def table_guards(replayed: Sequence[Replayed]) -> tuple[Guard, ...]:
     """Return what must hold of the tables before transactions are written on them."""
     return tuple(guard for table in _joined(replayed) for guard in _guards(table))
+
+
+def engine_guards(replayed: Iterable[Replayed]) -> Iterator[Guard]:
+    """Yield what must hold before transactions take their GTIDs: all rows can share one.
+
+    A script asks it at its begin, and before each transaction: an earlier one may create a table.
+    """
+    names = {(table.schema, table.table) for each in replayed if each.gtid for table in each.tables}
+    for schema, table in sorted(names):
+        yield Guard(
+            rolls_back_if_there(schema, table),
+            f"{schema}.{table} has an engine without transactions: its first row would use up the"
+            " GTID, and the others would not be written",
+        )
 
 
 def _under_gtid(gtid: Gtid, lines: Iterable[str]) -> Iterator[str]:

@@ -28,6 +28,7 @@ from repair.missing_on import (
     unfinished,
 )
 from repair.model import ModelServer, below, simulate
+from repair.no_rollback import takes_gtid_with_first_row
 from repair.replay import Replayed
 from repair.replay_texts import CannotSave, check_plain
 from repair.row_literals import CannotRender
@@ -79,6 +80,8 @@ def redo_on_source(case: Case) -> Outcome:
     if reason := _unguarded(redone, source.name) or case.overtaken():
         return Refusal(reason)
     where = _where_to_redo(case, redone)
+    if reason := takes_gtid_with_first_row(content, where.name, redone):
+        return Refusal(reason)
     reason = _may_be_there(case, content, where) or _changed_since(case, content, where)
     reason = reason or _carried_along(content, where, redone)
     if reason := reason or _stops_below(case, content, where, redone):

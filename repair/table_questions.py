@@ -40,6 +40,15 @@ def is_transactional(schema: str, table: str) -> str:
     )
 
 
+def rolls_back_if_there(schema: str, table: str) -> str:
+    """Write that a table, if it is there, can roll back: its rows can share one GTID."""
+    return none_in(
+        "tables LEFT JOIN information_schema.engines USING (engine)",
+        f"table_schema = {quote_string(schema)} AND table_name = {quote_string(table)}"
+        " AND IFNULL(transactions, 'NO') <> 'YES'",
+    )
+
+
 def carries_nothing(schema: str, table: str, rule: str) -> str:
     """Write that no foreign key changes other tables with a row of this table.
 

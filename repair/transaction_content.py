@@ -298,6 +298,8 @@ class TransactionContent:
     unlike_on: Mapping[str, str] = field(default_factory=dict)  # why definitions do not fit
     # Empty or harmless in the log that was read, and perhaps another transaction on these servers.
     doubtful: Mapping[str, GtidSet] = field(default_factory=dict)
+    # By server: schema, table and engine of those whose engine has no transactions.
+    no_rollback_on: Mapping[str, tuple[tuple[str, str, str], ...]] = field(default_factory=dict)
     # By the server_id in their events: a receiver drops what carries its own server's.
     server_ids: Mapping[int, GtidSet] = field(default_factory=dict)
 
@@ -305,7 +307,8 @@ class TransactionContent:
         union = GtidSet.union_of(self.classes.values())
         count = sum(gtids.gtid_count for gtids in self.classes.values())
         assert union.gtid_count == count, "every transaction has one class"
-        for name in ("classes", "rows_on", "misfits_in_part", "unlike_on", "doubtful"):
+        read_by_name = ("classes", "rows_on", "misfits_in_part", "unlike_on", "doubtful")
+        for name in (*read_by_name, "no_rollback_on"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def of_class(self, *classes: ContentClass) -> GtidSet:

@@ -85,6 +85,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                         for channel in server.channels or ()
                     ),
                     skips_next=name in skipping,
+                    group_name=_group_name(server, known),
                 )
                 for name, server in known.items()
             }
@@ -104,7 +105,11 @@ def _skips(server: ServerSnapshot) -> bool:
 
 
 def _server(
-    server: ServerSnapshot, channels: tuple[ModelChannel, ...], *, skips_next: bool
+    server: ServerSnapshot,
+    channels: tuple[ModelChannel, ...],
+    *,
+    skips_next: bool,
+    group_name: UUID | None,
 ) -> ModelServer:
     server_uuid, version = server.server_uuid, server.version
     assert isinstance(server_uuid, UUID), "known servers have a UUID"
@@ -117,7 +122,7 @@ def _server(
         purged=server.gtid_purged or GtidSet(),
         channels=channels,
         server_id=server.server_id,
-        group_name=_group_name(server),
+        group_name=group_name,
         sends_by_sets=server.setting("gtid_mode") in (None, "ON"),
         skips_next=skips_next,
         has_log=server.setting("log_bin") != "OFF",
@@ -125,8 +130,11 @@ def _server(
     )
 
 
-def _group_name(server: ServerSnapshot) -> UUID | None:
+def _group_name(server: ServerSnapshot, known: Mapping[str, ServerSnapshot]) -> UUID | None:
+    """Return the group of a server; that of another one where its own settings were not read."""
     name = group_name_of(server)
+    if not name and server.settings is None:
+        name = next(filter(None, map(group_name_of, known.values())), "")
     return UUID(name) if name else None
 
 

@@ -24,7 +24,8 @@ from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
 _NOT_COMPARABLE_NOW: Final = (
     "proved by an earlier audit, and not comparable now: whether the rows were repaired since does"
-    " not show"
+    " not show. After a repair or a rebuild by the clone plugin, delete the cluster's entry under"
+    " `differences` in _content_looks.json"
 )
 
 

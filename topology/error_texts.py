@@ -96,6 +96,23 @@ TEXTS: tuple[ErrorText, ...] = (
         ),
     ),
     ErrorText(
+        "a transaction without a GTID",
+        r"Cannot replicate anonymous transaction",
+        "A4",
+        "The source committed transactions without a GTID, while its gtid_mode was OFF or"
+        " OFF_PERMISSIVE. Auto-position cannot fetch them.",
+        (
+            (
+                "Do not only run START REPLICA: the source can begin at a later log file, and skip"
+                " these transactions without an error. The GTID sets are equal then."
+            ),
+            (
+                "Rebuild the replica from the source, or compare and repair the rows of every"
+                " table that the source wrote meanwhile."
+            ),
+        ),
+    ),
+    ErrorText(
         "source and replica have one server_uuid",
         r"equal MySQL server UUIDs",
         "C1",

@@ -4,7 +4,7 @@
    transaction after the restart: automatic GNOs are the smallest free ones
    (Gtid_state::get_automatic_gno, sql/rpl_gtid_state.cc). So the first own transactions after each
    restart decide; where they differ from what the other log holds under the same GTIDs, the search
-   goes on until they agree again.
+   goes on until they agree again. Where a log has purged the first, the search begins behind them.
 2. A server that stopped before its replicas had received everything keeps a tail that no other
    server has. After a failover the operator may have committed empty transactions under these
    GTIDs elsewhere. So the last own transactions before each restart are compared as well, and the
@@ -19,6 +19,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Final, Protocol
 
 from binlog.content.compare import (
@@ -37,6 +38,7 @@ FIRST_COMPARED: Final = 4
 # GNOs that were free below others are used first; more separate ones are not compared.
 INTERVALS_MAX: Final = 64
 COMPARED_MAX: Final = 20_000
+_ALL: Final = 2**63  # more than there are GNOs: a run, or a file of it, in one set
 # Given transactions that are read and compared at once.
 GIVEN_AT_ONCE: Final = 1_000
 
@@ -200,7 +202,7 @@ class Search:
         The first sets of both sides are asked for together: one question to each server.
         """
         ways = [
-            origin.own_since(start, sizes=_sizes()),
+            self._comparable(origin.own_since(start, sizes=repeat(_ALL))),
             origin.own_before(start, sizes=_sizes()),
         ]
         looked_at = 0
@@ -215,6 +217,32 @@ class Search:
                 self.cut()
                 return
 
+    def _comparable(self, runs: Iterator[GtidSet]) -> Iterator[GtidSet]:
+        """Give the first of each interval that both logs hold, then more of them.
+
+        Where the first of an interval are purged, its search begins at the first that is not.
+        """
+        sizes = _sizes()
+        for run in runs:
+            left = run
+            for logs in (self._left, self._right):
+                try:
+                    gone = logs.unheld(run)
+                except BinlogError as error:
+                    self.note(Unread(logs.name, str(error)))
+                    return
+                if gone & first_of_each(run, FIRST_COMPARED):
+                    self._note_gone(logs, gone)
+                left -= gone
+            while left:
+                window = first_of_each(left, next(sizes))
+                left -= window
+                yield window
+
+    def _note_gone(self, logs: ComparedLogs, gone: GtidSet) -> None:
+        text = f"purged, or never in these logs: {counted(gone)}"
+        self.note(Unread(logs.name, text, is_lasting=True))
+
     def held(self, wanted: GtidSet) -> GtidSet:
         """Leave out, and say, what one of the logs no longer holds, or all where it is unread."""
         for logs in (self._left, self._right):
@@ -224,8 +252,7 @@ class Search:
                 self.note(Unread(logs.name, str(error)))
                 return GtidSet()
             if gone:
-                text = f"purged, or never in these logs: {counted(gone)}"
-                self.note(Unread(logs.name, text, is_lasting=True))
+                self._note_gone(logs, gone)
                 wanted -= gone
         return wanted
 

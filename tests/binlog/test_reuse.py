@@ -171,6 +171,22 @@ def test_numbers_free_below_are_given_first_and_the_lost_ones_are_found_all_the_
     assert GtidSet.of(each.gtid for each in found.comparisons) == a("90-91")
 
 
+def test_the_search_begins_behind_what_a_log_has_purged() -> None:
+    numbers = range(1, 101)
+    left = Told("a", same(*numbers), own=a("2-20"))
+    right = Told("b", {**same(*numbers), **other(13, 14, 15, 16, 17)}, purged=a("1-12"))
+    found = compare_after_starts(left, right)
+    assert GtidSet.of(each.gtid for each in found.comparisons) == a("13-17")
+    assert [each.log for each in found.unread] == ["b"]
+    assert f"11 GTIDs, {UUID_A}:2-12" in found.unread[0].reason
+
+
+def test_a_purge_behind_the_first_compared_is_not_worth_a_note() -> None:
+    left = Told("a", same(*range(1, 101)), own=a("2-90"))
+    right = Told("b", same(*range(1, 101)), purged=a("50-60"))
+    assert compare_after_starts(left, right).unread == ()
+
+
 def test_of_very_many_intervals_the_first_and_the_last_are_looked_at() -> None:
     numbers = [(Tsid(UUID_A), gno, gno + 5) for gno in range(1, 10_001, 10)]
     first = first_of_each(GtidSet.from_intervals(numbers), 2)

@@ -8,7 +8,7 @@ from uuid import UUID
 from pymysql.connections import Connection
 
 from binlog.adapters.compare_server import ServerCompared, ServerState, Since
-from binlog.content.reuse import Start, Unread
+from binlog.content.reuse import FIRST_COMPARED, Start, Unread
 from compose import faults
 from compose.native.server import Server
 from compose.native.shapes import Pair
@@ -32,6 +32,22 @@ def test_reuse_behind_an_earlier_start_of_the_day_is_found(pair97: Pair) -> None
     [finding] = audited(pair97)["findings"]
     assert (finding["code"], finding["severity"]) == ("E4", "critical")
     assert GtidSet.parse(finding["gtid_set"]) == GtidSet.parse(fault.reused)
+
+
+def test_reuse_is_found_behind_what_the_replica_has_purged(pair97: Pair) -> None:
+    b = pair97.b
+    b.execute("SET GLOBAL max_binlog_size = 4096")  # about a dozen transactions
+    fault = faults.reused_numbers(pair97, lost_count=40)
+    b.execute("SET GLOBAL max_binlog_size = DEFAULT")
+    names = [str(row[0]) for row in b.query("SHOW BINARY LOGS")]
+    b.execute(f"PURGE BINARY LOGS TO '{names[-2]}'")
+    reused = GtidSet.parse(fault.reused)
+    still_there = reused - GtidSet.parse(b.value("@@GLOBAL.gtid_purged"))
+    assert still_there
+    assert not still_there & reused.first(FIRST_COMPARED)
+    [finding] = audited(pair97)["findings"]
+    assert (finding["code"], finding["severity"]) == ("E4", "critical")
+    assert GtidSet.parse(finding["gtid_set"]) == still_there
 
 
 def _compared(server: Server, *, since: int, full: frozenset[str] = frozenset()) -> ServerCompared:

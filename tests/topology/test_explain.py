@@ -137,6 +137,20 @@ OTHER_TEXTS = [
     ("Query caused different errors on source and replica.", "A1"),
     (
         (
+            "Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file"
+            " ./binlog.000002, position 197."
+        ),
+        "A4",
+    ),
+    (
+        (
+            "Cannot replicate anonymous transaction when @@GLOBAL.GTID_MODE = ON, at file"
+            " ./binlog.000002, position 197."
+        ),
+        "A4",
+    ),
+    (
+        (
             "Fatal error: The slave I/O thread stops because master and slave have equal MySQL server"
             " UUIDs; these UUIDs must be different for replication to work."
         ),

@@ -12,7 +12,10 @@ from topology.findings import Evidence, Finding, Grade
 from topology.lost import Cause, Loss, Restart, losses_of
 from topology.rules.build import evidence, finding, many
 
-_CRASH = "a crash that lost the end of its binary log, or an older copy of its data was restored"
+_CRASH = (
+    "a crash that lost the end of its binary log, or its data was replaced by an older copy, a"
+    " backup or a clone that lacked them: then their rows are gone there"
+)
 _RESET = "RESET BINARY LOGS AND GTIDS: then the rows are there, and redoing them would double them"
 _BY_HAND = "a session elsewhere that set gtid_next to a GTID of this server"
 _COPIED = "another server that commits under the same server_uuid"
@@ -63,11 +66,12 @@ def history_reset(facts: ClusterFacts) -> Iterator[Finding]:
         remaining = [] if loss.grade is Grade.PROVED else [_RESET, _BY_HAND, _COPIED]
         if remaining and loss.restart is not Restart.NOT_SINCE:
             remaining.insert(0, _CRASH)
+        rows = "may still be there" if _CRASH in remaining else "are probably still there"
         yield _on(
             facts,
             loss,
             f"The GTID history of {loss.origin} was reset: it does not list {many(loss.gtid_set)}"
-            f" of its own that {loss.holder} holds. Its rows are probably still there. The GTIDs"
+            f" of its own that {loss.holder} holds. Its rows {rows}. The GTIDs"
             f" that {loss.origin} had received are gone from its list as well. Do not redo these"
             " transactions on it, and do not undo them on its replicas, before you have compared"
             f" the data. {distance_to(loss)} Replicas then skip its new transactions."

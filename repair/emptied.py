@@ -1,15 +1,18 @@
-"""A server whose gtid_executed is empty although it is a replica: it is left alone.
+"""A server whose gtid_executed is empty although it has a history: it is left alone.
 
 `reset_and_purge` empties gtid_executed for a moment. If its script is interrupted there, the data
 is on the server and no set shows it: a channel that is started then fetches the whole history, and
 applies it to rows that are there. A new replica, whose data is empty as well, looks the same, so
-nothing is planned for either.
+nothing is planned for either. A source without channels shows it by its replicas, which have GTIDs
+of its server_uuid: what was written on it now would let its next commits take GTIDs that they have,
+and the script that holds the whole set would refuse to run.
 """
 
 from collections.abc import Iterator
 
 from repair.actions import Action, AutoPositionOn, StartChannel
 from repair.model import Model, ModelServer
+from topology.dialect import dialect_of
 
 
 def nothing_on_an_emptied_server(before: Model, _after: Model, action: Action) -> Iterator[str]:
@@ -25,14 +28,31 @@ def nothing_on_an_emptied_server(before: Model, _after: Model, action: Action) -
             " set; started now, the channel would apply the whole history again. A new and empty"
             " replica is started by hand"
         )
+    if holders := _have_its_gtids(server, before):
+        yield (
+            f"gtid_executed of {server.name} is empty, and {', '.join(holders)} has transactions of"
+            " it: if a reset_and_purge script stopped there, run that script again, which holds the"
+            f" whole set; until then let no client write on {server.name}"
+        )
     if isinstance(action, StartChannel | AutoPositionOn):
         channel = server.channel(action.channel)
         source = before.servers.get(channel.source or "") if channel is not None else None
-        if source is not None and is_emptied(source, before):
+        if source is not None and (is_emptied(source, before) or _have_its_gtids(source, before)):
             yield (
                 f"gtid_executed of {source.name}, its source, is empty: if a reset_and_purge script"
                 " stopped there, run that script again first"
             )
+
+
+def _have_its_gtids(server: ModelServer, model: Model) -> list[str]:
+    """Return the servers with GTIDs of one that has none, where only a reset writes a set anew."""
+    if server.executed or dialect_of(server.version).has_purged_append:
+        return []
+    return [
+        other.name
+        for other in model.servers.values()
+        if other.executed.from_uuid(server.server_uuid)
+    ]
 
 
 def is_emptied(server: ModelServer, model: Model) -> bool:

@@ -13,12 +13,13 @@ from repair.actions import (
     RedoTransactions,
     StartChannel,
 )
-from repair.emptied import is_emptied
+from repair.emptied import is_emptied, nothing_on_an_emptied_server
 from repair.invariants import broken_invariants
 from repair.model import Model, simulate
 from repair.needed import needed
-from tests.repair.build import UUIDS, channel, gtids, model, server
+from tests.repair.build import OLD, UUIDS, channel, gtids, model, server
 from tests.repair.cases import redone
+from topology.version import ServerVersion
 
 START = StartChannel("b", "")
 FETCH = AutoPositionOn("b", "", filled=GtidSet())
@@ -154,6 +155,29 @@ def test_a_stopped_replica_without_gtids_is_emptied(
     assert is_emptied(servers["b"], servers) is expected
     assert ("gtid_executed of b is empty" in broken(servers, START)) is expected
     assert not is_emptied(servers["a"], servers)
+
+
+@pytest.mark.parametrize(
+    ("executed", "on_replica", "version", "is_refused"),
+    [
+        ("", "a:1-3 b:1", OLD, True),
+        ("a:1-3", "a:1-3 b:1", OLD, False),
+        ("", "b:1", OLD, False),  # it never gave a GTID: a new server
+        ("", "a:1-3 b:1", None, False),  # gtid_purged grows there without a reset
+    ],
+)
+def test_nothing_is_declared_on_a_source_in_the_middle_of_its_reset(
+    executed: str, on_replica: str, version: ServerVersion | None, *, is_refused: bool
+) -> None:
+    here = server("a", executed)
+    before = model(
+        replace(here, version=version) if version is not None else here,
+        server("b", on_replica, replace(channel("a"), running=False)),
+    )
+    action = InjectEmpty("a", gtids("b:1"))
+    refused = list(nothing_on_an_emptied_server(before, simulate(before, action), action))
+    assert bool(refused) is is_refused
+    assert not refused or "b has transactions of it: if a reset_and_purge script" in refused[0]
 
 
 def test_no_channel_is_started_from_a_server_that_was_emptied() -> None:

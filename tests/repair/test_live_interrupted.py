@@ -86,6 +86,31 @@ def test_a_reset_that_stopped_between_its_statements_is_reported(pair56: Pair) -
     assert not any("reset_and_purge" in each.explanation for each in examine(pair56).audit.findings)
 
 
+def test_a_reset_of_a_source_that_stopped_between_its_statements_is_not_replaced(
+    pair56: Pair,
+) -> None:
+    """Another script would write a set on the source that lacks its own GTIDs."""
+    a, b = pair56.a, pair56.b
+    a.execute("CREATE DATABASE own")
+    pair56.settle()
+    faults.errant_transaction(pair56)
+    faults_after_plan.remove_channel(a)
+    plan = examine(pair56).plan({"E1": "reset_and_purge"})
+    before, files = executed(b), render_files(plan)
+    stop, reset, start = plan.steps
+    assert pair56[stop.server].client(files[stop.file_name]).returncode == 0
+    for piece in pieces(files[reset.file_name]):
+        a.client(piece)
+        if not executed(a):
+            break
+    found = examine(pair56)
+    for choice in ("reset_and_purge", "inject_empty", "redo_on_source"):
+        assert not found.plan({"E1": choice}).steps
+    for step in (reset, start):
+        assert pair56[step.server].client(files[step.file_name]).returncode == 0
+    assert executed(a) == executed(b) == before
+
+
 @pytest.mark.parametrize(
     ("strategy", "actions"),
     [

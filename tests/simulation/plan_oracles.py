@@ -227,7 +227,10 @@ def _met_hidden_work(before: World, after: World, name: str, failed: Transaction
 
 
 def _overwritten(was: Server, server: Server) -> Key | None:
-    """Return a row over which a transaction was applied that is older than what was there."""
+    """Return a row over which a transaction was applied that is older than what was there.
+
+    Not one that is as it was: older ones that make and delete it again leave nothing of themselves.
+    """
     newest: dict[Key, int] = {}
     for made, undo in was.applied:
         for key, _ in undo:
@@ -235,7 +238,8 @@ def _overwritten(was: Server, server: Server) -> Key | None:
     for made, undo in server.applied:
         if not was.works[made.work]:
             for key, _ in undo:
-                if made.work < newest.get(key, 0):
+                is_changed = server.rows.get(key) != was.rows.get(key)
+                if is_changed and made.work < newest.get(key, 0):
                     return key
     return None
 

@@ -223,7 +223,7 @@ def _is_of_unseen(before: World, server: Server, gtid: Gtid, seen: frozenset[str
     Its transactions come through a channel that the plan starts by choice: two servers have made
     two transactions under the GTID, and the plan says that it considers no other.
     """
-    mine = {made.work for made, undo in server.applied if made.gtid == gtid and undo}
+    mine = {made.work for made, _ in server.applied if made.gtid == gtid}
     known = {made.work for made in _made_under(before, gtid, seen)}
     return bool(mine) and not mine & known
 

@@ -66,13 +66,14 @@ def test_what_stays_is_looked_at_twice(part: str, *, is_grave: bool) -> None:
         ({"relay_applied_to": FURTHER}, True),
         ({"last_applied": SOME}, True),
         ({"workers": (WorkerSnapshot(1, SOME, 0, ""),)}, True),
+        ({"workers": ()}, False),  # they could be read once only
         ({"received_to": FURTHER, "gtid_retrieved": SOME}, False),  # that is its receiver
     ],
 )
 def test_an_applier_moves_if_any_of_its_places_does(
     changes: dict[str, Any], *, is_moving: bool
 ) -> None:
-    before = a_channel("a", A)
+    before = a_channel("a", A, workers=(WorkerSnapshot(1, GtidSet(), 0, ""),))
     server = a_server("b", B, f"{A}:1-2")
     after = replace(before, **changes)
     assert _moved(before, after, first=server, last=server) is is_moving

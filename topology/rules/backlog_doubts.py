@@ -8,9 +8,9 @@
 from typing import Final
 
 from gtid import GtidSet
-from topology.facts import EdgeFacts
+from topology.facts import ClusterFacts, EdgeFacts
 from topology.reset_signs import has_earlier, logged
-from topology.snapshot import ServerSnapshot, ThreadState
+from topology.snapshot import ThreadState
 
 _NOTHING: Final = GtidSet()
 
@@ -41,18 +41,27 @@ def may_be_below(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
 
 
 def is_to_come(
-    edge: EdgeFacts, replica: ServerSnapshot, gtids: GtidSet, other: GtidSet = _NOTHING
+    facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet, other: GtidSet = _NOTHING
 ) -> bool:
     """Return whether a RESET of the replica is excluded: by its logs, or by the source's log.
 
     What lies ahead of this channel in its source's log (`ahead`) says nothing of what another
     channel has received and may have applied before (`other`). Where the replica has executed
     anything, it says nothing at all: a receiver that connects again after a RESET reads the log
-    from its beginning.
+    from its beginning. Nor where the receiver moved between the readings and received nothing: its
+    source left out what the replica had when it connected.
     """
+    replica = facts.last[edge.edge.replica]
     if has_earlier(logged(replica), gtids):
         return True
     channel = edge.edge.channel
     # Received, and the applier is where the receiver is: the place is one of a former log.
     at_end = channel.applied_to == channel.received_to and bool(gtids & channel.gtid_retrieved)
-    return not replica.gtid_executed and gtids <= edge.ahead - other and not at_end
+    skips = any(
+        each.name == channel.name
+        and each.received_to != channel.received_to
+        and each.gtid_retrieved == channel.gtid_retrieved
+        for each in facts.first[edge.edge.replica].channels or ()
+    )
+    is_ahead = gtids <= edge.ahead - other and not (at_end or skips)
+    return is_ahead and not replica.gtid_executed

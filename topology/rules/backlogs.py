@@ -53,7 +53,7 @@ def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
             replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
             clears = applier.moved and not (edge.queued_below or applier.is_started)
             other = of_other_channels(edge, gap)
-            no_reset = is_to_come(edge, replica, gap, other)
+            no_reset = is_to_come(facts, edge, gap, other)
             skips = _skips(facts, edge)
             late = behind_later_ones(facts, edge, edge.queued_below & gap)
             doubt = out_of_order_text(edge, late) or unread_order(facts, edge, edge.queued_below)
@@ -101,7 +101,7 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             other = of_other_channels(edge, queue)
             works = bool((edge.applying_above - other) or channel.gtid_applying)
             moves = applier.moved or (works and applier.lock_wait is None)
-            no_reset = is_to_come(edge, replica, queue, other)
+            no_reset = is_to_come(facts, edge, queue, other)
             runs_on = (applier.is_delayed or moves) and not channel.until
             runs_on = runs_on and not is_without_work(channel)
             known = channel.applier is not ThreadState.RUNNING or runs_on
@@ -152,7 +152,7 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             doubt = out_of_order_text(edge, late) or unread_order(facts, edge, edge.expected)
             doubt += rows_without_history(facts, edge)
             dropped = may_be_dropped(facts, edge)
-            no_reset = is_to_come(edge, replica, edge.expected)
+            no_reset = is_to_come(facts, edge, edge.expected)
             comes = comes and no_reset and not (skips or doubt or dropped)
             yield on_edge(
                 facts,

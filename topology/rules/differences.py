@@ -7,6 +7,7 @@
 from collections.abc import Iterator
 
 from gtid import GtidSet
+from topology.applier_facts import may_hide_received
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.lost import Cause, losses_of
@@ -239,18 +240,29 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
                 f" committed it: a session set gtid_next by hand. {distance_to(loss)}"
                 f" {holder.name} then skips the new transaction."
             )
+    is_hidden = gtid_set.gtid_count == 1 and may_hide_received(source)  # the last one, no more
+    if is_hidden:
+        way_back += _MAY_BE_RECEIVED.format(source=source.name)
     origin = "its own" if gtid_set == _own(gtid_set, holder) else "committed elsewhere"
     return on_edge(
         facts,
         edge,
         code,
         gtid_set,
-        grade=Grade.LIKELY if edge.way_back_is_stopped else Grade.PROVED,
+        grade=Grade.LIKELY if edge.way_back_is_stopped or is_hidden else Grade.PROVED,
+        severity=Severity.WARNING if is_hidden else None,
         strategies=entry_strategies[code, edge.way_back_is_stopped],
         proof=proof,
         explanation=f"{edge.edge.replica} has {many(gtid_set)} ({origin}) that its source"
         f" {edge.edge.source} does not have and does not receive.{way_back}",
     )
+
+
+_MAY_BE_RECEIVED = (
+    " {source} is applying what it received, and its version does not count the last transaction"
+    " that was in its relay log when its receiver connected: it may be there. Audit again when it"
+    " has applied all."
+)
 
 
 def _way_back_text(edge: EdgeFacts, code: str) -> str:

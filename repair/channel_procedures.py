@@ -35,6 +35,7 @@ from repair.script import (
 )
 from repair.start_guards import (
     commits_nothing_meanwhile,
+    has_what_was_committing,
     not_halted,
     not_restarted,
     refuses_nothing,
@@ -168,6 +169,7 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
             *_unchanged(action.channel, setting, asks),
             *commits_nothing_meanwhile(action, setting),
             *(() if setting.channel(action.channel).auto_position else not_restarted(setting)),
+            *has_what_was_committing(action, setting, asks),
             *filled,
             *_readable(action),
         ),

@@ -122,6 +122,25 @@ def not_restarted(setting: Setting) -> Iterator[Guard]:
     )
 
 
+def has_what_was_committing(
+    action: AutoPositionOn, setting: Setting, asks: ChannelQuestions
+) -> Iterator[Guard]:
+    """Require that a replica has by now what its source was committing when both were read.
+
+    It may be in the source's log already, and a file position that was set may have passed it. With
+    auto-position on it would be fetched behind later work. A healthy channel brings it.
+    """
+    source = setting.seen.get(setting.known(action.channel).source or "")
+    if source is None or setting.channel(action.channel).auto_position or not source.gtid_owned:
+        return
+    has_all = f"GTID_SUBSET({literal(source.gtid_owned)}, @@GLOBAL.gtid_executed)"
+    yield Guard(
+        f"IFNULL({asks.auto_position} = 1, FALSE) OR {has_all}",
+        f"{setting.server.name}: it lacks what {source.name} was committing when the plan was made;"
+        " run this when it has that; if it stays away, audit and plan again",
+    )
+
+
 def commits_nothing_meanwhile(action: AutoPositionOn, setting: Setting) -> Iterator[Guard]:
     """Require that a server whose channel stands commits nothing until it is switched.
 

@@ -11,11 +11,12 @@ from repair.actions import Action, AutoPositionOn, InjectEmpty, StartChannel
 from repair.case import Proposal, Refusal
 from repair.compared_rows import compared_waiting, rows_of
 from repair.content_questions import ContentQuestion
+from repair.dialect import ChannelQuestions
 from repair.holes import emptied_above, fetched_again
 from repair.model import Model, simulate
 from repair.plan_parts import brought_by
 from repair.procedure import Setting
-from repair.start_guards import commits_nothing_meanwhile
+from repair.start_guards import commits_nothing_meanwhile, has_what_was_committing
 from repair.starting import start_channel
 from repair.still_to_come import unread_beside_own_work
 from repair.transaction_content import ContentClass
@@ -205,6 +206,23 @@ def test_a_switch_of_a_stopped_channel_asks_for_a_quiet_server(
     setting = Setting(made, before=servers, after=servers)
     setting = replace(setting, seen={each.name: each for each in snapshot_of(servers).last})
     assert bool([*commits_nothing_meanwhile(action, setting)]) is asked
+
+
+@pytest.mark.parametrize(
+    ("owned", "auto", "asked"), [("a:2", False, True), ("a:2", True, False), ("", False, False)]
+)
+def test_a_switch_waits_for_what_the_source_was_committing(
+    owned: str, *, auto: bool, asked: bool
+) -> None:
+    made = server("b", "a:1", channel("a", auto=auto))
+    servers = model(server("a", "a:1"), made)
+    seen = {each.name: each for each in snapshot_of(servers).last}
+    seen["a"] = replace(seen["a"], gtid_owned=gtids(owned))
+    setting = Setting(made, before=servers, after=servers, seen=seen)
+    action, asks = AutoPositionOn("b", "", filled=gtids("")), ChannelQuestions.of(made.version, "")
+    found = [*has_what_was_committing(action, setting, asks)]
+    assert bool(found) is asked
+    assert all(str(gtids(owned)) in each.condition for each in found)
 
 
 def test_what_waits_on_a_stopped_channel_keeps_its_rows_as_they_were_compared() -> None:

@@ -55,6 +55,13 @@ def check_guards(world: World, snapshot: ClusterSnapshot, step: Step) -> None:
     is_known = began is not None and moment(server.started_at) <= began + START_SLACK
     if has("it was restarted since") and not is_known:
         raise Refused(f"{server.name}: it was restarted since the plan was made")
+    if isinstance(action, AutoPositionOn) and has("was committing when the plan was made"):
+        channel = server.channel(action.channel)
+        source = readings.get(_channel_of(reading, action.channel).source_host)
+        owned = (source.gtid_owned if source is not None else None) or GtidSet()
+        is_on = channel is not None and channel.auto_position
+        if not (is_on or owned <= gtids(server.executed)):
+            raise Refused(f"{server.name}: it lacks what its source was committing")
     if isinstance(action, InjectEmpty | AppendPurged | ResetAndPurge):
         _check_other_servers(world, readings, step, action)
     if isinstance(action, AutoPositionOn | StartChannel):

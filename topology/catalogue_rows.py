@@ -112,16 +112,17 @@ ROWS: tuple[Row, ...] = (
         "E1", "errant, still in a binary log", "critical", True,
         ("start_channel", "inject_empty", "redo_on_source", "undo_on_replica"),
         "The replica has transactions that its source lacks and that will not flow back.",
-        "Somebody wrote on the replica.",
+        "A client wrote on the replica.",
         "Read on the replica first and absent on the source afterwards; not the source's own, not"
-        " on"
-        " their way, not from another channel; still in the replica's binary logs.",
+        " on their way, not from another channel; still in the replica's binary logs. Likely where"
+        " it is the first work of that origin behind a channel to the source that is stopped by"
+        " hand. In a pair that has earlier work of both on both, it waits: A7.",
     ),
     Row(
         "E2", "errant, already purged", "critical", True, ("inject_empty", "reclone"),
         "As E1, and the replica can no longer send them: a failover to it stops the others with"
         " 1236.",
-        "Somebody wrote on the replica, long ago.",
+        "A client wrote on the replica, long ago.",
         "As E1, and within the replica's gtid_purged.",
     ),
     Row(

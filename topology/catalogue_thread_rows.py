@@ -42,7 +42,8 @@ THREAD_ROWS: tuple[Row, ...] = (
         "The applier waits for a lock that a session of the replica holds, for longer than"
         " `lock_wait_seconds_max` of the policy.",
         "A transaction left open on the replica, LOCK TABLES, FLUSH TABLES WITH READ LOCK, LOCK"
-        " INSTANCE FOR BACKUP, or a session that owns the GTID which comes next.",
+        " INSTANCE FOR BACKUP, a session that owns the GTID which comes next, or the applier of"
+        " another channel that brings the same transactions.",
         "The state of the applier or of a worker names the lock, and since when it applies the"
         " transaction. Before 8.0 the age is an estimate by the lag: likely. Likely as well while"
         " the applier retries a transaction that waited for a row lock too long (error 1205).",

@@ -42,6 +42,9 @@ def test_write_load_that_ends_early_is_an_error(mysql56: Server) -> None:
     load.__enter__()
     assert mysql56.value(f"COUNT(*) FROM {schema_of(mysql56)}.written") > 0
     mysql56.execute(f"DROP DATABASE {schema_of(mysql56)}")
+    deadline = time.monotonic() + 10  # the writer has to meet it first
+    while not (mysql56.folder / "load.log").read_text() and time.monotonic() < deadline:
+        time.sleep(0.02)
     with pytest.raises(LoadEnded, match=r"Unknown database|doesn't exist"):
         load.__exit__(None, None, None)
 

@@ -182,7 +182,7 @@ class _Work:
     def _is_delivered(self, finding: Finding) -> bool:
         if not self.steps or finding.code in _ONLY_BY_ITSELF:
             return False
-        if finding.code[0] == "T" and not finding.strategies:
+        if finding.code in ("T1", "T3") and finding.severity is Severity.WARNING:
             return False  # its set may never arrive, or behind later work (out_of_order.py)
         if finding.code in _OF_A_CHANNEL and not self._starts(finding):
             return False

@@ -126,6 +126,26 @@ def skipped_by_counter(
     return Passed(source=here, replica=there, passed=passed, rows_are_there=False)
 
 
+def update_skipped(here: Server, there: Server) -> tuple[str, str]:
+    """Let the counter skip an update with auto-position on, and a newer one of its row arrive.
+
+    Returns:
+        The GTIDs of the update that was skipped, and of the newer one.
+    """
+    table_on(here, there, "late")
+    wait_for(there, commit(here, "INSERT INTO late.t (id, note) VALUES (7, 'first')"))
+    there.execute(
+        there.dialect.stop_applier,
+        "SET GLOBAL gtid_mode = ON_PERMISSIVE",
+        "SET GLOBAL sql_replica_skip_counter = 1",
+        there.dialect.start_applier,
+    )
+    skipped = commit(here, "UPDATE late.t SET note = 'older' WHERE id = 7")
+    newer = commit(here, "UPDATE late.t SET note = 'newest' WHERE id = 7")
+    wait_for(there, newer)
+    return skipped, newer
+
+
 @contextmanager
 def skipped_behind_lock(
     topology: Topology, *, source: str = "a", replica: str = "b"

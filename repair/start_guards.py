@@ -116,9 +116,9 @@ def not_restarted(setting: Setting) -> Iterator[Guard]:
     latest = quote_string(f"{started_at + START_SLACK:%Y-%m-%d %H:%M:%S}")
     start = f"UTC_TIMESTAMP() - INTERVAL ({uptime_question(setting.server.version)}) SECOND"
     yield Guard(
-        f"IFNULL({start} <= {latest}, TRUE)",
-        f"{setting.server.name}: it was restarted since the plan was made, and may have lost its"
-        " newest transactions; audit and plan again",
+        f"IFNULL({start} <= {latest}, FALSE)",
+        f"{setting.server.name}: it was restarted since the plan was made (or does not show its"
+        " uptime), and may have lost its newest transactions; audit and plan again",
     )
 
 

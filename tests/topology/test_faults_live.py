@@ -89,6 +89,10 @@ def test_work_of_a_pair_waits_behind_a_channel_that_is_stopped(pair97: Pair) -> 
     assert (finding.code, audit.verdict) == ("A7", Verdict.WARNING)
     assert (finding.source, finding.replica, finding.gtid_set) == ("b", "a", GtidSet.parse(waits))
     assert "If b is not meant to be written to, that work is errant" in finding.explanation
+    # As it says: where only a is meant to be written to, the channel goes, and E1 is proved.
+    pair97.a.execute("STOP REPLICA", "RESET REPLICA ALL")
+    errant = only(audited(pair97))
+    assert (errant.code, errant.grade, errant.gtid_set) == ("E1", Grade.PROVED, finding.gtid_set)
 
 
 def test_a_write_on_a_replica_is_e1_and_proved(star97: Topology) -> None:

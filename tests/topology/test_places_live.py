@@ -1,7 +1,7 @@
 """What the place of a stopped channel in its source's log shows, on real servers."""
 
 from compose import faults_applier as faults
-from compose.faults import await_status, commit, table_on
+from compose.faults import await_status
 from compose.faults_content import restart_with
 from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
@@ -61,18 +61,8 @@ def test_a_replica_that_is_merely_stopped_is_not(star97: Topology) -> None:
 def test_what_was_skipped_before_a_failover_is_not_only_backlog(star97: Topology) -> None:
     """The new source sends it behind later ones of the old one; its log has both commit times."""
     source, promoted, replica = star97["source"], star97["replica1"], star97["replica2"]
-    table_on(source, promoted, "late")
-    wait_for(replica, commit(source, "INSERT INTO late.t (id, note) VALUES (7, 'first')"))
-    replica.execute(
-        "STOP REPLICA SQL_THREAD",
-        "SET GLOBAL gtid_mode = ON_PERMISSIVE",
-        "SET GLOBAL sql_replica_skip_counter = 1",
-        "START REPLICA SQL_THREAD",
-    )
-    skipped = commit(source, "UPDATE late.t SET note = 'older' WHERE id = 7")
-    newer = commit(source, "UPDATE late.t SET note = 'newest' WHERE id = 7")
-    for server in (promoted, replica):
-        wait_for(server, newer)
+    skipped, newer = faults.update_skipped(source, replica)
+    wait_for(promoted, newer)
     promoted.execute("STOP REPLICA", "RESET REPLICA ALL")
     replica.execute(
         "SET GLOBAL gtid_mode = ON",

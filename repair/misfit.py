@@ -65,6 +65,27 @@ def misfit_of_held(content: TransactionContent, server: ModelServer, held: GtidS
     )
 
 
+def misfit_unless_executed(
+    content: TransactionContent, server: ModelServer, arriving: GtidSet
+) -> str | None:
+    """Return that rows do not fit what another channel is about to bring as well; None if they do.
+
+    It had not been executed when the sets were read. It may have been when the rows were: then they
+    are as after it, and the start brings nothing.
+    """
+    state = content.state_on(server.name).state
+    if not content.needing_decision(arriving) or state not in (
+        RowState.CONFLICT,
+        RowState.AS_AFTER,
+    ):
+        return None
+    return (
+        f"another channel of {server.name} brings {arriving.shortened()} too. If its applier has"
+        f" not executed that by now, rows of {server.name} do not fit: whichever channel brings it,"
+        " it may stop the applier or overwrite rows"
+    )
+
+
 def _unlike(content: TransactionContent, server: ModelServer, arriving: GtidSet) -> str | None:
     """Return why transactions do not fit what is defined on a server, or were not shown to.
 

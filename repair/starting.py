@@ -29,7 +29,7 @@ from repair.doubted_content import delivered_empty
 from repair.emptied import is_emptied
 from repair.former_history import may_be_given_again
 from repair.holes import emptied_above, fetched_again, passed_by
-from repair.misfit import misfit, misfit_of_held
+from repair.misfit import misfit, misfit_of_held, misfit_unless_executed
 from repair.model import (
     Model,
     ModelChannel,
@@ -192,7 +192,8 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     here, then = case.model[action.server], case.snapshot_executed[action.server]
     by_another_way = content.wanted & (here.executed - then)
     if isinstance(action, AutoPositionOn) or by_another_way:
-        return Proposal((action,))
+        why = misfit_unless_executed(content, here, by_another_way)
+        return Proposal((action,), () if why is None else (why,))
     rows = content.rows_of_old_tables or content.rows_in_part
     if not rows and question.is_in_order:
         return Proposal((_in_order(action),), warnings)

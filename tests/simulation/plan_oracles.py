@@ -294,9 +294,16 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
         if one.id in announced or _met_what_was_not_committed(truth, after, one):
             continue
         if one.code in ("A2", "A3") and (
-            _met_hidden(truth, after, one) or _met_statement(truth, plan, after, one)
+            _met_hidden(truth, after, one)
+            or _met_statement(truth, plan, after, one)
+            or _met_what_two_bring(plan, after, one)
         ):
             continue
+        if one.code == "E6" and any(
+            each.code == "U2" and one.source in (each.source, each.replica)
+            for each in audit.findings
+        ):
+            continue  # reset while it was read: how much its replicas have beyond it was not known
         if one.code[0] == "J" and {each.code for each in audit.findings} & {"J4", "U2"}:
             # A source was not known when the servers were read: it was rebuilt just then, or its
             # receivers have not connected since. Nothing is said of what no channel links until then.
@@ -369,6 +376,14 @@ def _met_hidden(truth: Truth, after: World, one: Finding) -> bool:
         _met_hidden_work(truth.rested, after, name, channel.failed)
         for channel in after[name].channels
         if channel.name == one.channel
+    )
+
+
+def _met_what_two_bring(plan: Plan, after: World, one: Finding) -> bool:
+    """Return whether an applier stopped at what another channel was to bring as well, as warned."""
+    server = after[one.replica or ""]
+    return len(server.channels) > 1 and any(
+        f"another channel of {server.name} brings" in each for each in plan.warnings
     )
 
 

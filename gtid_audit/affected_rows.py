@@ -49,8 +49,8 @@ ROWS_MAX: Final = 200
 LOOKED_UP_MAX: Final = 100
 Way: TypeAlias = "Callable[[], Connection[Any]]"
 GroupsOf: TypeAlias = Callable[[GtidSet], Iterator[EventGroup]]
-# The session in which conditions mean what they say (repair/row_literals.py), and times are UTC.
-SESSION: Final = "SET SESSION sql_mode = '', time_zone = '+00:00'"
+# Conditions are written for UTC (repair/row_literals.py).
+IN_UTC: Final = "SET SESSION time_zone = '+00:00'"
 
 Row = dict[str, str | None]
 # What SELECT gives as Python's values, and images hold as text: dates, times, documents.
@@ -147,7 +147,7 @@ class _Side:
 def _read_affected_rows(sides: tuple[_Side, ...], found: AffectedRows) -> None:
     """Read the rows that the transactions of either side touched from both."""
     for side in sides:
-        _ask(side.connection, SESSION)
+        _ask(side.connection, IN_UTC)
     seen: dict[tuple[str, str], None] = {}
     for table, image in chain.from_iterable(_images(side, found) for side in sides):
         where = _where(table, image, found)

@@ -195,7 +195,6 @@ class GivenDefinitions:
         connection = connect()
         try:
             with connection.cursor() as cursor:
-                cursor.execute("SET SESSION sql_mode = '', sql_quote_show_create = 1")
                 cursor.execute(f"SHOW CREATE TABLE {name}")
                 row = cursor.fetchone()
         except MySQLError as error:

@@ -23,7 +23,7 @@ from pymysql.cursors import Cursor
 from binlog.rows.tables import RowTable
 from binlog.rows.values import ABSENT, Image
 from binlog.schema.tables import TableDefinition
-from gtid_audit.affected_rows import SESSION, Row, read_row
+from gtid_audit.affected_rows import IN_UTC, Row, read_row
 from gtid_audit.log_operands import server_words
 from gtid_audit.tables_now import Definitions, misfit_now
 from repair.created_tables import Created, is_new
@@ -56,7 +56,7 @@ class RowReader:
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
         with connection.cursor(Cursor) as cursor:
-            cursor.execute(SESSION)
+            cursor.execute(IN_UTC)
         self._unread: list[str] = []
         self._definition_of = Definitions(connection, self._unread.append)
 

@@ -81,7 +81,5 @@ class ServerTables:
 
     def _rows(self, statement: str) -> list[dict[str, Any]]:
         with closing(self.connect()) as connection, connection.cursor() as cursor:
-            # SHOW CREATE TABLE quotes as the session says.
-            cursor.execute("SET SESSION sql_mode = ''")
             cursor.execute(statement)
             return list(cursor.fetchall())

@@ -18,7 +18,6 @@ import pymysql
 from pymysql.cursors import Cursor
 
 from binlog.schema.check import column_misfit
-from gtid_audit.affected_rows import SESSION
 from gtid_audit.tables_now import Definitions, misfit_now
 from repair.created_tables import Created, is_new
 from repair.waiting_ddl import demands
@@ -46,8 +45,6 @@ class TablesThere:
 
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
-        with connection.cursor(Cursor) as cursor:
-            cursor.execute(SESSION)
         self.definitions = Definitions(connection, lambda _why: None)
 
     def unlike(

@@ -77,7 +77,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-    class ByGroup(LoadScopeScheduling):  # type: ignore[misc]
+    class ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # the library has no types
         def _split_scope(self, nodeid: str) -> str:
             return group_of(nodeid)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 
 from tests.simulation.state import (
     BEYOND,
@@ -600,14 +601,14 @@ def moves_of(world: World, dice: random.Random) -> list[Callable[[], bool]]:
     moves: list[Callable[[], bool]] = []
     for server in world.servers.values():
         if server.pending:
-            moves.append(lambda one=server: _finish_any(world, one, dice))  # type: ignore[misc]
+            moves.append(partial(_finish_any, world, server, dice))
         for channel in server.channels:
             for act in (receive, connect, take):
-                moves.append(lambda a=act, s=server, c=channel: a(world, s, c))  # type: ignore[misc]
-            moves.append(lambda s=server, c=channel: flush(s, c, dice))  # type: ignore[misc]
-            moves.append(lambda s=server, c=channel: apply(world, s, c, dice))  # type: ignore[misc]
+                moves.append(partial(act, world, server, channel))
+            moves.append(partial(flush, server, channel, dice))
+            moves.append(partial(apply, world, server, channel, dice))
         if server.group_applier is not None:
-            moves.append(lambda s=server: _apply_of_group(world, s, dice))  # type: ignore[misc]
+            moves.append(partial(_apply_of_group, world, server, dice))
     return moves
 
 

@@ -134,7 +134,8 @@ def operands(spark: SparkSession, functions: GtidFunctions) -> list[tuple[str | 
     """All pairs of the hand-picked texts, and some hundred generated triples, as the view `sets`."""
     random = Random(SEED)
     rows = [(left, right, left) for left, right in product(TEXTS, TEXTS)]
-    rows += [tuple(generated_text(random) for _ in range(3)) for _ in range(400)]  # type: ignore[misc]
+    for _ in range(400):
+        rows.append((generated_text(random), generated_text(random), generated_text(random)))
     numbered = [(row, *texts) for row, texts in enumerate(rows)]
     frame = spark.createDataFrame(numbered, "row int, a string, b string, c string")
     frame.repartition(3).createOrReplaceTempView("sets")

@@ -7,6 +7,7 @@ nothing to change returns the server as it is.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -86,6 +87,10 @@ def _setting(name: str, value: str) -> Change:
     return change
 
 
+def _version(version: ServerVersion) -> Change:
+    return lambda server, _seen: replace(server, version=version)
+
+
 def highest_of(gtid_set: GtidSet) -> GtidSet:
     """Return the highest GTID of each interval."""
     return GtidSet.from_intervals((tsid, end - 1, end) for tsid, _, end in gtid_set.intervals())
@@ -142,7 +147,7 @@ OF_A_SERVER: Mapping[str, Change] = {
     "server_uuid of a stranger": _server(lambda _s, _seen: {"server_uuid": STRANGER}),
     "host of the next": _server(lambda s, seen: {"host": seen.next_of(s).host}),
     **{
-        f"version {version}": _server(lambda _s, _seen, version=version: {"version": version})  # type: ignore[misc]
+        f"version {version}": _version(version)
         for version in map(ServerVersion.parse, ("5.6.24", "5.7.44", "8.0.20", "8.4.0", "9.7.4"))
     },
     "MariaDB": _server(lambda _s, _seen: {"vendor": Vendor.MARIADB}),
@@ -225,9 +230,18 @@ def _first_log(
     return {"first_log": LogStart(f"binlog.{number:06}", at, previous)}
 
 
-def _commits(
-    server: ServerSnapshot, *, server_id: int, seconds: int, exact: bool
+def _first_log_of(
+    _e: HistoryEvidence, server: ServerSnapshot, _seen: Seen, *, seconds: int, some: bool
 ) -> Mapping[str, Any]:
+    previous = executed_by(server) if some else GtidSet()
+    return _first_log(server, seconds=seconds, previous=previous)
+
+
+def _commits(
+    _e: HistoryEvidence, server: ServerSnapshot, seen: Seen, *, who: str, seconds: int, exact: bool
+) -> Mapping[str, Any]:
+    writers = {"itself": server.server_id, "the next": seen.next_of(server).server_id}
+    server_id = writers.get(who, 4711) or 0
     at = server.read_ended + timedelta(seconds=seconds)
     ends = highest_of(executed_by(server)) | executed_by(server).first(1)
     return {
@@ -257,9 +271,7 @@ def _searched(server: ServerSnapshot, seen: Seen, *, before: bool) -> Mapping[st
 OF_LOGS: Mapping[str, Change] = {
     **{
         f"log 1 begun {seconds} s ago, previous {'some' if some else 'empty'}": _evidence(
-            lambda _e, server, _seen, seconds=seconds, some=some: _first_log(  # type: ignore[misc]
-                server, seconds=-seconds, previous=executed_by(server) if some else GtidSet()
-            )
+            partial(_first_log_of, seconds=-seconds, some=some)
         )
         for seconds in (0, 1, 30, 90, 7200)
         for some in (False, True)
@@ -269,14 +281,7 @@ OF_LOGS: Mapping[str, Change] = {
     ),
     **{
         f"commits {ago} s ago{'' if exact else ', to the second'} by {who}": _evidence(
-            lambda _e, server, seen, ago=ago, exact=exact, who=who: _commits(  # type: ignore[misc]
-                server,
-                server_id={"itself": server, "the next": seen.next_of(server)}[who].server_id or 0
-                if who != "a stranger"
-                else 4711,
-                seconds=-ago,
-                exact=exact,
-            )
+            partial(_commits, who=who, seconds=-ago, exact=exact)
         )
         for ago in (1, 61, 7200)
         for exact in (True, False)

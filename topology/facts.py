@@ -23,6 +23,7 @@ from topology.policy import Policy
 from topology.progress import Appliers, appliers_of, behind_appliers, same_server_id, stalls_of
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
 from topology.tearing import sign_of_tearing
+from topology.unlogged import received_unlogged
 from topology.unseen import group_peers, group_uuids, unseen_sources
 
 
@@ -187,7 +188,9 @@ def _edge_facts(
     passed = (missing & (behind | (before & retrieved))) - applying
     queued = (missing & retrieved) - applying - passed
     absent = missing - retrieved - applying
-    purged = absent & _set(source.gtid_purged)
+    # What a source never logs is purged with its commit, which the first reading may have met.
+    unlogged = received_unlogged(source, _set(last[edge.source].gtid_purged))
+    purged = absent & (_set(source.gtid_purged) | unlogged)
     ignored, elsewhere = ignored_by(edge, absent - purged, graph=graph, last=last)
     absent -= ignored | elsewhere
     other_log = sign_of_former_log(edge, before=first[edge.replica], source=last[edge.source])

@@ -8,7 +8,7 @@ import pytest
 
 from compose.native.shapes import Topology
 from gtid import GtidSet
-from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
 from tests.topology.test_faults_live import audited, targets_of
 from topology.accepted import AcceptedRepair
 from topology.adapters.collect import CollectLimits
@@ -205,3 +205,23 @@ def test_a_reset_with_too_large_a_set(star97: Topology) -> None:
     [found] = audited(star97).findings
     assert (found.code, found.replica) == ("E4", "replica1")
     assert str(found.gtid_set) == f"{uuid}:{highest + 1}-{highest + 3}"
+
+
+@pytest.mark.parametrize("log_updates", ["OFF", "ON"])
+def test_what_a_source_never_logs_is_not_on_its_way(log_updates: str) -> None:
+    """Between the questions for gtid_purged and for gtid_executed b applied A:20."""
+    settings = (("gtid_mode", "ON"), ("log_replica_updates", log_updates))
+    from_a = a_channel("a", A, gtid_retrieved=GtidSet.parse(f"{A}:1-20"))
+    b = a_server("b", B, f"{A}:1-20", channels=(from_a,), settings=settings)
+    from_b = a_channel("b", B, gtid_retrieved=GtidSet.parse(f"{A}:1-19"))
+    c = a_server("c", C, f"{A}:1-19", channels=(from_b,))
+    snapshot = a_cluster("chain", a_server("a", A, f"{A}:1-20"), b, c)
+    purged = {each: GtidSet.parse(f"{A}:1-{each}") for each in (19, 20)}
+    first, last = (
+        tuple(replace(each, gtid_purged=purged[to]) if each.name == "b" else each for each in of)
+        for of, to in ((snapshot.first, 19), (snapshot.last, 20 if log_updates == "OFF" else 19))
+    )
+    found = audit_cluster(replace(snapshot, first=first, last=last)).findings
+    of_c = {one.code for one in found if one.replica == "c" and one.gtid_set}
+    assert ("P1" in of_c) is (log_updates == "OFF")
+    assert not of_c & {"T1", "T2", "T3"}

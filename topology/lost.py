@@ -31,8 +31,9 @@ first log            a reset begins log number 1, with empty previous GTIDs, aft
                      begun before them excludes a reset. Its number alone does not, and neither
                      does gtid_purged: FLUSH and PURGE, or SET GLOBAL gtid_purged, change both.
 neighbour            the oldest own transaction that both logs hold. If its first commit is
-                     the same moment in both, the origin's history goes back beyond it: no
-                     reset. If it differs, the origin began again with this number.
+                     the same moment in both, and the origin made it before the lost ones, its
+                     history goes back beyond them: no reset. If it differs, the origin began
+                     again with this number.
 ===================  ===================================================================
 
 E3 is proved by a restart since the commits, and by evidence that excludes a reset. E6 is proved
@@ -51,6 +52,7 @@ from topology.facts import ClusterFacts, LostFacts
 from topology.findings import Grade
 from topology.graph import is_another
 from topology.history_evidence import CommitRecord, ends_of, intervals_of
+from topology.reset_signs import goes_back_beyond, logged
 from topology.snapshot import ServerSnapshot
 
 _SECOND = timedelta(seconds=1)
@@ -112,7 +114,7 @@ def samples_of(lost: LostFacts) -> GtidSet:
 
 def neighbours_of(facts: ClusterFacts, lost: LostFacts) -> GtidSet:
     """Return, for each TSID that lost transactions, the oldest one that both logs still hold."""
-    held = _logged(facts.last[lost.origin]) & _logged(facts.first[lost.holder])
+    held = logged(facts.last[lost.origin]) & logged(facts.first[lost.holder])
     parts = (held.from_tsid(tsid) for tsid in lost.lost.tsids)
     return GtidSet.union_of(_lowest(part) for part in parts if part)
 
@@ -181,7 +183,7 @@ def _has_a_copy(facts: ClusterFacts, origin: str) -> bool:
 
 def _logged_by(facts: ClusterFacts, ids: tuple[int, ...]) -> GtidSet:
     """Return what servers of these ids have logged: a clone has not, and may have had the UUID."""
-    return GtidSet.union_of(_logged(each) for each in facts.last.values() if each.server_id in ids)
+    return GtidSet.union_of(logged(each) for each in facts.last.values() if each.server_id in ids)
 
 
 def _own_id(facts: ClusterFacts, origin: str) -> int | None:
@@ -338,6 +340,8 @@ def _reset(
             theirs = _record(facts, name, ours.gtid) if ours.gtid <= neighbours else None
             if theirs is not None and ours.is_exact and theirs.is_exact:
                 if ours.committed_at == theirs.committed_at:
+                    if not goes_back_beyond(ours, origin, committed and committed[0]):
+                        continue
                     return False, f"{ours.gtid} is the same commit in the log of {name}"
                 if ours.server_id == theirs.server_id:  # otherwise one of them was made by hand
                     return True, f"{ours.gtid} was committed at another time than on {name}"
@@ -376,11 +380,6 @@ def _records(facts: ClusterFacts, origin: str, part: GtidSet) -> list[CommitReco
 
 def _others(facts: ClusterFacts, origin: str) -> list[str]:
     return [name for name in sorted(facts.last) if name != origin]
-
-
-def _logged(server: ServerSnapshot) -> GtidSet:
-    """Return what the server's binary logs still hold."""
-    return (server.gtid_executed or GtidSet()) - (server.gtid_purged or GtidSet())
 
 
 def _own(server: ServerSnapshot) -> GtidSet:

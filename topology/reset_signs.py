@@ -6,11 +6,11 @@ gtid_purged may have put it back after the reset.
 """
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from gtid import GtidSet
 from topology.dialect import dialect_of
-from topology.history_evidence import ends_of
+from topology.history_evidence import CommitRecord, ends_of
 from topology.snapshot import ServerSnapshot
 
 _SECOND = timedelta(seconds=1)
@@ -19,6 +19,15 @@ _SECOND = timedelta(seconds=1)
 def logged(server: ServerSnapshot) -> GtidSet:
     """Return what a server has in its binary logs."""
     return (server.gtid_executed or GtidSet()) - (server.gtid_purged or GtidSet())
+
+
+def goes_back_beyond(commit: CommitRecord, origin: ServerSnapshot, lost: datetime | None) -> bool:
+    """Return whether an origin made one of its transactions before it made those that it lacks.
+
+    What it committed behind them, or received from a session elsewhere, came after a reset as well.
+    """
+    is_own = origin.server_id is None or commit.server_id == origin.server_id
+    return is_own and (lost is None or commit.committed_at <= lost)
 
 
 def keeps_gtids(server: ServerSnapshot) -> bool:

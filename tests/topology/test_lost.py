@@ -270,6 +270,11 @@ def test_commits_that_were_read_for_another_question_exclude_no_reset() -> None:
         other = found(story(ours=(shared,), theirs=(shared, *known), **sets))
         assert (other.code, other.grade) == (without.code, without.grade)
         assert other.explanation == without.explanation
+    # Nor does the oldest own one, if it came behind them, or from a session elsewhere.
+    for at, server_id in ((20, 1), (500, 7)):
+        later = record(1, at, server_id=server_id)
+        other = found(story(ours=(later,), theirs=(later, *known), **sets))
+        assert other.explanation == without.explanation
     # The oldest own one that both have does.
     oldest = record(1, 500)
     excluded = found(story(ours=(oldest,), theirs=(oldest, *known), **sets))

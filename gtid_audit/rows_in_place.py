@@ -23,6 +23,7 @@ from pymysql.cursors import Cursor
 from binlog.rows.tables import RowTable
 from binlog.rows.values import ABSENT, Image
 from binlog.schema.tables import TableDefinition
+from gtid import GtidSet
 from gtid_audit.affected_rows import IN_UTC, Row, read_row
 from gtid_audit.log_operands import server_words
 from gtid_audit.tables_now import Definitions, misfit_now
@@ -201,20 +202,30 @@ class RowReader:
             unread.append(f"{len(off) - ROWS_SHOWN_MAX} more rows are not shown")
         return RowsRead(tuple(found), equal_count, tuple(unread))
 
-    def is_like(self, rows: Sequence[NetRow], other: RowReader) -> bool:
-        """Return whether each row is the same on both servers now, or on neither."""
-        if any(
-            other.misfit(table) for table in {row.table.name: row.table for row in rows}.values()
-        ):
+    def is_like(self, rows: Sequence[NetRow], source: RowReader, *, but: GtidSet) -> bool:
+        """Return whether rows are as on the source, or on neither, and nothing is on its way.
+
+        This server's set is read before the rows, and the source's behind them: all that can have
+        changed the source's rows, except for `but`, has changed these.
+        """
+        tables = {row.table.name: row.table for row in rows}.values()
+        if any(source.misfit(table) for table in tables):
             return False
+        has = self._executed()
         try:
             for row in rows:
                 where = key_condition(row.table, row.key_image)
-                if self.read(row, where) != other.read(row, where):
+                if self.read(row, where) != source.read(row, where):
                     return False
         except CannotRender:
             return False
-        return True
+        return source._executed() - has <= but
+
+    def _executed(self) -> GtidSet:
+        with self._connection.cursor(Cursor) as cursor:
+            cursor.execute("SELECT @@GLOBAL.gtid_executed")
+            [(gtids,)] = cursor.fetchall()
+        return GtidSet.parse(gtids)
 
     def read(self, row: NetRow, where: str) -> tuple[Row | None, Image | None]:
         """Read one row as text and as values."""

@@ -210,11 +210,11 @@ class _Reading:
                     states[name] = RowsOn(RowState.UNREAD, server_words(error))
                 except OSError as error:
                     states[name] = RowsOn(RowState.UNREAD, str(error))
-        alike = self._like_source(rows, states, read.read_from)
+        alike = self._like_source(rows, states, read)
         return replace(read, rows_on={**states, **alike})
 
     def _like_source(
-        self, rows: tuple[NetRow, ...], states: Mapping[str, RowsOn], read_from: str | None
+        self, rows: tuple[NetRow, ...], states: Mapping[str, RowsOn], read: TransactionContent
     ) -> dict[str, RowsOn]:
         """Return where rows that later transactions changed are as they are on the source now.
 
@@ -224,7 +224,7 @@ class _Reading:
         finding = self.finding
         source = (finding.source or "") if finding and finding.code in HOLES else ""
         changed = (RowState.CONFLICT, RowState.AS_BEFORE)
-        if source not in states or states[source].state not in changed or source != read_from:
+        if source not in states or states[source].state not in changed or source != read.read_from:
             return {}
         found: dict[str, RowsOn] = {}
         for name, on in states.items():
@@ -232,7 +232,7 @@ class _Reading:
                 continue
             try:
                 with closing(self._connect(name)) as here, closing(self._connect(source)) as there:
-                    if RowReader(here).is_like(rows, RowReader(there)):
+                    if RowReader(here).is_like(rows, RowReader(there), but=read.wanted):
                         found[name] = replace(on, is_like_source=True)
             except (pymysql.MySQLError, OSError):  # the first reading has said how they stand
                 continue

@@ -8,11 +8,12 @@ servers, and the rows are as they are on the source now:
     source    INSERT row 2    UPDATE row 2 to 5      row 2 is 5
     replica   (forgotten)     UPDATE row 2 to 5      row 2 is 5
 
-The second form needs more: nothing else of the source may still be missing on the replica. What is
-on its way may change the row, and then it is only by chance the same on both.
+The second form needs more: nothing else of the source may still be missing on the replica at the
+moment at which the rows are read (`RowsOn.is_like_source`). What is on its way may change the row,
+and then it is only by chance the same on both: a row that was never inserted looks like one that
+the source has deleted by now.
 """
 
-from gtid import GtidSet
 from repair.case import Case
 from repair.holes import depends_on_a_hole
 from repair.model import below
@@ -34,7 +35,7 @@ def is_there_already(case: Case) -> bool:
     ):
         return False
     return not depends_on_a_hole(case, content) and all(
-        _is_there(case, name, content.state_on(name))
+        _is_there(content.state_on(name))
         for name in (replica.name, *below(case.model, replica.name))
         if case.wanted - case.model[name].executed
     )
@@ -48,14 +49,5 @@ def is_there_by_later_ones(case: Case) -> bool:
     )
 
 
-def _is_there(case: Case, name: str, on: RowsOn) -> bool:
-    if on.state is RowState.AS_AFTER:
-        return True
-    return on.is_like_source and not _still_missing(case, name)
-
-
-def _still_missing(case: Case, name: str) -> GtidSet:
-    """Return what a server had not executed of the source's when both were read, but the hole."""
-    source = case.finding.source or ""
-    has = case.snapshot_executed.get(source, GtidSet())
-    return has - case.was_there(name) - case.wanted
+def _is_there(on: RowsOn) -> bool:
+    return on.state is RowState.AS_AFTER or on.is_like_source

@@ -260,7 +260,9 @@ class RowsOn:
     is_missing: bool = False  # a table of theirs is not there
     meets: str = ""  # CONFLICT: unique keys of other rows that inserted ones would meet
     is_in_part: bool = False  # CONFLICT: each row is as before or as after, and not all alike
-    is_like_source: bool = False  # each row is as on the finding's source, where others changed it
+    # Each row is as on the finding's source, where others changed it, and nothing but these was
+    # missing here of what the source had executed when both were read.
+    is_like_source: bool = False
     is_created: bool = False  # CONFLICT: all that they create is there, and they have no rows
     off: tuple[NetRow, ...] | None = None  # those not as before; None: not known of each row
 

@@ -39,13 +39,22 @@ class Examination:
         return plan_repair(self.snapshot, self.audit, choices=choices, evidence=evidence)
 
 
-def examine(topology: Topology) -> Examination:
-    targets = {
+def _targets(topology: Topology) -> dict[str, ServerTarget]:
+    return {
         name: ServerTarget(name, server.host, server.port, "root")
         for name, server in topology.servers.items()
     }
+
+
+def examine(topology: Topology) -> Examination:
+    targets = _targets(topology)
     snapshot = collect_cluster("cluster", list(targets.values()), limits=_LIMITS)
-    audit = audit_cluster(snapshot)
+    return read_logs(topology, snapshot, audit_cluster(snapshot))
+
+
+def read_logs(topology: Topology, snapshot: ClusterSnapshot, audit: ClusterAudit) -> Examination:
+    """Read logs and rows as they are now for an audit that may be older."""
+    targets = _targets(topology)
     return Examination(
         snapshot,
         audit,

@@ -14,8 +14,16 @@ from compose.native.shapes import Pair, wait_for
 from repair import Plan
 from repair.render import render_files
 from repair.steps import Step
-from tests.repair.live import await_clean, examine, executed, rows, run_plan, wait_until
-from topology.findings import Verdict
+from tests.repair.live import (
+    await_clean,
+    examine,
+    executed,
+    read_logs,
+    rows,
+    run_plan,
+    wait_until,
+)
+from topology.findings import Grade, Verdict
 
 # Behind which statements the client is killed: those that change the server or the session.
 CHANGES = ("EXECUTE todo;", "COMMIT;", "SET SESSION gtid_next", "SET GLOBAL")
@@ -177,6 +185,30 @@ def test_a_hole_whose_rows_later_ones_have_changed_is_filled(pair97: Pair) -> No
     assert any("as later ones of a left them there" in each for each in plan.warnings)
     run_plan(pair97, plan)
     assert executed(a) == executed(b)
+
+
+def test_a_row_that_its_source_deletes_just_now_is_not_one_that_is_there(pair97: Pair) -> None:
+    """b forgets an INSERT and its row; the row is gone on a as well, but b has not heard of it."""
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE kept", "CREATE TABLE kept.t (id INT KEY)")
+    pair97.settle()
+    faults_after_plan.remove_channel(a)
+    known = executed(b)
+    a.execute("INSERT INTO kept.t VALUES (1)")
+    wait_for(b, executed(a))
+    b.execute(b.dialect.words.reset_binary_logs_and_gtids, f"SET GLOBAL gtid_purged = '{known}'")
+    a.execute("INSERT INTO kept.t VALUES (2)")
+    wait_until(lambda: len(rows(b, "kept.t")) == 2)
+    b.execute("SET SESSION sql_log_bin = 0", "DELETE FROM kept.t WHERE id = 1")
+    wait_until(lambda: [each.grade for each in examine(pair97).audit.findings] == [Grade.PROVED])
+    found = examine(pair97)
+    with b.connect() as holder, holder.cursor() as cursor:
+        cursor.execute("LOCK TABLES kept.t READ")
+        a.execute("DELETE FROM kept.t WHERE id = 1")
+        assert rows(a, "kept.t") == rows(b, "kept.t") == [(2,)]
+        plan = read_logs(pair97, found.snapshot, found.audit).plan()
+    assert found.codes == ["H8"]
+    assert not plan.steps
 
 
 def run_cut_started(pair: Pair) -> None:

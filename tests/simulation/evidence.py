@@ -106,7 +106,14 @@ def _content(
         rows=None if net is None or classes[ContentClass.DDL] else rows,
         rows_beside_created=rows if classes[ContentClass.DDL] else None,
         rows_on={
-            name: state if net is None else _rows_on(world[name], net, own.get(name), alike)
+            name: state
+            if net is None
+            else _rows_on(
+                world[name],
+                net,
+                own.get(name),
+                None if _lags(world[name], alike, wanted) else alike,
+            )
             for name in question.servers
         },
         doubtful={name: gtids(members) for name, members in doubtful.items() if members},
@@ -146,6 +153,10 @@ def net_changes(found: list[Transaction], holder: Server) -> Net | None:
             old = net[change.key][0] if change.key in net else before.get(change.key)
             net[change.key] = (old, change.new)
     return net
+
+
+def _lags(server: Server, source: Server | None, wanted: set[Gtid]) -> bool:
+    return source is not None and bool(source.executed - server.executed - wanted)
 
 
 def _rows_on(

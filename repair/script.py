@@ -207,7 +207,9 @@ def has_history(name: str) -> Guard:
     )
 
 
-def keeps_history(name: str, gtids: GtidSet) -> Guard:
+def keeps_history(
+    name: str, gtids: GtidSet, *, so: str = "the channel would fetch them again"
+) -> Guard:
     """Require that all is executed that the plan saw executed.
 
     A server that was reset since, or restored, would be sent again what its data contains.
@@ -215,8 +217,7 @@ def keeps_history(name: str, gtids: GtidSet) -> Guard:
     return Guard(
         f"GTID_SUBSET({literal(gtids)}, @@GLOBAL.gtid_executed)",
         f"{name}: gtid_executed lost transactions since the plan was made, as RESET BINARY LOGS AND"
-        " GTIDS does; the channel would fetch them again; nothing was changed; audit and plan"
-        " again",
+        f" GTIDS does; {so}; nothing was changed; audit and plan again",
     )
 
 

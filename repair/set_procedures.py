@@ -11,6 +11,7 @@ from repair.script import (
     empty_transaction,
     executed,
     if_go,
+    keeps_history,
     literal,
     not_owned,
     transactions,
@@ -22,12 +23,25 @@ _REMAIN = "cannot be undone: a GTID, once executed, stays in every server's hist
 _HERE = "@@GLOBAL.gtid_executed"
 
 
-def inject_empty(action: InjectEmpty, _setting: Setting) -> Procedure:
+def _as_seen(action: InjectEmpty | AppendPurged, setting: Setting) -> tuple[Guard, ...]:
+    """Return the guards that a server has the history of the plan, and is not committing these.
+
+    What rows are there was found out beside that history: a RESET, or a crash, changes both.
+    """
+    name, seen = action.server, setting.executed(action.server)
+    so = "its rows may be others now as well"
+    return (
+        not_owned(name, action.gtids),
+        *((keeps_history(name, seen, so=so),) if seen else ()),
+    )
+
+
+def inject_empty(action: InjectEmpty, setting: Setting) -> Procedure:
     """Empty transactions, one after the other."""
     name, count = action.server, action.gtids.gtid_count
     return Procedure(
         title=f"commit {transactions(count, 'empty ')} on {name}",
-        preconditions=(not_owned(name, action.gtids),),
+        preconditions=_as_seen(action, setting),
         statements=(
             *tuple(line for gtid in action.gtids.gtids() for line in empty_transaction(gtid)),
             "SET SESSION gtid_next = 'AUTOMATIC';",
@@ -48,12 +62,12 @@ def inject_empty(action: InjectEmpty, _setting: Setting) -> Procedure:
     )
 
 
-def append_purged(action: AppendPurged, _setting: Setting) -> Procedure:
+def append_purged(action: AppendPurged, setting: Setting) -> Procedure:
     """One statement, for what is lacking when it runs."""
     name = action.server
     return Procedure(
         title=f"add {transactions(action.gtids.gtid_count)} to gtid_purged on {name}",
-        preconditions=(not_owned(name, action.gtids),),
+        preconditions=_as_seen(action, setting),
         statements=(
             f"SET @lacking = GTID_SUBTRACT({literal(action.gtids)}, @@GLOBAL.gtid_executed);",
             "SET @done = (@lacking = '');",

@@ -150,7 +150,7 @@ def late(
         if "stops: " in each.text and each.text.partition(":")[0] in stood:
             continue  # the late step let it run; it meets the row at which it stood before
         place = each.text.partition(":")[0].split()[0]
-        if "stops: " in each.text and met_what_is_new(truth.rested, moved, after.world[place]):
+        if "stops: " in each.text and met_what_is_new(truth, moved, after.world[place]):
             continue
         yield replace(each, text=f"{at(begin)} {' '.join(map(str, line))}: {each.text}")
 

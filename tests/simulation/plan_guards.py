@@ -51,6 +51,10 @@ def check_guards(world: World, snapshot: ClusterSnapshot, step: Step) -> None:
         (each.name, each.source) for each in server.channels
     ):
         raise Refused(f"{server.name}: its channels changed")
+    if has("gtid_executed lost") and not (reading.gtid_executed or GtidSet()) <= gtids(
+        server.executed
+    ):
+        raise Refused(f"{server.name}: gtid_executed lost transactions")
     began = reading.started_at
     is_known = began is not None and moment(server.started_at) <= began + START_SLACK
     if has("it was restarted since") and not is_known:
@@ -108,8 +112,6 @@ def _check_channel(
     executed = gtids(server.executed)
     if has("gtid_executed is empty now") and not executed:
         raise Refused(f"{server.name}: gtid_executed is empty now")
-    if has("gtid_executed lost") and not (reading.gtid_executed or GtidSet()) <= executed:
-        raise Refused(f"{server.name}: gtid_executed lost transactions")
 
 
 def _asked(guards: Iterable[Guard]) -> Asked:

@@ -442,17 +442,18 @@ def _names_a_gtid_of(plan: Plan, world: World, line: Line) -> bool:
     )
 
 
-def met_what_is_new(rested: World, moved: World, server: Server) -> bool:
-    """Return whether an applier stopped at what the late step committed.
+def met_what_is_new(truth: Truth, moved: World, server: Server) -> bool:
+    """Return whether an applier stopped at what was not committed when the plan was made.
 
     Like every transaction to come, it meets the rows of a server with work of its own (E1) whenever
     it is committed; it only came between plan and script.
     """
-    new = set[Gtid]().union(*(each.executed for each in moved.servers.values()))
-    for each in rested.servers.values():
-        new -= each.executed
+    known = GtidSet.union_of(each.gtid_executed or GtidSet() for each in truth.snapshot.last)
+    there = set[Gtid]().union(*(each.executed for each in moved.servers.values()))
     failed = [channel.failed for channel in server.channels if channel.failed is not None]
-    return bool(failed) and all(each.gtid in new for each in failed)
+    return bool(failed) and all(
+        each.gtid in there and not gtids([each.gtid]) <= known for each in failed
+    )
 
 
 LATE: tuple[str, ...] = (
@@ -515,7 +516,7 @@ def _late(truth: Truth, plan: Plan, snapshot: ClusterSnapshot, codes: str) -> It
         if "stops: " in each.text and "row event" not in each.text:
             continue  # the source refuses the connection because of the late step, and says so
         place = each.text.replace(":", " ").split()[0]
-        if "stops: " in each.text and met_what_is_new(truth.rested, moved, late.world[place]):
+        if "stops: " in each.text and met_what_is_new(truth, moved, late.world[place]):
             continue
         if (
             name == "repoint"

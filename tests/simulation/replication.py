@@ -394,9 +394,12 @@ def disconnect(channel: Channel) -> bool:
 
 
 def note(world: World, server: Server, gtid: Gtid, step: str) -> None:
-    """Record why a GTID will not come by itself."""
-    if gtid not in server.executed:
-        world.absence.setdefault((server.name, gtid), step)
+    """Record why a GTID will not come by itself: the first step, or a skip when it came again."""
+    if gtid in server.executed:
+        return
+    if step == "skip_counter":
+        world.absence[server.name, gtid] = step
+    world.absence.setdefault((server.name, gtid), step)
 
 
 # -- appliers -------------------------------------------------------------------------------------

@@ -188,9 +188,7 @@ def _edge_facts(
     passed = (missing & (behind | (before & retrieved))) - applying
     queued = (missing & retrieved) - applying - passed
     absent = missing - retrieved - applying
-    # What a source never logs is purged with its commit, which the first reading may have met.
-    unlogged = received_unlogged(source, _set(last[edge.source].gtid_purged))
-    purged = absent & (_set(source.gtid_purged) | unlogged)
+    purged = absent & _purged(source, later=last[edge.source])
     ignored, elsewhere = ignored_by(edge, absent - purged, graph=graph, last=last)
     absent -= ignored | elsewhere
     other_log = sign_of_former_log(edge, before=first[edge.replica], source=last[edge.source])
@@ -230,6 +228,14 @@ def _edge_facts(
     assert not facts.bypassed & executed
     assert not facts.passed & executed
     return facts
+
+
+def _purged(source: ServerSnapshot, *, later: ServerSnapshot) -> GtidSet:
+    """Return what a source had purged when it was read first.
+
+    What it never logs is purged with its commit, which the first reading may have met.
+    """
+    return _set(source.gtid_purged) | received_unlogged(source, _set(later.gtid_purged))
 
 
 def _from_others(

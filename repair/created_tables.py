@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from typing import TypeAlias
 
 NAME = r"(?:`(?:[^`]|``)+`|[0-9A-Za-z_$]+)"
 _CREATE = re.compile(
@@ -17,7 +18,7 @@ _CREATE = re.compile(
 )
 
 # A schema and a table; the table is empty for a database.
-Created = tuple[str, str]
+Created: TypeAlias = tuple[str, str]
 
 
 def created_by(schema: str, sql: str) -> Created | None:

@@ -33,7 +33,7 @@ def _a_channel_could_deliver(case: Case) -> bool:
         return False
     for server in case.model.servers.values():
         for channel in server.channels:
-            if channel.running or channel.is_stuck or channel.source is None:
+            if channel.running or channel.is_stuck:
                 continue
             start = (
                 StartChannel(server.name, channel.name)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TypeAlias
 
 from binlog.rows.values import Value
 from gtid import GtidSet
@@ -30,7 +31,7 @@ from repair.transaction_content import (
 )
 
 # A table and a key in it; None stands for text.
-Place = tuple[str, str, "tuple[Value | None, ...]"]
+Place: TypeAlias = tuple[str, str, "tuple[Value | None, ...]"]
 
 
 def disturbed(

@@ -254,7 +254,8 @@ def _where_to_redo(case: Case, redone: tuple[Replayed, ...]) -> ModelServer:
     source = case.source
     assert source is not None, "the caller has looked"
     lacking = targets_lacking(case)
-    servers = [] if isinstance(lacking, Refusal) else [server for server, _ in reversed(lacking)]
+    assert not isinstance(lacking, Refusal), "it refuses only without a source"
+    servers = [server for server, _ in reversed(lacking)]
     for server in (source, *servers):
         if any(each.gtid in server.executed for each in redone if each.gtid is not None):
             continue

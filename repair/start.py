@@ -280,11 +280,9 @@ def _has_lost(source: ServerSnapshot | None, channel: ChannelSnapshot) -> bool:
     )
 
 
-def _has_others(edge: Edge | None, known: Mapping[str, ServerSnapshot]) -> bool:
+def _has_others(edge: Edge, known: Mapping[str, ServerSnapshot]) -> bool:
     """Return whether a source has other transactions under GTIDs that its replica executed."""
-    if edge is None or not {edge.source, edge.replica} <= known.keys():
-        return False
-    return bool(given_again(edge, servers=known))
+    return edge.source in known and bool(given_again(edge, servers=known))
 
 
 def _refusing(snapshot: ClusterSnapshot) -> frozenset[str]:
@@ -304,7 +302,7 @@ def _fails(channel: ChannelSnapshot, source: str | None) -> str:
 
     The text alone shows these causes, no set and no setting. The error stays until the next start.
     """
-    text = row_of(channel.receiver_error) if channel.receiver_error else None
+    text = row_of(channel.receiver_error)
     name = source or "the source"
     if text is not None and text.title == ANOTHER_REPLICA:
         return (

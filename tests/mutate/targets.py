@@ -40,7 +40,11 @@ TARGETS: Sequence[Target] = (
             *("topology/one_server.py", "topology/tearing.py", "topology/unlogged.py"),
             *("topology/gtid_waits.py", "topology/log_questions.py", "topology/accepted.py"),
             *("topology/ignored_servers.py", "topology/audit.py", "topology/declared.py"),
-            "topology/other_versions.py",
+            *(
+                "topology/other_versions.py",
+                "topology/unread_relay_log.py",
+                "topology/log_order.py",
+            ),
             "topology/rules",
         ),
         (
@@ -59,7 +63,8 @@ TARGETS: Sequence[Target] = (
             *("tests/topology/test_loss_moments.py", "tests/topology/test_changed_facts.py"),
             *("tests/topology/test_declared.py", "tests/topology/test_left_behind.py"),
             *("tests/topology/test_single_facts.py", "tests/topology/test_single_rules.py"),
-            "tests/topology/test_other_versions.py",
+            *("tests/topology/test_other_versions.py", "tests/topology/test_log_order.py"),
+            *("tests/topology/test_unread_relay_log.py", "tests/topology/test_out_of_order.py"),
             *("tests/topology/test_approved_findings.py", "tests/simulation/test_transcripts.py"),
             *("tests/topology/test_fact_digests.py", "tests/house/test_decision_tables.py"),
         ),
@@ -77,6 +82,10 @@ TARGETS: Sequence[Target] = (
             *("repair/way_home.py", "repair/needed.py", "repair/offered.py"),
             *("repair/unguarded.py", "repair/case.py", "repair/content_questions.py"),
             *("repair/own_work.py", "repair/start_guards.py", "repair/holes.py"),
+            *("repair/doubtful_sources.py", "repair/former_history.py", "repair/unlogged.py"),
+            *("repair/still_to_come.py", "repair/same_server_id.py", "repair/waiting_ddl.py"),
+            *("repair/doubted_content.py", "repair/compared_rows.py", "repair/no_rollback.py"),
+            *("repair/created_tables.py", "repair/unshown.py", "repair/plan_parts.py"),
         ),
         (
             *("tests/repair/test_model.py", "tests/repair/test_planner.py"),
@@ -95,7 +104,11 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_way_home.py", "tests/repair/test_described_content.py"),
             *("tests/repair/test_start_model.py", "tests/repair/test_left_to_do.py"),
             *("tests/repair/test_unasked.py", "tests/repair/test_redo_refusals.py"),
-            *("tests/repair/test_holes.py", "tests/house/test_decision_tables.py"),
+            *("tests/repair/test_holes.py", "tests/repair/test_only_what_was_read.py"),
+            *("tests/repair/test_misfit.py", "tests/repair/test_no_rollback.py"),
+            *("tests/repair/test_waiting_ddl.py", "tests/repair/test_doubtful_sources.py"),
+            *("tests/repair/test_decisive_facts.py", "tests/repair/test_afterwards.py"),
+            "tests/house/test_decision_tables.py",
             "tests/simulation/test_transcripts.py",
         ),
         slow=("tests/repair/test_planner_exhaustive.py", *_HISTORIES),
@@ -120,6 +133,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_script_decisions.py", "tests/repair/test_changed_scripts.py"),
             *("tests/repair/test_privileges.py", "tests/simulation/test_transcripts.py"),
             *("tests/house/test_decision_tables.py", "tests/repair/test_guard.py"),
+            "tests/repair/test_row_sql.py",
         ),
     ),
     Target(
@@ -131,8 +145,16 @@ TARGETS: Sequence[Target] = (
         ),
     ),
     Target(
+        "when contents are compared, and what is hidden",
+        ("gtid_audit/content_due.py", "topology/hidden.py"),
+        (
+            *("tests/gtid_audit/test_content_due.py", "tests/topology/test_hidden.py"),
+            "tests/gtid_audit/test_content_memory.py",
+        ),
+    ),
+    Target(
         "fast path of Spark",
-        ("spark_audit/clean.py",),
+        ("spark_audit/clean.py", "spark_audit/clean_identity.py", "spark_audit/clean_places.py"),
         ("tests/spark_audit/test_clean.py",),
     ),
 )

@@ -138,6 +138,17 @@ def test_the_targets_are_there(target: Target) -> None:
         assert (ROOT / name).exists()
 
 
+def test_every_test_of_the_planner_without_servers_is_given_mutants() -> None:
+    """A test that is forgotten here lets mutants pass that it would notice."""
+    given = {name for target in TARGETS for name in (*target.tests, *target.slow)}
+    there = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests/repair").glob("test_*.py")
+        if "_live" not in path.name
+    }
+    assert there - given == set()
+
+
 REUSE = "binlog/content/reuse.py"
 
 

@@ -17,6 +17,7 @@ from repair.planner import _Work
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_finding
 from topology.audit import audit_cluster
+from topology.findings import Severity
 from topology.policy import Policy
 
 BEFORE = model(
@@ -126,6 +127,23 @@ def test_a_backlog_behind_a_file_position_is_not_answered_by_sets(*, auto: bool)
     made.started = running
     assert made._is_delivered(finding("T3")), "a step has brought it"
     assert made._is_delivered(finding("H1"))
+
+
+@pytest.mark.parametrize(
+    ("code", "severity", "is_answered"),
+    [
+        ("T1", Severity.WARNING, False),
+        ("T3", Severity.WARNING, False),
+        ("T1", Severity.INFO, True),
+        ("T3", Severity.INFO, True),
+        ("T2", Severity.WARNING, True),
+    ],
+)
+def test_a_backlog_that_may_never_arrive_is_not_answered(
+    code: str, severity: Severity, *, is_answered: bool
+) -> None:
+    doubtful = replace(finding(code), severity=severity)
+    assert work([INJECT], after())._is_delivered(doubtful) is is_answered
 
 
 def test_a_set_may_be_all_that_a_server_has() -> None:

@@ -10,6 +10,7 @@ import pytest
 from binlog.rows.values import Image
 from repair.actions import MakeRowsAlike, StartChannel
 from repair.conflicts import resolve_conflict
+from repair.content_questions import ContentQuestion
 from repair.declaring import gtid_purged_append, inject_empty
 from repair.model import Model
 from repair.row_versions import RowVersions
@@ -163,6 +164,32 @@ def test_what_waits_behind_later_transactions_is_named() -> None:
     servers = model(server("a", "a:1-5"), stuck)
     warnings = proposed(resolve_conflict(a_case(servers, STUCK, content=content(*EXPECTED))))
     assert any(":4 waits as well, and b has executed later" in each for each in warnings.warnings)
+
+
+@pytest.mark.parametrize(
+    ("state", "in_order", "warns"),
+    [
+        (RowsOn(RowState.UNREAD, "no key"), False, True),
+        (RowsOn(RowState.UNREAD, "no key"), True, False),
+        (RowsOn(RowState.AS_BEFORE), False, False),
+        (RowsOn(RowState.CONFLICT, "a row", off=(a_net_row((7, 1), (7, 2)),)), True, True),
+        (RowsOn(RowState.CONFLICT, "a row", off=(a_net_row((1, 5), (1, 7)),)), False, False),
+    ],
+)
+def test_what_waits_behind_the_transaction_may_not_fit_rows_that_it_leaves_alone(
+    state: RowsOn, *, in_order: bool, warns: bool
+) -> None:
+    """Rows that it changes (id 1) are set before; without rows the order of the log is a proof."""
+    behind = a_content("a:3-4", rows_on={"b": state})
+    case = a_case(
+        model(server("a", "a:1-4"), PAIR["b"]),
+        STUCK,
+        content=content(*EXPECTED, rows=(a_net_row((1, 5), (1, 6)),)),
+        waiting={("b", ""): ContentQuestion(behind.wanted, ("a",), ("a", "b"), in_order)},
+        arrivals={("b", ""): behind},
+    )
+    found = proposed(resolve_conflict(case)).warnings
+    assert any("what waits may overwrite rows" in each for each in found) is warns
 
 
 def test_rows_that_differ_in_nothing_written_are_left_alone() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -45,6 +46,19 @@ def test_one_stopped_thread_is_enough(thread: str) -> None:
     question = waiting(one("a", "a:1-5"), one("b", "a:1-2", "a", **facts))
     assert question is not None
     assert question.wanted == gtids("a:3-6"), "what it has received is applied as well"
+
+
+def test_what_start_until_holds_back_waits_as_well() -> None:
+    question = waiting(one("a", "a:1-5"), one("b", "a:1-2", "a", until="SQL_BEFORE_GTIDS"))
+    assert question is not None
+    assert question.wanted == gtids("a:3-5")
+
+
+def test_what_the_source_purged_is_not_brought_by_auto_position() -> None:
+    purged = replace(one("a", "a:1-5"), gtid_purged=gtids("a:1-3"))
+    found = question_of(a_finding("C3", ""), a_cluster("cluster", purged, one("b", "a:1", "a")))
+    assert found is not None
+    assert found.wanted == gtids("a:4-5")
 
 
 def test_nothing_is_asked_where_nothing_waits() -> None:
@@ -104,6 +118,14 @@ def test_in_a_ring_a_server_has_its_own_part_of_what_arrives() -> None:
     question = waiting(*ring, one("b", "a:1 c:1", "a", **STOPPED))
     assert question is not None
     assert (question.wanted, question.is_in_order) == (gtids("a:2-3 c:2"), True)
+
+
+def test_in_a_ring_the_server_behind_the_replica_may_have_a_part_of_what_arrives() -> None:
+    """b lost a:2 after it had passed it on: c has it from there, and from nowhere else."""
+    ring = (one("a", "a:1-3", "c"), one("c", "a:1-2", "b"))
+    question = waiting(*ring, one("b", "a:1", "a", **STOPPED))
+    assert question is not None
+    assert (question.wanted, question.is_in_order) == (gtids("a:2-3"), True)
 
 
 def test_the_content_of_findings() -> None:

@@ -180,3 +180,11 @@ def test_a_channel_that_was_stuck_before_is_no_complaint() -> None:
 
 def test_every_invariant_is_asked() -> None:
     assert {connects, skipped, group, future, present, restored, refusal, stuck} <= {*INVARIANTS}
+
+
+def test_a_file_position_that_is_lost_stops_no_channel_that_uses_sets() -> None:
+    lost = replace(channel("a", auto=False, runs=False), lost_place="its place is gone")
+    servers = pair(replica={"channels": (lost,)})
+    by_sets = AutoPositionOn("b", "", filled=NOTHING)
+    for action, why in ((START, ["its place is gone"]), (by_sets, [])):
+        assert list(connects(servers, simulate(servers, action), action)) == why

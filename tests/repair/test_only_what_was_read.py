@@ -17,7 +17,7 @@ from repair.model import Model, simulate
 from repair.plan_parts import brought_by
 from repair.procedure import Setting
 from repair.start_guards import commits_nothing_meanwhile, has_what_was_committing
-from repair.starting import start_channel
+from repair.starting import misfit_of_waiting, start_channel
 from repair.still_to_come import unread_beside_own_work
 from repair.transaction_content import ContentClass
 from repair.unlogged import refuses_replicas
@@ -110,6 +110,7 @@ def test_what_comes_unread_must_not_meet_own_work(
     )
     action = StartChannel("c", "")
     assert (unread_beside_own_work(case, action) is not None) is refused
+    assert (misfit_of_waiting(case, action) is not None) is refused
     assert isinstance(start_channel(case), Refusal) is refused
     assert isinstance(start_channel(replace(case, is_chosen=True)), Proposal)
 

@@ -25,6 +25,7 @@ from tests.repair.build import (
 )
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Finding
+from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, LogPosition
 
 
@@ -398,6 +399,18 @@ def test_an_unknown_finding_is_said() -> None:
     snapshot, audit = _audited(_bypassed())
     with pytest.raises(UnknownChoice, match="no finding 0123"):
         plan_repair(snapshot, audit, finding_ids=["0123"])
+
+
+def test_what_is_left_to_do_is_evaluated_with_the_policy_of_the_audit() -> None:
+    servers = _star().replace(server("d", "a:1-4", channel("c", runs=False)))
+    policy = Policy(allowed_uuids=frozenset({UUIDS["b"]}))
+    snapshot = snapshot_of(servers)
+    audit = audit_cluster(snapshot, policy)
+    assert [each.code for each in audit.findings] == ["A7", "T6"]
+    evidence = evidence_of(audit)
+    assert not plan_repair(snapshot, audit, evidence=evidence, policy=policy).afterwards
+    [left] = plan_repair(snapshot, audit, evidence=evidence).afterwards
+    assert left.code == "E1"
 
 
 def test_an_audit_of_another_snapshot_is_refused() -> None:

@@ -298,3 +298,51 @@ def test_what_was_received_since_the_first_reading_is_not_orphaned() -> None:
     made = begun(replace(snapshot, first=first))["b"].channel("")
     assert isinstance(made, ModelChannel)
     assert made.orphaned == GtidSet()
+
+
+@pytest.mark.parametrize(
+    ("facts", "size", "is_lost"),
+    [
+        ({}, 700, False),
+        ({}, 699, True),
+        ({"auto_position": True}, 699, False),
+        ({"receiver": ThreadState.RUNNING}, 699, False),
+        ({"received_to": None}, 699, False),
+        ({}, None, False),  # the logs were not read
+        ({"received_to": LogPosition.of(file="binlog.000001", position=4)}, 700, True),
+    ],
+)
+def test_a_stopped_receiver_asks_for_a_place_that_the_source_must_have(
+    facts: dict[str, Any], size: int | None, *, is_lost: bool
+) -> None:
+    made = {
+        "auto_position": False,
+        "receiver": ThreadState.STOPPED,
+        "received_to": LogPosition.of(file="binlog.000002", position=700),
+        **facts,
+    }
+    logs = None if size is None else (BinaryLog("binlog.000002", size, encrypted=False),)
+    found = begun(pair(channel=made, binary_logs=logs))["b"].channel("")
+    assert isinstance(found, ModelChannel)
+    assert bool(found.lost_place) is is_lost
+
+
+def test_a_receiver_that_was_still_moving_has_lost_no_place() -> None:
+    """The source was asked for its logs between the readings: the place may be newer."""
+    at = {"auto_position": False, "receiver": ThreadState.STOPPED}
+    earlier_place, place = (
+        LogPosition.of(file="binlog.000002", position=each) for each in (600, 700)
+    )
+    logs = (BinaryLog("binlog.000002", 600, encrypted=False),)
+    last = pair(channel={**at, "received_to": place}, binary_logs=logs)
+    earlier = pair(channel={**at, "received_to": earlier_place}, binary_logs=logs)
+    found = begun(replace(last, first=earlier.first))["b"].channel("")
+    assert isinstance(found, ModelChannel)
+    assert not found.lost_place
+
+
+def test_a_replica_of_a_source_that_was_not_read_has_no_other_version() -> None:
+    snapshot = pair(server_uuid=None)
+    found = begun(snapshot)["b"].channel("")
+    assert isinstance(found, ModelChannel)
+    assert not found.may_be_former

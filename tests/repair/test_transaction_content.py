@@ -133,6 +133,14 @@ def test_a_row_that_came_and_went_is_no_change() -> None:
     assert (row.before, row.after, row.between) == (None, (1, 2), None)
 
 
+def test_an_update_keeps_what_an_earlier_transaction_wrote_and_it_did_not_log() -> None:
+    third = RowColumn(LONG, 0, "m", is_unsigned=False)
+    table = RowTable("d", "t", (NUMBER, VALUE, third), (0,), Origin.DEFINITION)
+    written, minimal = (None, (1, 5, 7)), ((1, ABSENT, ABSENT), (ABSENT, 6, ABSENT))
+    [row] = net_rows([changes(written, minimal, table=table)])
+    assert (row.before, row.after, row.between) == (None, (1, 6, 7), None)
+
+
 def test_a_row_that_was_there_before_is_a_deleted_row() -> None:
     [row] = net_rows([changes(((1, 1), (1, 2))), changes(((1, 2), None))])
     assert (row.before, row.after, row.between) == ((1, 1), None, None)

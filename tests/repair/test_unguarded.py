@@ -3,7 +3,6 @@
 import pytest
 
 from repair.unguarded import checks_nothing
-from topology.hidden import without_secrets
 
 ADDING = (
     "CREATE TABLE t (id INT PRIMARY KEY, n INT)",
@@ -51,30 +50,3 @@ def test_what_only_adds_may_be_done_again(sql: str) -> None:
 @pytest.mark.parametrize("sql", OTHERS)
 def test_what_may_change_other_work_is_not_done_again(sql: str) -> None:
     assert checks_nothing(sql.encode())
-
-
-@pytest.mark.parametrize(
-    ("sql", "shown"),
-    [
-        (
-            "CREATE USER 'a'@'%' IDENTIFIED WITH 'caching_sha2_password' AS 'S3CRET' ACCOUNT LOCK",
-            "CREATE USER 'a'@'%' IDENTIFIED (hidden)",
-        ),
-        ("CREATE USER a identified by 'S3\\'CRET', b", "CREATE USER a identified (hidden)"),
-        ("SET PASSWORD FOR a = 'S3CRET'", "SET PASSWORD (hidden)"),
-        ("UPDATE u SET p = PASSWORD('S3CRET')", "UPDATE u SET p = PASSWORD (hidden)"),
-        ("UPDATE u SET `password` = 'S3CRET'", "UPDATE u SET `password (hidden)"),
-        (
-            "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (USER 'u', PASSWORD 'S3CRET')",
-            "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (USER 'u', PASSWORD (hidden)",
-        ),
-        (
-            "CREATE TABLE f (a INT) ENGINE=FEDERATED CONNECTION='mysql://u:S3CRET@h/d/t'",
-            "CREATE TABLE f (a INT) ENGINE=FEDERATED CONNECTION (hidden)",
-        ),
-        ("CREATE TABLE u (password TEXT, n INT)", "CREATE TABLE u (password TEXT, n INT)"),
-        ("ALTER USER a PASSWORD EXPIRE", "ALTER USER a PASSWORD EXPIRE"),
-    ],
-)
-def test_no_listing_shows_a_password(sql: str, shown: str) -> None:
-    assert without_secrets(sql) == without_secrets(sql.encode()) == shown

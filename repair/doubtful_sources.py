@@ -17,6 +17,7 @@ def unless_doubtful(case: Case, outcome: Outcome) -> Outcome:
     for action in outcome.actions:
         if isinstance(action, AutoPositionOn | StartChannel | MovePast):
             channel = case.model[action.server].channel(action.channel)
-            if channel is not None and channel.doubt and not channel.fails:
+            assert channel is not None, "strategies name channels that exist"
+            if channel.doubt and not channel.fails:
                 return Refusal(f"{channel.doubt}, or choose with {offered(case)}")
     return outcome

@@ -282,7 +282,9 @@ def _has_lost(source: ServerSnapshot | None, channel: ChannelSnapshot) -> bool:
 
 def _has_others(edge: Edge, known: Mapping[str, ServerSnapshot]) -> bool:
     """Return whether a source has other transactions under GTIDs that its replica executed."""
-    return edge.source in known and bool(given_again(edge, servers=known))
+    if edge.source not in known:
+        return False
+    return bool(given_again(edge, servers=known))
 
 
 def _refusing(snapshot: ClusterSnapshot) -> frozenset[str]:

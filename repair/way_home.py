@@ -137,7 +137,7 @@ def _stopped_between(case: Case) -> Iterator[StartChannel]:
         pairs += [
             (server, then)
             for server in case.model.servers.values()
-            if server.name != then.name and case.wanted & server.executed
+            if case.wanted & server.executed
         ]
     for starting, sending in pairs:
         for channel in starting.channels:

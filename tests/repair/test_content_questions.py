@@ -183,6 +183,8 @@ def test_what_another_server_does_not_show_as_empty_is_doubted() -> None:
     assert found.of_class(ContentClass.EMPTY) == gtids("b:1")
     assert found.of_class(ContentClass.UNREAD) == gtids("b:2-3"), "b does not show b:3 at all"
     assert "may be another transaction on b" in found.unread
+    part = replace(empty, unread="a:9 was purged")
+    assert doubted(part, [("b", gtids("b:2"), data)]).unread.startswith("a:9 was purged; ")
     assert found.doubtful == {"b": gtids("b:2-3")}
 
 

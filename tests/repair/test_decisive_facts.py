@@ -8,11 +8,12 @@ import pytest
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
-from repair.case import Hole
+from repair.case import Hole, Refusal
 from repair.content_questions import ContentQuestion
 from repair.declaring import inject_empty
 from repair.misfit import misfit, misfit_unless_executed
 from repair.missing_on import unfinished
+from repair.model import ModelChannel
 from repair.plan_parts import in_short
 from repair.replaying import undo_on_replica
 from repair.rows_there import is_there_already
@@ -230,6 +231,32 @@ def test_servers_below_are_asked_only_for_what_was_read() -> None:
     assert proposed(refetch(case)).actions
     unfit = replace(content, rows_on={**content.rows_on, "c": RowsOn(RowState.CONFLICT)})
     assert "changed since on c" in reason(refetch(replace(case, content=unfit)))
+
+
+@pytest.mark.parametrize(
+    ("source", "refused"),
+    [(channel("b"), True), (channel("a"), False), (channel("b", runs=False), False)],
+)
+def test_only_servers_that_receive_what_follows_must_have_what_waits_alike(
+    source: ModelChannel, *, refused: bool
+) -> None:
+    """c has a:2-3 already, perhaps as other transactions; a:4 follows."""
+    servers = model(
+        server("a", "a:1-4"),
+        server("b", "a:1", channel("a", runs=False)),
+        server("c", "a:1-3", source),
+    )
+    on = {"a": AFTER, "b": BEFORE, "c": RowsOn(RowState.CONFLICT)}
+    case = a_case(
+        servers,
+        a_finding("A7", ""),
+        is_chosen=False,
+        waiting={("b", ""): ContentQuestion(gtids("a:2-3"), ("a",), ("a", "b"), is_in_order=True)},
+        arrivals={("b", ""): a_content("a:2-3", rows=ROWS, rows_on=on)},
+    )
+    outcome = start_channel(case)
+    assert isinstance(outcome, Refusal) is refused
+    assert not refused or "it may have other transactions under these GTIDs" in reason(outcome)
 
 
 # -- what is left out -----------------------------------------------------------------------------

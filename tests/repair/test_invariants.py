@@ -134,6 +134,13 @@ GROUP = {"group_name": UUIDS["f"]}
         (future, pair(replica={"executed": gtids("a:1-3:6 b:1")}), InjectEmpty("a", gtids("a:7")), True),
         (future, pair(replica={"executed": gtids("a:1-3:7 b:1")}), InjectEmpty("a", gtids("a:7")), False),
         (future, pair(), InjectEmpty("a", gtids("e:7")), False),
+        # The hole a:4 was there before.
+        (
+            future,
+            pair(source={"executed": gtids("a:1-2:5")}, replica={"executed": gtids("a:1-4 b:1")}),
+            InjectEmpty("a", gtids("a:3")),
+            False,
+        ),
         (future, pair(source={"executed": gtids("a:1-2:5")}), InjectEmpty("a", gtids("a:3")), False),
         (future, pair(), AppendPurged("b", gtids("a:6")), True),
         (future, pair(), RedoTransactions("b", redone("a:6")), True),

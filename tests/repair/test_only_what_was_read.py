@@ -115,6 +115,12 @@ def test_what_comes_unread_must_not_meet_own_work(
     assert isinstance(start_channel(replace(case, is_chosen=True)), Proposal)
 
 
+def test_what_was_passed_and_is_there_comes_from_no_start_again() -> None:
+    servers = DIAMOND.replace(server("d", "a:1-2", PASSED, STOPPED))
+    case = a_case(servers, a_finding("A7", "", replica="d"))
+    assert fetched_again(case, simulate(servers, START), START) is None
+
+
 def test_what_the_own_channel_passed_is_compared_by_its_switch() -> None:
     servers = DIAMOND.replace(server("b", "a:1-2"))
     case = a_case(servers, a_finding("H8", "a:2", replica="d"))

@@ -202,6 +202,16 @@ def test_a_redo_must_fit_the_rows_of_the_servers_that_receive_it(state: RowState
     assert isinstance(redo_on_source(a_case(stopped, ERRANT, content=content)), Proposal)
 
 
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_redo_guards_rows_that_were_compared_wherever_it_arrives(*, runs: bool) -> None:
+    """c receives from a; stopped, it receives nothing, and its rows do not matter now."""
+    servers = pair().replace(server("c", "a:1-3", channel("a", runs=runs)))
+    content = replace(READ, rows=ROWS, rows_on={"b": RowsOn(RowState.AS_AFTER)})
+    [action] = proposed(redo_on_source(a_case(servers, ERRANT, content=content))).actions
+    assert isinstance(action, RedoTransactions)
+    assert (action.rows is None) is runs
+
+
 def test_a_busy_replica_that_was_read_ahead_of_its_source_receives_a_redo() -> None:
     ahead = server("c", "a:1-4", channel("a"))  # the source would refuse it if it connected now
     content = replace(READ, rows_on={"c": RowsOn(RowState.CONFLICT)})

@@ -346,3 +346,20 @@ def test_a_replica_of_a_source_that_was_not_read_has_no_other_version() -> None:
     found = begun(snapshot)["b"].channel("")
     assert isinstance(found, ModelChannel)
     assert not found.may_be_former
+
+
+def test_what_another_channel_had_received_is_not_orphaned_on_this_one() -> None:
+    """The channel o had a:4 at the first reading; this one received it from the source since."""
+    received = GtidSet.parse(f"{A}:4")
+    one = a_channel("a", A)
+    readings = [
+        (a_server("a", A, EXECUTED), a_server("b", B, EXECUTED, channels=(here, other)))
+        for here, other in (
+            (one, a_channel("c", C, name="o", gtid_retrieved=received)),
+            (replace(one, gtid_retrieved=received), a_channel("c", C, name="o")),
+        )
+    ]
+    first, last = (a_cluster("cluster", *servers) for servers in readings)
+    made = begun(replace(first, last=last.last))["b"].channel("")
+    assert isinstance(made, ModelChannel)
+    assert made.orphaned == GtidSet()

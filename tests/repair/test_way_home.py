@@ -12,13 +12,14 @@ from repair.case import Case
 from repair.content_questions import ContentQuestion
 from repair.declaring import inject_empty
 from repair.model import Model
-from repair.transaction_content import RowsOn, RowState
+from repair.transaction_content import ContentClass, RowsOn, RowState
 from repair.way_home import misfits_at_home
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason
 
 REFUSED = a_finding("P1", "a:1")
 PASSED = a_finding("H8", "a:2")
+EMPTY = a_content("a:2", ContentClass.EMPTY)
 
 
 def passed_and_refused() -> Model:
@@ -89,3 +90,10 @@ def test_what_a_file_position_may_have_passed_is_named_where_a_choice_leaves_it(
     case = a_case(servers, a_finding("H1", "a:2"), snapshot_executed=seen)
     found = [text for text in misfits_at_home(case, ()) if "If the file position is behind" in text]
     assert bool(found) is is_warned
+
+
+def test_a_channel_from_a_source_that_was_not_read_is_started_if_that_is_selected() -> None:
+    elsewhere = replace(channel("a", runs=False), source=None, passed=gtids("a:2"))
+    servers = model(server("b", "a:1 a:3", elsewhere))
+    assert kinds(a_case(servers, PASSED)) == [InjectEmpty, StartChannel]
+    assert kinds(a_case(servers, PASSED, is_chosen=False, content=EMPTY)) == [InjectEmpty]

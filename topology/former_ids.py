@@ -59,18 +59,29 @@ def with_own_server_id(
 ) -> GtidSet:
     """Return what of it carries the replica's server_id in a binary log, as far as that was read.
 
-    Both ends of an interval stand for the whole.
+    Both ends of an interval stand for the whole. Under the UUID of any group each one counts for
+    itself: a member that was not read may have the replica's server_id.
     """
     if all(server.history_evidence is None for server in servers.values()):
         return GtidSet()
     own_id, ids = servers[edge.replica].server_id, _ids_in_logs(servers)
-    return GtidSet.union_of(
+    former = (
         part
         for name, held in of_unknown_uuids(edge, graph=graph, servers=servers).items()
         for state in by_state(servers[name], held)
         for part in intervals_of(state)
         if all(ids.get((name, end)) == own_id for end in ends_of(part))
     )
+    has = (servers[edge.replica].gtid_executed or GtidSet()) | edge.channel.gtid_retrieved
+    groups = group_uuids(servers.values())
+    of_groups = (
+        gtid
+        for (name, gtid), server_id in ids.items()
+        if name == edge.source
+        and server_id == own_id
+        and {each.uuid for each in gtid.tsids} <= groups
+    )
+    return GtidSet.union_of((*former, *(gtid - has for gtid in of_groups)))
 
 
 def maybe_own_server_id(

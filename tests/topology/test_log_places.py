@@ -414,6 +414,20 @@ def test_what_carries_the_replicas_own_server_id_is_dropped(
     assert found == (gtids(expected) if expected else GtidSet())
 
 
+@pytest.mark.parametrize(
+    ("ids", "expected"), [({4: 3, 9: 2}, "C:4"), ({4: 3, 9: 3}, "C:4 C:9"), ({1: 3, 5: 2}, "")]
+)
+def test_a_member_that_was_not_read_may_have_the_replicas_server_id(
+    ids: dict[int, int], expected: str
+) -> None:
+    """b is a member of the group C, and c its replica: each transaction counts for itself."""
+    records = tuple(CommitRecord(gtids(f"C:{gno}"), each, NOON, True) for gno, each in ids.items())
+    b = {"group": GroupSnapshot(str(C), "ONLINE", "", GtidSet())}
+    graph, servers = three(b={**b, "history_evidence": HistoryEvidence(None, records)})
+    found = with_own_server_id(graph.edges[1], graph=graph, servers=servers)
+    assert found == GtidSet.union_of(map(gtids, expected.split()))
+
+
 MEMBER_OF_C = {"group": GroupSnapshot(str(C), "OFFLINE", "", GtidSet())}
 
 

@@ -78,6 +78,13 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
                     f" Or {source.name} has no event for them: log_replica_updates is OFF."
                     if received_unlogged(source, edge.bypassed)
                     else ""
+                )
+                + (
+                    f" Others of the same UUID carry the server_id of {replica.name} (see C2): its"
+                    " receiver may have dropped these as well."
+                    if {each.uuid for each in edge.own_id.tsids}
+                    & {each.uuid for each in edge.bypassed.tsids}
+                    else ""
                 ),
             )
 

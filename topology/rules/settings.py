@@ -8,9 +8,10 @@
    row is not changed, and the sets agree.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Final
+from uuid import UUID
 
 from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
@@ -92,9 +93,7 @@ def former_server_id(facts: ClusterFacts) -> Iterator[Finding]:
             ),
             explanation=f"{replica.name} drops {many(edge.own_id)} of its sources as if they were"
             f" its own: they carry its server_id, {replica.server_id}, under "
-            + (_AS_A_MEMBER if _of_its_group(replica, edge.own_id) else _AS_ANOTHER).format(
-                name=replica.name
-            ),
+            + _whose(replica, edge.own_id, groups).format(name=replica.name),
         )
 
 
@@ -102,11 +101,21 @@ _AS_ANOTHER: Final = (
     "a UUID that no server of this audit has. {name} was probably cloned or restored, and kept its"
     " server_id. Set another server_id on it. What was dropped must then be fetched again."
 )
+_AS_A_STRANGER: Final = (
+    "the UUID of a group, of which a member has, or had, the same server_id. Set another on {name}."
+    " What was dropped must then be fetched again."
+)
 _AS_A_MEMBER: Final = (
     "the UUID of its group. {name} probably committed them as the primary and lost them since (a"
     " crash, an older copy of its data). Of each interval only the first and the last transaction"
     " were looked up. If {name} joins its group again, the group delivers them."
 )
+
+
+def _whose(replica: ServerSnapshot, own_id: GtidSet, groups: Iterable[UUID]) -> str:
+    if _of_its_group(replica, own_id):
+        return _AS_A_MEMBER
+    return _AS_A_STRANGER if any(own_id.from_uuid(uuid) for uuid in groups) else _AS_ANOTHER
 
 
 def _of_its_group(server: ServerSnapshot, gtids: GtidSet) -> bool:

@@ -124,6 +124,7 @@ def _server(
         server_id=server.server_id,
         group_name=group_name,
         sends_by_sets=server.setting("gtid_mode") in (None, "ON"),
+        are_settings_known=server.settings is not None,
         skips_next=skips_next,
         has_log=server.setting("log_bin") != "OFF",
         logs_received=server.setting("log_replica_updates") != "OFF",

@@ -99,7 +99,8 @@ def start_channel(case: Case) -> Outcome:
 def unknown_source(case: Case, action: StartChannel | AutoPositionOn) -> str | None:
     """Return that nothing is known of what a channel would bring; None if its source was read."""
     channel = case.model[action.server].channel(action.channel)
-    if channel is not None and channel.source in case.model.servers:
+    assert channel is not None, "strategies name channels that exist"
+    if channel.source in case.model.servers:
         return None
     return f"what the source of {action.server} would send is not known"
 

@@ -168,7 +168,8 @@ def test_a_start_does_not_bring_what_the_plan_does_again() -> None:
     servers = stopped().replace(server("a", "a:1-4 c:1"))
     case = a_case(servers, STOPPED, content=EMPTY, redone=gtids("c:1"))
     assert "which earlier steps of this plan do again" in reason(start_channel(case))
-    assert proposed(start_channel(replace(case, redone=gtids("d:1")))).actions
+    for not_brought in ("d:1", "a:1"):  # a:1 is there
+        assert proposed(start_channel(replace(case, redone=gtids(not_brought)))).actions
 
 
 def test_ddl_that_waits_is_named() -> None:
@@ -295,6 +296,14 @@ def test_what_the_source_itself_gets_later_comes_in_its_order() -> None:
 def test_by_file_position_what_is_purged_is_no_reason_to_refuse() -> None:
     case = unasked(pair("a:1-3").replace(server("a", "a:1-3", purged="a:1")), a_finding("C3", ""))
     assert fetched(case).filled == GtidSet()
+
+
+def test_what_another_server_would_drop_for_its_server_id_is_not_fetched_unasked() -> None:
+    twins = Model({name: replace(each, server_id=7) for name, each in pair().servers.items()})
+    assert "have the same server_id: b drops" in reason(
+        refetch(unasked(twins, HOLE, content=FITTING))
+    )
+    assert fetched(a_case(twins, HOLE, content=FITTING)).rows == ROWS
 
 
 # -- started --------------------------------------------------------------------------------------

@@ -128,6 +128,21 @@ def test_in_a_ring_the_server_behind_the_replica_may_have_a_part_of_what_arrives
     assert (question.wanted, question.is_in_order) == (gtids("a:2-3"), True)
 
 
+def test_several_channels_of_the_source_itself_change_no_order() -> None:
+    ring = (one("a", "a:1-3", "b", "c"), one("c", ""))
+    question = waiting(*ring, one("b", "a:1", "a", **STOPPED))
+    assert question is not None
+    assert question.is_in_order
+
+
+def test_what_a_stopped_channel_would_bring_the_source_is_of_its_side() -> None:
+    """b has d:1 from a, which lost it since, and would get it from d again."""
+    above = (one("a", "a:1-5", "d", **STOPPED), one("d", "d:1"))
+    question = waiting(*above, one("b", "a:1-2 d:1", "a", **STOPPED))
+    assert question is not None
+    assert question.is_in_order
+
+
 def test_the_content_of_findings() -> None:
     snapshot = a_cluster(
         "cluster", one("a", "a:1-5"), one("b", "a:1-2 b:1", "a"), one("c", "a:1-2", "b")

@@ -11,6 +11,7 @@ from repair.actions import AutoPositionOn, StartChannel
 from repair.case import Hole, Refusal
 from repair.content_questions import ContentQuestion
 from repair.declaring import inject_empty
+from repair.kept_out import KeptOut, brings_in
 from repair.misfit import misfit, misfit_unless_executed
 from repair.missing_on import unfinished
 from repair.model import ModelChannel
@@ -301,3 +302,17 @@ def test_an_undo_names_what_the_start_behind_it_would_bring() -> None:
     assert any("what waits may overwrite rows" in each for each in done.warnings)
     compared = replace(case, waiting={})
     assert not any("overwrite" in each for each in proposed(undo_on_replica(compared)).warnings)
+
+
+@pytest.mark.parametrize("refusal", ["", "b runs 5.6"])
+def test_what_was_chosen_to_be_left_out_is_named_with_the_reason_why_it_is_not(
+    refusal: str,
+) -> None:
+    hole = a_finding("H1", "a:2")
+    servers = model(server("a", "a:1-3"), server("b", "a:1 a:3", channel("a", auto=False)))
+    after = servers.replace(server("b", "a:1-3", channel("a")))
+    case = a_case(servers, a_finding("C3", ""))
+    [text] = brings_in(case, after, (KeptOut(hole, "inject_empty", refusal),))
+    assert ":2, which inject_empty was chosen to leave out there (H1" in text
+    assert text.partition(". That is not planned")[2] == (f": {refusal}" if refusal else "")
+    assert not [*brings_in(a_case(servers, hole), after, (KeptOut(hole, "inject_empty", ""),))]

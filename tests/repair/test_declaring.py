@@ -154,6 +154,7 @@ def test_the_source_of_the_finding_comes_last_so_that_a_stop_in_between_is_repor
     done = proposed(inject_empty(a_case(servers, ERRANT)))
     assert [each.server for each in done.actions if isinstance(each, InjectEmpty)] == ["c", "a"]
     assert not any("no later audit" in each for each in done.warnings)
+    assert any("is left out on c, a, d for good" in each for each in done.warnings)
     # GTIDs of the source itself: the others skip what it would commit under them.
     own = servers.replace(server("b", "a:1-2", channel("a")))
     done = proposed(inject_empty(a_case(own, a_finding("E1", "a:2"))))
@@ -178,6 +179,13 @@ def test_only_what_is_missing_is_added_and_only_where_it_is_missing() -> None:
         assert "would stop or double data" in reason(strategy(replace(coming, content=rows)))
 
 
+def test_what_earlier_steps_left_empty_comes_by_no_channel() -> None:
+    whole = hole().replace(server("b", "a:1-3", channel("a")))
+    left_out = a_case(whole, HOLE, declared={"b": gtids("a:2")})
+    left_out = replace(left_out, snapshot_executed={"a": gtids("a:1-3"), "b": gtids("a:1 a:3")})
+    assert targets(inject_empty(left_out)) == []
+
+
 def test_a_server_below_one_that_has_them_gets_them_by_itself() -> None:
     below = server("c", "a:1-3", channel("b"), channel("a", name="second"))
     assert targets(gtid_purged_append(a_case(errant(below), ERRANT))) == ["a"]
@@ -198,8 +206,10 @@ def test_a_server_below_one_that_has_them_gets_them_by_itself() -> None:
 
 def test_a_source_outside_the_snapshot_is_no_target() -> None:
     outside = channel("a", name="elsewhere")
-    servers = errant(source=server("a", "a:1-3", type(outside)("x", None, True, True)))
-    assert targets(inject_empty(a_case(servers, ERRANT))) == ["a"]
+    for name in (None, "z"):  # z is in the fleet, and was not read
+        source = server("a", "a:1-3", replace(outside, source=name))
+        servers = errant(source=source)
+        assert targets(inject_empty(a_case(servers, ERRANT))) == ["a"]
 
 
 @pytest.mark.parametrize("strategy", [inject_empty, gtid_purged_append])

@@ -20,6 +20,7 @@ from tests.repair.script_cases import finding
 from topology.audit import audit_cluster
 from topology.catalogue import CATALOGUE
 from topology.findings import Finding, Grade
+from topology.strategies import STRATEGIES
 
 FITS = {"a": RowsOn(RowState.AS_AFTER), "b": RowsOn(RowState.AS_BEFORE)}
 HELD = gtids("a:1-2")
@@ -182,3 +183,9 @@ def test_no_step_fetches_what_was_chosen_to_be_left_out(
         [why] = [each.why for each in plan.not_planned if each.code == "C3"]
         assert "gtid_purged_append was chosen to leave out there (H1" in why
         assert "That is not planned: b runs 5.6" in why
+
+
+def test_a_strategy_that_is_no_answer_to_a_finding_is_not_planned() -> None:
+    strange = replace(found("H1", "a", "b", "a:4-6"), strategies=(STRATEGIES["redo_on_source"],))
+    [left] = planned(BYPASSED, strange).not_planned
+    assert left.why == "redo_on_source: not an answer to H1"

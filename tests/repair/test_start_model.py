@@ -93,6 +93,8 @@ def test_settings_decide_what_a_server_can_send(
 def test_a_channel_with_a_skip_counter_skips_the_next() -> None:
     assert begun(pair(channel={"skip_counter": 1}))["b"].skips_next
     assert not begun(pair())["b"].skips_next
+    since = replace(pair(), last=pair(channel={"skip_counter": 1}).last)
+    assert begun(since)["b"].skips_next
     used_up = replace(pair(), first=pair(channel={"skip_counter": 1}).first)
     assert begun(used_up)["b"].skips_next, "between the readings: it has just skipped one"
 
@@ -322,9 +324,14 @@ def test_a_stopped_receiver_asks_for_a_place_that_the_source_must_have(
         **facts,
     }
     logs = None if size is None else (BinaryLog("binlog.000002", size, encrypted=False),)
-    found = begun(pair(channel=made, binary_logs=logs))["b"].channel("")
+    read = pair(channel=made, binary_logs=logs)
+    found = begun(read)["b"].channel("")
     assert isinstance(found, ModelChannel)
     assert bool(found.lost_place) is is_lost
+    # What another replica's channel of that name asks for is its own place.
+    other = a_cluster("cluster", a_server("c", C, EXECUTED, channels=(a_channel("a", A),)))
+    read = replace(read, first=(*read.first, *other.first), last=(*read.last, *other.last))
+    assert begun(read)["b"].channel("") == found
 
 
 def test_a_receiver_that_was_still_moving_has_lost_no_place() -> None:

@@ -20,7 +20,9 @@ from repair.way_home import way_home
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason
 from tests.repair.test_channel_strategies import EMPTY, HOLE, ROWS, event, pair, unasked
-from topology.findings import ClusterAudit, Finding, Severity, Verdict
+from tests.snapshots import NOON
+from topology.findings import ClusterAudit, Evidence, Finding, Severity, Verdict
+from topology.rules.threads import RECEIVER_ERROR
 from topology.snapshot import LogPosition
 
 AFTER, BEFORE = RowsOn(RowState.AS_AFTER), RowsOn(RowState.AS_BEFORE)
@@ -256,6 +258,7 @@ def audit(*findings: Finding) -> ClusterAudit:
 
 
 HELD = a_finding("E1", "b:1")
+ERROR = Evidence(RECEIVER_ERROR, "b", "error 1045", NOON)
 
 
 @pytest.mark.parametrize(
@@ -267,6 +270,9 @@ HELD = a_finding("E1", "b:1")
         ((a_finding("E1", "b:1-2"),), HELD, False),
         ((a_finding("A4", "b:1"),), a_finding("A4", "b:1-2"), False),  # more waits
         ((), replace(HELD, severity=Severity.INFO), False),
+        ((), a_finding("A4", ""), True),
+        ((), replace(a_finding("A4", ""), evidence=(ERROR,)), False),  # as it was read
+        ((a_finding("J2", "b:1"),), a_finding("J2", "b:1-2"), True),
         ((), a_finding("U1", "b:1"), False),
         ((), a_finding("A7", "b:1"), False),  # uncovered by a repair
         ((), a_finding("C3", ""), False),

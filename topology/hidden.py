@@ -9,8 +9,8 @@ import re
 
 # All behind it is hidden: where such a text ends depends on the sql_mode of its session.
 _SECRET = re.compile(
-    r"(?:\bIDENTIFIED\b|\A\s*SET\s+PASSWORD\b|\bPASSWORD`?\s*(?=[=('\"])|\bCONNECTION\s*(?==)).*",
-    re.IGNORECASE | re.DOTALL,
+    r"(?:\bIDENTIFIED\b|\A\s*SET\s+PASSWORD\b|\bPASSWORD`?\s*(?=[=('\"])|\bCONNECTION\s*(?==))",
+    re.IGNORECASE,
 )
 
 

@@ -20,6 +20,7 @@ from gtid_audit.content_due import (
 from tests.repair.cases import a_finding
 from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, an_unread, commits_of
 from topology.contents import Difference
+from topology.findings import Evidence
 from topology.snapshot import ClusterSnapshot
 
 DAY = 86_400
@@ -51,10 +52,10 @@ def test_a_restart_since_the_last_audit_or_of_the_last_day_is_looked_at(
 
 
 def test_the_operator_decides_for_all_that_was_read() -> None:
-    snapshot = a_cluster("pair", a_server("a", A, ""), an_unread("b"))
+    snapshot = a_cluster("pair", a_server("a", A, "", uptime_seconds=5), an_unread("b"))
     assert looked_back(snapshot, True) == {"a": None}
     assert looked_back(snapshot, False) == {}
-    assert looked_back(snapshot, None) == {}
+    assert looked_back(snapshot, None) == {"a": timedelta(days=1)}
 
 
 @pytest.mark.parametrize("code", ["E1", "E2", "E3", "E6", "H7", "J3", "T4"])
@@ -62,6 +63,21 @@ def test_what_one_server_has_alone_is_suspect(code: str) -> None:
     found = suspects_in([a_finding(code, "a:1"), a_finding("H1", "a:2"), a_finding(code, "b:3")])
     assert found == a_finding("E1", "a:1 b:3").gtid_set
     assert code in SUSPECTED
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "is_suspect"),
+    [
+        ("A5", "Waiting for GTID to be committed", True),
+        ("A5", "Waiting for table metadata lock", False),
+        ("A6", "Waiting for GTID to be committed", False),
+    ],
+)
+def test_what_a_session_may_commit_under_its_gtid_is_suspect(
+    code: str, state: str, *, is_suspect: bool
+) -> None:
+    waiting = replace(a_finding(code, "a:4"), evidence=(Evidence("state", state, "b", NOON),))
+    assert suspects_in([waiting]) == (waiting.gtid_set if is_suspect else GtidSet())
 
 
 def test_no_other_code_is_suspect_and_no_other_difference_lasts() -> None:

@@ -190,6 +190,8 @@ def test_what_waits_behind_the_transaction_may_not_fit_rows_that_it_leaves_alone
     )
     found = proposed(resolve_conflict(case)).warnings
     assert any("what waits may overwrite rows" in each for each in found) is warns
+    unread = proposed(resolve_conflict(replace(case, arrivals={}))).warnings
+    assert not any("what waits" in each for each in unread), "nothing is known of its rows"
 
 
 def test_rows_that_differ_in_nothing_written_are_left_alone() -> None:

@@ -258,7 +258,7 @@ def audit(*findings: Finding) -> ClusterAudit:
 
 
 HELD = a_finding("E1", "b:1")
-ERROR = Evidence(RECEIVER_ERROR, "b", "error 1045", NOON)
+ERROR = Evidence(RECEIVER_ERROR, "error 1045", "b", NOON)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ told to whoever asked for it.
 """
 
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from gtid import GtidSet
 from repair.actions import (
@@ -22,7 +23,7 @@ from repair.actions import (
 from repair.emptied import nothing_on_an_emptied_server
 from repair.model import Model, below, is_same_server, refused
 
-Invariant = Callable[[Model, Model, Action], Iterator[str]]
+Invariant: TypeAlias = Callable[[Model, Model, Action], Iterator[str]]
 
 
 def purged_is_executed(_before: Model, after: Model, _action: Action) -> Iterator[str]:
@@ -89,9 +90,7 @@ def nobody_is_refused(before: Model, after: Model, _action: Action) -> Iterator[
                 continue
             was = before[server.name].channel(channel.name)
             assert was is not None, "no action creates a channel"
-            could = not was.auto_position or not refused(
-                before[channel.source], before[server.name], was
-            )
+            could = not refused(before[channel.source], before[server.name], was)
             lacking = refused(after[channel.source], server, channel)
             if lacking and could:
                 yield (

@@ -10,6 +10,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 from gtid import GtidSet
 from repair.actions import (
@@ -52,7 +53,7 @@ from topology.findings import Grade
 
 __all__ = ["ANSWERS", "DECLARING", "INJECTED_PER_SCRIPT_MAX", "PLANNERS", "Planner"]
 
-Planner = Callable[[Case], Outcome]
+Planner: TypeAlias = Callable[[Case], Outcome]
 
 
 def position_bypass(case: Case) -> Outcome:

@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from topology.error_texts import FOR_WANT_OF_LOGS, row_of
 from topology.findings import Finding, Grade, Severity
@@ -16,7 +17,7 @@ from topology.rules.differences import MADE_BY_HAND, WAY_BACK
 from topology.rules.settings import EQUAL_IDS
 from topology.rules.threads import RECEIVER_ERROR
 
-Reach = Callable[[Finding, Finding], bool]
+Reach: TypeAlias = Callable[[Finding, Finding], bool]
 
 
 def _same_edge(cause: Finding, symptom: Finding) -> bool:

@@ -201,7 +201,27 @@ def test_what_another_channel_brings_first_is_no_guard_of_the_start() -> None:
     )
     moving = {**case.snapshot_executed, "d": gtids("a:1")}
     outcome = proposed(start_channel(replace(case, snapshot_executed=moving)))
-    assert outcome.actions == (StartChannel("d", "c"),)
+    assert (outcome.actions, outcome.warnings) == ((StartChannel("d", "c"),), ())
+    # By another way, what has changed these rows since is known: it is said.
+    applied = replace(content, rows_on={"c": AFTER, "d": AFTER})
+    chosen = replace(case, is_chosen=True, snapshot_executed=moving)
+    outcome = proposed(start_channel(replace(chosen, arrivals={("d", "c"): applied})))
+    assert any("overwrite rows" in each for each in outcome.warnings)
+
+
+def test_what_the_source_may_have_given_again_is_received_only_if_that_is_selected() -> None:
+    former = replace(channel("a", runs=False), may_be_former=True)
+    servers = model(server("a", "a:1-3"), server("b", "a:1-2", former))
+    case = a_case(servers, a_finding("A7", ""), is_chosen=False)
+    assert "It may have given" in reason(start_channel(case))
+    assert proposed(start_channel(replace(case, is_chosen=True))).actions
+
+
+def test_a_hole_of_no_channel_was_received_by_none() -> None:
+    servers = model(server("a", "a:1-3"), server("b", "a:1 a:3"))
+    empty = a_content("a:2", ContentClass.EMPTY)
+    case = a_case(servers, a_finding("H1", "a:2", channel=None), is_chosen=False, content=empty)
+    assert shown(proposed(inject_empty(case)).actions) == ["b InjectEmpty a:2"]
 
 
 def test_a_way_back_by_file_position_is_switched_without_a_guard_of_rows() -> None:
@@ -216,7 +236,8 @@ def test_a_way_back_by_file_position_is_switched_without_a_guard_of_rows() -> No
         arrivals={("a", ""): a_content("b:1", rows=ROWS, rows_on={"a": BEFORE, "b": AFTER})},
     )
     switched = AutoPositionOn("a", "", filled=GtidSet())
-    assert proposed(start_channel(case)).actions == (switched,)
+    outcome = proposed(start_channel(case))
+    assert (outcome.actions, outcome.warnings) == ((switched,), ())
 
 
 def test_servers_below_are_asked_only_for_what_was_read() -> None:
@@ -315,4 +336,5 @@ def test_what_was_chosen_to_be_left_out_is_named_with_the_reason_why_it_is_not(
     [text] = brings_in(case, after, (KeptOut(hole, "inject_empty", refusal),))
     assert ":2, which inject_empty was chosen to leave out there (H1" in text
     assert text.partition(". That is not planned")[2] == (f": {refusal}" if refusal else "")
+    assert not [*brings_in(replace(case, model=after), after, (KeptOut(hole, "inject_empty", ""),))]
     assert not [*brings_in(a_case(servers, hole), after, (KeptOut(hole, "inject_empty", ""),))]

@@ -297,9 +297,11 @@ def test_what_was_received_since_the_first_reading_is_not_orphaned() -> None:
         )
         for server in snapshot.first
     )
-    made = begun(replace(snapshot, first=first))["b"].channel("")
-    assert isinstance(made, ModelChannel)
-    assert made.orphaned == GtidSet()
+    gone = replace(pair(), first=snapshot.first, last=pair().last)
+    for readings in (replace(snapshot, first=first), gone):
+        made = begun(readings)["b"].channel("")
+        assert isinstance(made, ModelChannel)
+        assert made.orphaned == GtidSet()
 
 
 @pytest.mark.parametrize(

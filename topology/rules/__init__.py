@@ -5,6 +5,7 @@ findings are sorted afterwards, and what explains what is the business of suppre
 """
 
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from topology.facts import ClusterFacts
 from topology.findings import Finding
@@ -50,7 +51,7 @@ from topology.rules.threads import (
 )
 from topology.rules.unlogged import executed_without_content, set_before_committed
 
-Rule = Callable[[ClusterFacts], Iterator[Finding]]
+Rule: TypeAlias = Callable[[ClusterFacts], Iterator[Finding]]
 
 RULES: tuple[Rule, ...] = (
     tail_gap,  # T1

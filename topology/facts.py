@@ -261,7 +261,11 @@ def _extra(
     last: dict[str, ServerSnapshot],
     policy: Policy,
 ) -> tuple[GtidSet, GtidSet]:
-    """Return what the replica has beyond this source by no other channel, and what is allowed."""
+    """Return what the replica has beyond this source by no other channel, and what is allowed.
+
+    The source of another channel is the server it was connected to, and the one at its address: a
+    server that was cloned has another server_uuid until the receiver has connected again.
+    """
     source, replica = last[edge.source], first[edge.replica]
     assert source.server_uuid is not None, "only judgeable servers have edge facts"
     extra = _set(replica.gtid_executed) - _set(source.gtid_executed) - _set(source.gtid_owned)
@@ -271,11 +275,18 @@ def _extra(
         if channel.name == edge.channel.name:
             continue
         extra -= channel.gtid_retrieved
+        sources = {
+            other.source
+            for other in graph.edges
+            if (other.replica, other.channel.name) == (edge.replica, channel.name)
+        }
         if channel.source_uuid is not None:
             extra = extra.without_uuid(channel.source_uuid)
-            for other in last.values():
-                if other.server_uuid == channel.source_uuid:
-                    extra -= (other.gtid_executed or GtidSet()) | (other.gtid_owned or GtidSet())
+            sources |= {
+                each.name for each in last.values() if each.server_uuid == channel.source_uuid
+            }
+        for other in (last[name] for name in sorted(sources)):
+            extra -= (other.gtid_executed or GtidSet()) | (other.gtid_owned or GtidSet())
     extra, allowed = extra | unlike, GtidSet()
     for uuid in sorted(policy.allowed_uuids):
         allowed |= extra.from_uuid(uuid)

@@ -178,7 +178,9 @@ def _edge_facts(
         behind -= ahead  # the log of the source shows more than two places that are equal
     # What the source is still committing is in its log: an applier may be behind it already.
     begun = _set(source.gtid_owned) | _set(last[edge.source].gtid_executed)
-    committed = _set(source.gtid_executed) | (begun & behind)
+    # What the source lost and is to receive again, an applier may have passed before.
+    above = _held_by(graph.upstream_of(edge.source) - {edge.replica}, first)
+    committed = _set(source.gtid_executed) | (begun | above & retrieved) & behind
     missing = _from_others(committed - executed, replica, last)
     own_id = with_own_server_id(edge, graph=graph, servers=last)
     dropped = missing & (same_server_id(replica, last) | own_id)

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from tests.snapshots import HERE, A, B, C, a_channel, a_server
+from tests.snapshots import HERE, A, B, C, a_channel, a_cluster, a_server
 from topology.applier_facts import ApplierFacts, gather_applier_facts
 from topology.applier_workers import SourceLog
+from topology.audit import audit_cluster
 from topology.policy import Policy
 from topology.progress import blocked_by_lock, stalled
 from topology.snapshot import GroupSnapshot, LogPosition, ThreadState, WorkerSnapshot
@@ -318,3 +319,18 @@ def test_what_source_delay_holds_back_does_not_take_too_long() -> None:
     assert look(facts).is_delayed
     assert blocked_by_lock(look(facts), POLICY) is None
     assert stalled(look(facts), POLICY) is None
+
+
+@pytest.mark.parametrize(("above", "found"), [("A:1-3,B:1", True), ("A:1-3", False)])
+def test_what_the_source_lost_and_gets_again_may_have_been_passed(
+    above: str, *, found: bool
+) -> None:
+    """c received B:1 from a and skipped it; a lost it in a crash, and b will send it again."""
+    from_b = a_channel("b", B, gtid_retrieved=GtidSet())
+    from_a = a_channel("a", A, gtid_retrieved=gtids("B:1"), applier_state=READ_ALL)
+    a = a_server("a", A, "", channels=(from_b,))
+    b = a_server("b", B, gtids(above), channels=())
+    c = a_server("c", C, "", channels=(from_a,))
+    audit = audit_cluster(a_cluster("lost", a, b, c))
+    codes = {(one.code, one.replica) for one in audit.findings if gtids("B:1") <= one.gtid_set}
+    assert (("H8", "c") in codes) is found

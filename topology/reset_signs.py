@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from gtid import GtidSet
 from topology.dialect import dialect_of
 from topology.history_evidence import CommitRecord, ends_of
+from topology.notable_settings import notable_values
 from topology.snapshot import ServerSnapshot
 
 _SECOND = timedelta(seconds=1)
@@ -45,6 +46,18 @@ def has_earlier(executed: GtidSet | None, hole: GtidSet) -> bool:
         any(tsid == other and start < lowest for other, start, _ in below.intervals())
         for tsid, lowest in _lowest(hole)
     )
+
+
+def excludes_reset(server: ServerSnapshot, hole: GtidSet) -> bool:
+    """Return whether a server's binary logs show that it was not reset behind a hole.
+
+    One that ignores errors (replica_skip_errors, IDEMPOTENT) may have taken the earlier ones again,
+    with their GTIDs: each stopped at its row, and was logged without it.
+    """
+    ignores = {"replica_skip_errors", "replica_exec_mode"} & notable_values(
+        server.notable_settings
+    ).keys()
+    return not ignores and has_earlier(logged(server), hole)
 
 
 def _lowest(gtid_set: GtidSet) -> Iterator[tuple[object, int]]:

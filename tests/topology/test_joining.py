@@ -184,3 +184,22 @@ def test_both_readings_of_the_server_count() -> None:
     )
     [found] = evaluate_parts(gather_facts(replace(snapshot, last=last), Policy())).joinings
     assert (found.missing, found.extra) == (gtids("A:6-9"), gtids("C:1"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "grade"),
+    [
+        ((), Grade.PROVED),
+        ((("replica_skip_errors", "1062"),), Grade.LIKELY),
+        ((("replica_exec_mode", "IDEMPOTENT"),), Grade.LIKELY),
+    ],
+)
+def test_a_server_that_ignores_errors_may_have_been_reset_behind_its_rows(
+    settings: tuple[tuple[str, str], ...], grade: Grade
+) -> None:
+    """It may have taken A:1 again, with its GTID and an error that it ignored."""
+    c = one("c", "A:1", settings=(("gtid_mode", "ON"), *settings))
+    servers = one("a", "A:1-3"), one("b", "A:1-3", "a"), c
+    [found] = can_join(gather_facts(a_cluster("cluster", *servers), Policy()))
+    assert (found.code, found.replica, found.grade) == ("J1", "c", grade)
+    assert ("has the rows already" in found.explanation) is (grade is Grade.LIKELY)

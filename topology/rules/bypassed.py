@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Finding, Grade
-from topology.reset_signs import has_earlier, logged, runs_since_before
+from topology.reset_signs import excludes_reset, runs_since_before
 from topology.rules.build import evidence, many, on_edge
 from topology.snapshot import ServerSnapshot
 from topology.unlogged import received_unlogged
@@ -32,7 +32,7 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
         channel = edge.edge.channel
         if edge.bypassed and not channel.auto_position:
             replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
-            no_reset = has_earlier(logged(replica), edge.bypassed)
+            no_reset = excludes_reset(replica, edge.bypassed)
             no_crash = runs_since_before(replica, edge.bypassed, facts.last[source.name])
             has_next = _behind(edge.bypassed) <= channel.gtid_retrieved
             is_proved = edge.bypass_is_proved and no_reset and no_crash and has_next

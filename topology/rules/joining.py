@@ -7,7 +7,7 @@ from gtid import GtidSet
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.joining import Joining, evaluate_parts
-from topology.reset_signs import has_earlier, logged
+from topology.reset_signs import excludes_reset, logged
 from topology.rules.build import evidence, finding, many
 from topology.rules.passing_on import mode_not_on
 from topology.rules.threads import has_no_log
@@ -145,7 +145,7 @@ def _reset_doubt(facts: ClusterFacts, joining: Joining) -> str:
     schema of its own it is new.
     """
     server = facts.last[joining.server]
-    if not joining.missing or has_earlier(logged(server), joining.missing):
+    if not joining.missing or excludes_reset(server, joining.missing):
         return ""
     schemas = server.history_evidence.schemas_count if server.history_evidence else None
     if schemas == 0 and not server.gtid_executed:

@@ -21,7 +21,7 @@ from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Finding, Grade
 from topology.notable_settings import notable_values
-from topology.reset_signs import has_earlier, keeps_gtids, logged, runs_since_before
+from topology.reset_signs import excludes_reset, has_earlier, keeps_gtids, logged, runs_since_before
 from topology.rules.build import evidence, many, on_edge
 from topology.rules.emptied import emptied_text
 from topology.snapshot import ServerSnapshot, ThreadState
@@ -85,7 +85,7 @@ def _passed_text(facts: ClusterFacts, edge: EdgeFacts, *, unsent: GtidSet, is_pr
         ghost = f"log_replica_updates = OFF on {edge.edge.source}: {ghost}"
     # Under its own UUID it commits itself, where a group has that UUID for a name.
     received = logged(replica).without_uuid(replica.server_uuid) if replica.server_uuid else None
-    causes = [] if has_earlier(received, gone) else [reset]
+    causes = [] if excludes_reset(replica, gone) and has_earlier(received, gone) else [reset]
     returns = bool(unsent) and edge.edge.channel.receiver is not ThreadState.RUNNING
     if edge.passed or returns:
         by_position = returns or not edge.edge.channel.auto_position

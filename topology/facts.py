@@ -7,9 +7,7 @@
 3. No severity, no words, no thresholds here: rules.py has them.
 """
 
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from uuid import UUID
 
 from gtid import GtidSet
 from topology.channel_places import bypassed_by, searched
@@ -17,6 +15,7 @@ from topology.former_ids import with_own_server_id
 from topology.former_logs import sign_of_former_log, sign_of_reset_source, waits_in_former_log
 from topology.graph import Edge, Graph, build_graph
 from topology.ignored_servers import ignored_by
+from topology.islands import islands_of, twins_of
 from topology.one_server import same_servers
 from topology.other_versions import with_other_version
 from topology.policy import Policy
@@ -94,7 +93,7 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
     first = {server.name: server for server in snapshot.first}
     last = {server.name: server for server in snapshot.last}
     graph = replace(build_graph(snapshot), peers=group_peers(last.values()))
-    twins = _twins(snapshot)
+    twins = twins_of(snapshot)
     twin_names = {name for group in twins for name in group}
     torn = tuple(
         (name, sign)
@@ -133,7 +132,7 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
         torn=torn,
         edges=edges,
         lost=lost,
-        islands=_islands(snapshot, graph, same=same, torn={name for name, _ in torn}),
+        islands=islands_of(snapshot, graph, same=same, torn={name for name, _ in torn}),
         same=same,
         appliers=appliers,
     )
@@ -176,11 +175,8 @@ def _edge_facts(
     before, ahead = searched(edge, first=first, last=last)
     if edge.channel.applier is ThreadState.STOPPED:
         behind -= ahead  # the log of the source shows more than two places that are equal
-    # What the source is still committing is in its log: an applier may be behind it already.
-    begun = _set(source.gtid_owned) | _set(last[edge.source].gtid_executed)
-    # What the source lost and is to receive again, an applier may have passed before.
-    above = _held_by(graph.upstream_of(edge.source) - {edge.replica}, first)
-    committed = _set(source.gtid_executed) | (begun | above & retrieved) & behind
+    begun = _begun(edge, graph=graph, first=first, last=last)
+    committed = _set(source.gtid_executed) | (begun & behind)
     missing = _from_others(committed - executed, replica, last)
     own_id = with_own_server_id(edge, graph=graph, servers=last)
     dropped = missing & (same_server_id(replica, last) | own_id)
@@ -230,6 +226,23 @@ def _edge_facts(
     assert not facts.bypassed & executed
     assert not facts.passed & executed
     return facts
+
+
+def _begun(
+    edge: Edge,
+    *,
+    graph: Graph,
+    first: dict[str, ServerSnapshot],
+    last: dict[str, ServerSnapshot],
+) -> GtidSet:
+    """Return what an applier may be behind, although its source had not executed it at first.
+
+    What the source is still committing is in its log already. What it lost, and is to receive
+    again, was received from it before.
+    """
+    above = _held_by(graph.upstream_of(edge.source) - {edge.replica}, first)
+    owned = _set(first[edge.source].gtid_owned)
+    return owned | _set(last[edge.source].gtid_executed) | above & edge.channel.gtid_retrieved
 
 
 def _purged(source: ServerSnapshot, *, later: ServerSnapshot) -> GtidSet:
@@ -357,45 +370,3 @@ def _applying(server: ServerSnapshot) -> GtidSet:
 def _set(gtid_set: GtidSet | None) -> GtidSet:
     assert gtid_set is not None, "only judgeable servers are compared"
     return gtid_set
-
-
-def _twins(snapshot: ClusterSnapshot) -> tuple[tuple[str, ...], ...]:
-    by_uuid: dict[UUID, list[str]] = {}
-    for server in snapshot.last:
-        if server.server_uuid is not None:
-            by_uuid.setdefault(server.server_uuid, []).append(server.name)
-    groups = (tuple(sorted(names)) for names in by_uuid.values() if len(names) > 1)
-    return tuple(sorted(groups))
-
-
-def _islands(
-    snapshot: ClusterSnapshot,
-    graph: Graph,
-    *,
-    same: tuple[tuple[str, str], ...],
-    torn: AbstractSet[str],
-) -> tuple[tuple[str, ...], ...]:
-    """Return the groups of servers that channels link.
-
-    A server whose channels are unread, or that was another one a moment ago, may be linked to any
-    other: it joins all groups.
-    """
-    group_of = {server.name: {server.name} for server in snapshot.last}
-
-    def join(left: str, right: str) -> None:
-        merged = group_of[left] | group_of[right]
-        for name in merged:
-            group_of[name] = merged
-
-    for edge in graph.edges:
-        join(edge.source, edge.replica)
-    for group in (*graph.peers, *same):
-        for name in group[1:]:
-            join(group[0], name)
-    unsure = [
-        server.name for server in snapshot.last if server.channels is None or server.name in torn
-    ]
-    for name in unsure:
-        for other in group_of:
-            join(name, other)
-    return tuple(sorted({tuple(sorted(group)) for group in group_of.values()}))

@@ -221,7 +221,9 @@ def _unfit_behind(
         return
     yield (
         f"once replication runs on {replica.name}, what waits may overwrite rows: rows of"
-        f" {behind.shortened()} may not fit ({why})"
+        f" {behind.shortened()} may not fit ({why}). If {replica.name} lost GTIDs (RESET BINARY"
+        " LOGS AND GTIDS), it applied all of these before, and may apply rows a second time:"
+        " compare them first"
     )
 
 

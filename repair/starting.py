@@ -230,7 +230,7 @@ def _problems(
     question: ContentQuestion,
     content: TransactionContent,
 ) -> list[str]:
-    """Return why rows may not fit what the start of a stopped channel delivers."""
+    """Return why rows may not fit what a start delivers, also below where others may be late."""
     after = simulate(case.model, action)
     problems: list[str] = []
     arrived, receiving = GtidSet(), below(after, action.server, running=True)
@@ -239,7 +239,12 @@ def _problems(
         arrived |= arriving & question.wanted
         problems.extend(_misfits(case, server, arriving))
         held = question.wanted & case.snapshot_executed[name]
-        if name in receiving and (why := misfit_of_held(content, server, held)) is not None:
+        if name not in receiving:
+            continue
+        first = question.wanted - case.snapshot_executed[name] - arriving
+        if first and (why := misfit(content, server, first, must_fit=False)) is not None:
+            problems.append(why)
+        if (why := misfit_of_held(content, server, held)) is not None:
             problems.append(why)
     if content.needing_decision(arrived):
         problems.extend(_behind_later_ones(case, content, action, arrived))

@@ -86,6 +86,8 @@ def test_nothing_is_emptied_while_its_holder_commits_more_of_its_own() -> None:
     b = server("b", "a:1-3 b:1-2", channel("a"))
     servers = model(server("a", "a:1-3"), b)
     assert "goes on committing" in reason(inject_empty(unasked(servers, ERRANT)))
+    had_it = servers.replace(server("a", "a:1-3 b:2"))
+    assert targets(inject_empty(unasked(had_it, ERRANT))) == ["a"]
     assert targets(inject_empty(unasked(servers, a_finding("E1", "b:1-2")))) == ["a"]
     both = model(server("a", "a:1-3", channel("b", runs=False)), b)
     assert "can still deliver" in reason(inject_empty(unasked(both, ERRANT)))

@@ -402,6 +402,8 @@ def test_an_undo_of_a_tail_names_the_servers_that_a_stop_in_between_leaves_witho
 def test_undo_for_a_second_replica_does_nothing_again() -> None:
     used_up = pair().replace(server("a", "a:1-3 b:1-2"))
     assert undo_on_replica(a_case(used_up, ERRANT, content=UNDONE)) == Proposal(())
+    nothing_else = used_up.replace(server("a", "b:1-2"))
+    assert undo_on_replica(a_case(nothing_else, ERRANT, content=UNDONE)) == Proposal(())
     partly = pair().replace(server("a", "a:1-3 b:1"))
     assert undo_on_replica(a_case(partly, ERRANT, content=UNDONE)) != Proposal(())
 

@@ -97,3 +97,7 @@ def test_a_channel_from_a_source_that_was_not_read_is_started_if_that_is_selecte
     servers = model(server("b", "a:1 a:3", elsewhere))
     assert kinds(a_case(servers, PASSED)) == [InjectEmpty, StartChannel]
     assert kinds(a_case(servers, PASSED, is_chosen=False, content=EMPTY)) == [InjectEmpty]
+    by_position = replace(elsewhere, auto_position=False, passed=gtids(""))
+    servers = model(server("b", "a:1 a:3", by_position))
+    assert kinds(a_case(servers, PASSED, is_chosen=False, content=EMPTY)) == [InjectEmpty]
+    assert kinds(a_case(servers, PASSED)) == [InjectEmpty, AutoPositionOn]

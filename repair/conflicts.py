@@ -51,7 +51,7 @@ def resolve_conflict(case: Case) -> Outcome:
             " `SET SESSION sql_log_bin = 0`, and plan again"
         )
     # As they are between the steps of this strategy: the rows are set, the applier stands.
-    fits_now = state.state is RowState.AS_BEFORE and not content.expected
+    fits_now = state.state is RowState.AS_BEFORE
     if not content.expected and not (fits_now and case.is_chosen):
         return Refusal(
             state.why

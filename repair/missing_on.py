@@ -123,8 +123,7 @@ def not_reached(case: Case, targets: Sequence[tuple[ModelServer, GtidSet]]) -> R
     apart = [
         server.name
         for server, gtids in targets
-        if server != source
-        and not case.wanted
+        if not case.wanted
         <= simulate(case.model, InjectEmpty(server.name, gtids))[source.name].executed
     ]
     if not apart:

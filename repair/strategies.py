@@ -285,7 +285,10 @@ def _compared(case: Case, arriving: GtidSet) -> Iterator[TransactionContent]:
 
 
 def _below(case: Case, channel: ModelChannel) -> str | None:
-    """Return why what is fetched may harm servers that receive it from the replica; or None."""
+    """Return why what is fetched does not fit the replica, or a server that receives it; or None.
+
+    Also where rows are as before: definitions may be others there, a CHECK for instance.
+    """
     replica, content = case.replica, case.content
     assert replica is not None, "the caller has looked"
     assert content is not None, "what was not read is a conflict on the replica"
@@ -293,8 +296,7 @@ def _below(case: Case, channel: ModelChannel) -> str | None:
     after = simulate(case.model, fetching)
     for name, server in case.model.servers.items():
         arriving = (after[name].executed - server.executed) & content.wanted
-        why = misfit(content, server, arriving) if name != replica.name else None
-        if why is not None:
+        if arriving and (why := misfit(content, server, arriving)) is not None:
             return why
     return None
 

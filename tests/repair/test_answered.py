@@ -146,6 +146,14 @@ def test_a_backlog_that_may_never_arrive_is_not_answered(
     assert work([INJECT], after())._is_delivered(doubtful) is is_answered
 
 
+def test_holes_are_other_findings_about_the_same_server() -> None:
+    own, beside = finding("H1"), finding("H8")
+    findings = (own, beside, finding("H1", replica="a"), finding("E1"))
+    made = work([], after())
+    made.audit = replace(made.audit, findings=findings)
+    assert [(each.code, each.gtids) for each in made._holes(own)] == [("H8", gtids("a:3"))]
+
+
 def test_a_set_may_be_all_that_a_server_has() -> None:
     """Of a new replica, for instance: the finding is about its whole set."""
     arrived = after("a:3")

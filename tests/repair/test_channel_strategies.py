@@ -214,6 +214,16 @@ def test_what_may_conflict_is_fetched_only_when_selected(content: Any, words: st
     assert (action.rows, action.compared_at) == ((), None), "rows that do not fit are no guard"
 
 
+def test_definitions_that_do_not_fit_are_no_place_for_what_is_fetched() -> None:
+    """Rows are as before, and a CHECK that only b has would stop its applier."""
+    content = replace(FITTING, unlike_on={"b": "CHECK (`n` < 6)"})
+    assert "CHECK (`n` < 6)" in reason(refetch(unasked(pair(), HOLE, content=content)))
+    [warning] = proposed(refetch(a_case(pair(), HOLE, content=content))).warnings
+    assert "may stop the applier of b" in warning
+    elsewhere = replace(FITTING, unlike_on={"c": "CHECK (`n` < 6)"})
+    assert fetched(unasked(pair(), HOLE, content=elsewhere)).rows == ROWS
+
+
 def test_rows_that_are_there_are_not_fetched_even_when_selected() -> None:
     refusal = reason(refetch(a_case(pair(), HOLE, content=rows_on(AFTER, AFTER))))
     assert "are on b already: fetched again, they would stop the applier or double" in refusal

@@ -21,6 +21,7 @@ from repair.rows_there import is_there_already
 from repair.starting import misfit_of_waiting, start_channel
 from repair.strategies import refetch
 from repair.transaction_content import ContentClass, RowsOn, RowState
+from repair.unlogged import purges_what_it_receives
 from repair.waiting_ddl import Ddl
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import (
@@ -338,3 +339,45 @@ def test_what_was_chosen_to_be_left_out_is_named_with_the_reason_why_it_is_not(
     assert text.partition(". That is not planned")[2] == (f": {refusal}" if refusal else "")
     assert not [*brings_in(replace(case, model=after), after, (KeptOut(hole, "inject_empty", ""),))]
     assert not [*brings_in(a_case(servers, hole), after, (KeptOut(hole, "inject_empty", ""),))]
+
+
+def test_only_a_source_that_was_read_is_known_to_purge_what_it_receives() -> None:
+    for source, purges in (("a", True), (None, False), ("z", False)):
+        a = replace(server("a", "a:1", channel("b")), logs_received=False)
+        assert purges_what_it_receives(model(a), replace(channel("a"), source=source)) is purges
+
+
+@pytest.mark.parametrize(
+    ("kind", "in_order"), [(ContentClass.EMPTY, False), (ContentClass.EMPTY, True)]
+)
+def test_without_rows_only_the_order_of_one_log_needs_no_guard(
+    kind: ContentClass, *, in_order: bool
+) -> None:
+    servers = model(server("a", "a:1-3"), server("b", "a:1", channel("a", runs=False)))
+    question = ContentQuestion(gtids("a:2-3"), ("a",), ("a", "b"), in_order)
+    case = a_case(
+        servers,
+        a_finding("A7", ""),
+        is_chosen=False,
+        waiting={("b", ""): question},
+        arrivals={("b", ""): a_content("a:2-3", kind)},
+    )
+    start = StartChannel("b", "", in_order=True)
+    guarded = StartChannel("b", "", waiting=gtids("a:2-3"))
+    assert proposed(start_channel(case)).actions == (start if in_order else guarded,)
+
+
+def test_a_tail_that_two_servers_miss_is_left_on_the_second_by_a_stop() -> None:
+    """Neither brings it to the other: what is above c is no target."""
+    servers = model(server("e", "a:1"), server("c", "a:1", channel("e")), server("d", "a:1"))
+    case = a_case(servers, a_finding("J3", "b:1", source="c", replica="e"))
+    assert [*unfinished(case, ("c", "d"))]
+    below = servers.replace(server("d", "a:1", channel("c")))
+    assert not [*unfinished(replace(case, model=below), ("c", "d"))]
+
+
+def test_transactions_of_a_holder_that_was_not_read_are_not_left_out() -> None:
+    case = a_case(model(server("a", "a:1")), a_finding("E1", "b:1"), is_chosen=False)
+    empty = a_content("b:1", ContentClass.EMPTY)
+    outcome = inject_empty(replace(case, content=empty, unread=("b",)))
+    assert "b could not be read" in reason(outcome)

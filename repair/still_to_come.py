@@ -6,17 +6,24 @@ How it works
 
 A start of c brings a:5 as well, as soon as b has it. On a plain replica that is the order of one
 log, and fits. Where a server has committed what its sources do not get, its rows may be other ones.
+
+Nor does the order of one log show that rows fit where the first transactions of an origin arrive on
+a server: its history may have been set, and the rows be there. What waits must be compared then. An
+earlier step that brings them to the source joins them to what waits; planned from there, a start is
+refused if not all of it can be compared, and so it is before that step.
 """
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
 from repair.case import Case
 from repair.model import simulate, upstream
+from repair.transaction_content import RowState, nothing_read
 
 
 def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) -> str | None:
     """Return why what still comes through a channel may not fit the rows of a server; or None."""
-    question = case.waiting.get((action.server, action.channel))
+    place = (action.server, action.channel)
+    question, content = case.waiting.get(place), case.arrivals.get(place)
     channel = case.model[action.server].channel(action.channel)
     there = case.snapshot_executed.get((channel.source if channel else None) or "", GtidSet())
     if question is not None:
@@ -32,5 +39,16 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
                 f"{coming.shortened()} was not yet on the source of {action.server} and could not"
                 f" be compared, and {name} has {own.shortened()}, which its sources do not have:"
                 " wait until it has arrived there, then audit and plan again"
+            )
+        if not coming or question is None or not server.executed:
+            continue
+        content = content or nothing_read(question.wanted, "no log was read")
+        waits = content.needing_decision(question.wanted - server.executed)
+        is_first = bool(set(coming.tsids) - set(server.available.tsids))
+        if is_first and waits and content.state_on(name).state is RowState.UNREAD:
+            return (
+                f"{coming.shortened()} was not yet on the source of {action.server}, {name} has"
+                f" logged nothing of its origin, and rows of {waits.shortened()} were not compared"
+                f" on {name}: wait until it has arrived there, then audit and plan again"
             )
     return None

@@ -49,6 +49,8 @@ class ModelChannel:
     # Received, and the applier has passed it: the source sends it again only after the relay log is
     # deleted, which CHANGE … AUTO_POSITION = 1 does.
     passed: GtidSet = field(default_factory=GtidSet)
+    # Of these, what its relay log holds: another channel's applier has passed it, this one as well.
+    passed_beside: GtidSet = field(default_factory=GtidSet)
     # The receiver drops it: it carries the replica's server_id under another UUID (C2).
     dropped: GtidSet = field(default_factory=GtidSet)
     # What it received may be of a log that the source no longer has (RESET on the source, a crash).
@@ -238,11 +240,10 @@ def delivery(model: Model, server: ModelServer, channel: ModelChannel) -> GtidSe
         not can_connect(source, server, channel) or refused(source, server, channel)
     ):
         return GtidSet()
-    # What another channel's applier has passed and this one holds as well, it has passed too.
-    passed = GtidSet.union_of(each.passed for each in server.channels) & channel.retrieved
     in_relay_log = channel.retrieved & source.executed  # the source may have purged it since
     coming = source.available | in_relay_log
-    coming -= server.executed | channel.passed | passed | channel.dropped
+    coming -= server.executed | channel.passed | channel.dropped
+    coming -= channel.passed_beside & channel.retrieved
     for uuid in _dropped_by(model, server):
         coming = coming.without_uuid(uuid)
     return coming if channel.auto_position else coming - channel.bypassed
@@ -265,6 +266,7 @@ def with_all_channels_repaired(model: Model) -> Model:
                     stuck_at=GtidSet(),
                     bypassed=GtidSet(),
                     passed=GtidSet(),
+                    passed_beside=GtidSet(),
                     doomed=GtidSet(),
                 )
             )

@@ -1,6 +1,6 @@
 """The servers as a plan begins: a model made of the last readings and of what the audit found."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from gtid import GtidSet
@@ -76,6 +76,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                             ],
                             evidence=evidence,
                             behind=_behind(appliers.get((name, channel.name))),
+                            passed_beside=_passed_beside(name, channel, audit),
                             may_be_former=_may_be_former(
                                 edges.get((name, channel.name)), known, refusing
                             ),
@@ -147,6 +148,7 @@ def _channel(
     findings: list[Finding],
     evidence: LogEvidence,
     behind: GtidSet,
+    passed_beside: GtidSet,
     may_be_former: bool,
     orphaned: GtidSet,
     lost_place: str,
@@ -174,6 +176,7 @@ def _channel(
         bypassed=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H1"),
         doomed=GtidSet.of(events[finding.id].gtid for finding in findings if finding.id in events),
         passed=_passed(findings) | (behind - (replica.gtid_executed or GtidSet())),
+        passed_beside=passed_beside,
         dropped=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "C2"),
         may_be_former=may_be_former or bool(orphaned) or _is_behind_a_former_place(findings),
         orphaned=orphaned,
@@ -200,7 +203,19 @@ def _behind(applier: ApplierFacts | None) -> GtidSet:
     return applier.passed
 
 
-def _passed(findings: list[Finding]) -> GtidSet:
+def _passed_beside(name: str, channel: ChannelSnapshot, audit: ClusterAudit) -> GtidSet:
+    """Return what an applier has passed as well that another channel's applier has passed.
+
+    One that is stopped before the end of its relay log may stand before it, and apply it when it
+    is started.
+    """
+    is_at_end = channel.applied_to == channel.received_to
+    if channel.applier is ThreadState.STOPPED and not is_at_end:
+        return GtidSet()
+    return channel.gtid_retrieved & _passed(each for each in audit.findings if each.replica == name)
+
+
+def _passed(findings: Iterable[Finding]) -> GtidSet:
     """Return what the channel will not bring; the applier may have passed more.
 
     What the source does not have either is no finding of this channel. If a step gives it to the

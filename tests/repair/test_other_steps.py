@@ -9,17 +9,19 @@ from dataclasses import replace
 
 import pytest
 
-from gtid import GtidSet
 from repair import Plan, plan_repair
 from repair.actions import AutoPositionOn
+from repair.case import LogEvidence
 from repair.model import Model, settle
 from repair.planner import BY_OTHER_STEPS
+from repair.start import start_model
 from repair.transaction_content import ContentClass, RowsOn, RowState
 from tests.repair.build import OLD, channel, evidence_of, gtids, model, server, snapshot_of
 from tests.repair.script_cases import finding
 from topology.audit import audit_cluster
 from topology.catalogue import CATALOGUE
 from topology.findings import Finding, Grade
+from topology.snapshot import LogPosition
 from topology.strategies import STRATEGIES
 
 FITS = {"a": RowsOn(RowState.AS_AFTER), "b": RowsOn(RowState.AS_BEFORE)}
@@ -78,12 +80,24 @@ def test_a_channel_that_is_started_does_not_bring_what_was_passed() -> None:
     assert [each.code for each in plan.not_planned] == ["H8"]
 
 
-def test_what_one_channel_passed_does_not_arrive_by_another_that_holds_it() -> None:
-    servers = held_twice()
-    only_b = servers["d"].with_channel("from_c", running=True)
-    assert settle(servers.replace(only_b))["d"].executed == gtids("a:3")
-    not_held = only_b.with_channel("from_c", retrieved=GtidSet())
-    assert settle(servers.replace(not_held))["d"].executed == gtids("a:1-3")
+@pytest.mark.parametrize("at_end", [True, False])
+def test_what_one_channel_passed_does_not_arrive_by_another_that_holds_it(*, at_end: bool) -> None:
+    """A stopped applier that has not come to the end of its relay log may stand before it."""
+    snapshot = snapshot_of(held_twice())
+    [d] = [each for each in snapshot.last if each.name == "d"]
+    before = None if at_end else LogPosition.of(file="binlog.000001", position=1)
+    channels = tuple(
+        replace(each, applied_to=before or each.received_to) if each.name == "from_c" else each
+        for each in d.channels or ()
+    )
+    changed = replace(d, channels=channels)
+    last = tuple(changed if each.name == "d" else each for each in snapshot.last)
+    audit = replace(
+        audit_cluster(snapshot), findings=(found("H8", "b", "d", "a:1-2", channel="from_b"),)
+    )
+    begun = start_model(replace(snapshot, last=last), audit, LogEvidence())
+    started = begun.replace(begun["d"].with_channel("from_c", running=True))
+    assert settle(started)["d"].executed == gtids("a:3" if at_end else "a:1-3")
 
 
 @pytest.mark.parametrize("code", ["A5", "A8", "A2", "A3"])

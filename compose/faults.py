@@ -12,7 +12,7 @@
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -115,16 +115,20 @@ class LostTail:
 
 
 def lost_tail_crash(
-    topology: Topology, *, source: str = "a", replica: str = "b", lost_count: int = 3
+    topology: Topology,
+    *,
+    source: str = "a",
+    replica: str = "b",
+    lost_count: int = 3,
+    statements: Sequence[str] = (),
 ) -> LostTail:
     """Let a source crash and lose its last transactions, which its replica already has.
 
     A faithful power loss: the files as they were at one instant (the server frozen, its data
     directory copied) come back after the server went on, was read by its replica, and was killed.
 
-    Afterwards: the source runs without the lost transactions and will use their numbers again for
-    its next ones; the replica has them; its receiver has stopped (13114 since 8.0, 1236 before),
-    for it has more of the source's GTIDs than the source.
+    Afterwards: the source runs without the lost transactions and will reuse their GTIDs; the
+    replica has them, so its receiver has stopped (13114 since 8.0, 1236 before).
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, "lost")
@@ -134,7 +138,7 @@ def lost_tail_crash(
         copy_data_directory(here.datadir, before_crash)
     finally:
         here.thaw()
-    lost = commit(here, *["INSERT INTO lost.t () VALUES ()"] * lost_count)
+    lost = commit(here, *(statements or ["INSERT INTO lost.t () VALUES ()"] * lost_count))
     wait_for(there, lost)
     here.kill()
     shutil.rmtree(here.datadir)

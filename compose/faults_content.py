@@ -6,7 +6,7 @@ reported, and the sets are equal.
 
 from dataclasses import dataclass, replace
 
-from compose.faults import FaultNotProduced, commit, table_on
+from compose.faults import FaultNotProduced, LostTail, commit, lost_tail_crash, table_on
 from compose.native.server import Server
 from compose.native.shapes import Topology, follow, wait_for
 
@@ -142,3 +142,31 @@ def returned_primary(
     if executed[0] != executed[1]:
         raise FaultNotProduced(f"the sets are {executed[0]} and {executed[1]}")
     return ReturnedPrimary(old=here, new=there, tail=tail)
+
+
+def reused_above_free_gnos(
+    topology: Topology, *, source: str = "a", replica: str = "b", first: int = 41
+) -> LostTail:
+    """Let a source lose three GTIDs made by hand above free ones, fill these, and reuse the three.
+
+    Afterwards: both sets are equal, both threads run without an error. The first transactions after
+    the restart are the same on both; the three differ.
+    """
+    uuid = topology[source].value("@@GLOBAL.server_uuid")
+    statements = [
+        statement
+        for gno in range(first, first + 3)
+        for statement in (
+            f"SET gtid_next = '{uuid}:{gno}'",
+            f"INSERT INTO lost.t VALUES ({gno}000, 'lost')",
+        )
+    ]
+    fault = lost_tail_crash(topology, source=source, replica=replica, statements=statements)
+    here, there = fault.source, fault.replica
+    # As many as are free, three more that are lost, and at least one behind them.
+    refilled = commit(here, *["INSERT INTO lost.t (note) VALUES ('after the crash')"] * (first + 3))
+    there.execute(there.dialect.start_replica)
+    wait_for(there, refilled)
+    if not here.query("SELECT GTID_SUBSET(%s, %s)", [fault.lost, refilled])[0][0]:
+        raise FaultNotProduced(f"{here.name} lost {fault.lost} and then wrote {refilled}")
+    return fault

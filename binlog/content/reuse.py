@@ -5,6 +5,10 @@
    (Gtid_state::get_automatic_gno, sql/rpl_gtid_state.cc). So the first own transactions after each
    restart decide; where they differ from what the other log holds under the same GTIDs, the search
    goes on until they agree again. Where a log has purged the first, the search begins behind them.
+   A lost tail may lie above GNOs that were free: UUID:1-5 and, made by hand, :10-12, which are
+   lost. The server then fills :6-9, which agree, and reuses :10-12 behind them. The other log holds
+   them in its own order, :10-12 before :6-9. So of each run the first that the other log holds, in
+   the order of that log, are compared too: what it had before the restart is among them.
 2. A server that stopped before its replicas had received everything keeps a tail that no other
    server has. After a failover the operator may have committed empty transactions under these
    GTIDs elsewhere. So the last own transactions before each restart are compared as well, and the
@@ -19,7 +23,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Final, Protocol
 
 from binlog.content.compare import (
@@ -91,7 +95,7 @@ class ComparedLogs(Protocol):
         """Return which of the transactions were logged once and are in these logs no more."""
 
     def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
-        """Give those of the transactions that the logs hold, with their events."""
+        """Give those of the transactions that the logs hold, in their order, with their events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +206,7 @@ class Search:
         The first sets of both sides are asked for together: one question to each server.
         """
         ways = [
-            self._comparable(origin.own_since(start, sizes=repeat(_ALL))),
+            self._comparable(origin, origin.own_since(start, sizes=repeat(_ALL))),
             origin.own_before(start, sizes=_sizes()),
         ]
         looked_at = 0
@@ -217,10 +221,11 @@ class Search:
                 self.cut()
                 return
 
-    def _comparable(self, runs: Iterator[GtidSet]) -> Iterator[GtidSet]:
+    def _comparable(self, origin: ComparedLogs, runs: Iterator[GtidSet]) -> Iterator[GtidSet]:
         """Give the first of each interval that both logs hold, then more of them.
 
-        Where the first of an interval are purged, its search begins at the first that is not.
+        Where the first of an interval are purged, its search begins at the first that is not. With
+        the first come those that a log which is not the origin's has before all others.
         """
         sizes = _sizes()
         for run in runs:
@@ -234,10 +239,28 @@ class Search:
                 if gone & first_of_each(run, FIRST_COMPARED):
                     self._note_gone(logs, gone)
                 left -= gone
+            also = self._logged_first(origin, left)
             while left:
-                window = first_of_each(left, next(sizes))
+                window = first_of_each(left, next(sizes)) | also
+                also = GtidSet()
                 left -= window
                 yield window
+
+    def _logged_first(self, origin: ComparedLogs, run: GtidSet) -> GtidSet:
+        """Return those of a run that another log than the origin's holds before all others."""
+        found = GtidSet()
+        if not run - first_of_each(run, FIRST_COMPARED):
+            return found  # all of them are compared anyhow
+        for logs in (self._left, self._right):
+            if logs is origin:
+                continue
+            try:
+                groups = list(islice(logs.groups_of(run), FIRST_COMPARED))
+            except BinlogError as error:
+                self.note(Unread(logs.name, str(error)))
+                continue
+            found |= GtidSet.of(_versions(groups))
+        return found
 
     def _note_gone(self, logs: ComparedLogs, gone: GtidSet) -> None:
         text = f"purged, or never in these logs: {counted(gone)}"

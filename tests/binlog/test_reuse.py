@@ -171,6 +171,27 @@ def test_numbers_free_below_are_given_first_and_the_lost_ones_are_found_all_the_
     assert GtidSet.of(each.gtid for each in found.comparisons) == a("90-91")
 
 
+@pytest.mark.parametrize("last", [12, 40])
+def test_a_lost_tail_above_free_numbers_is_found_by_the_order_of_the_other_log(last: int) -> None:
+    """The origin fills :6-9, and they agree; it reuses what lies above, which was logged before."""
+    lost = range(10, last + 1)
+    left = Told("a", same(*range(1, last + 1)), own=a(f"6-{last}"))
+    right = Told("b", {**same(*range(1, 6)), **other(*lost), **same(6, 7, 8, 9)})
+    for one, two in ((left, right), (right, left)):
+        found = compare_after_starts(one, two)
+        assert GtidSet.of(each.gtid for each in found.comparisons) == a(f"10-{last}")
+    third = Told("c", same(*range(1, last + 1)))
+    found = compare_after_starts(third, right, others=(left,))
+    assert GtidSet.of(each.gtid for each in found.comparisons) == a(f"10-{last}")
+
+
+def test_a_refusal_of_the_order_of_the_other_log_is_reported() -> None:
+    refusal = DumpRefused(code=1236, text="no")
+    left = Told("a", same(*range(1, 101)), own=a("50-100"))
+    found = compare_after_starts(left, Told("b", same(1), refusal=refusal))
+    assert [each.log for each in found.unread] == ["b"]
+
+
 def test_the_search_begins_behind_what_a_log_has_purged() -> None:
     numbers = range(1, 101)
     left = Told("a", same(*numbers), own=a("2-20"))
@@ -329,12 +350,14 @@ def test_the_last_own_transactions_before_a_start_are_compared_backwards(injecte
         assert found.gtids.gtid_count < 200
 
 
-def test_one_question_to_each_server_finds_that_all_is_well_around_a_start() -> None:
+def test_few_questions_to_each_server_find_that_all_is_well_around_a_start() -> None:
     left = Told("a", same(*range(1, 101)), own=a("51-100"), earlier=a("1-50"))
     right = Told("b", same(*range(1, 101)))
     found = compare_after_starts(left, right)
     assert found.gtids == a("47-54")
-    assert [each.gtid_count for each in (*left.asked, *right.asked)] == [8, 8]
+    assert [each.gtid_count for each in left.asked] == [8]
+    # Of what the origin committed since, the first four in the other log's order are read there.
+    assert [each.gtid_count for each in right.asked] == [50, 8]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pymysql.connections import Connection
 
 from binlog.adapters.compare_server import ServerCompared, ServerState, Since
 from binlog.content.reuse import FIRST_COMPARED, Start, Unread
-from compose import faults
+from compose import faults, faults_content
 from compose.native.server import Server
 from compose.native.shapes import Pair
 from gtid import GtidSet
@@ -48,6 +48,14 @@ def test_reuse_is_found_behind_what_the_replica_has_purged(pair97: Pair) -> None
     [finding] = audited(pair97)["findings"]
     assert (finding["code"], finding["severity"]) == ("E4", "critical")
     assert GtidSet.parse(finding["gtid_set"]) == still_there
+
+
+def test_reuse_is_found_behind_free_numbers_that_the_source_filled_first(pair97: Pair) -> None:
+    fault = faults_content.reused_above_free_gnos(pair97)
+    assert pair97.a.value("@@GLOBAL.gtid_executed") == pair97.b.value("@@GLOBAL.gtid_executed")
+    [finding] = audited(pair97)["findings"]
+    assert (finding["code"], finding["severity"], finding["grade"]) == ("E4", "critical", "proved")
+    assert GtidSet.parse(finding["gtid_set"]) == GtidSet.parse(fault.lost)
 
 
 def _compared(server: Server, *, since: int, full: frozenset[str] = frozenset()) -> ServerCompared:

@@ -39,6 +39,7 @@ from repair.start_guards import (
     not_halted,
     not_restarted,
     refuses_nothing,
+    stands_still,
     started,
     writes_nothing,
 )
@@ -275,6 +276,7 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
             *_unchanged(action.channel, setting, asks),
             *(() if setting.known(action.channel).auto_position else (by_position,)),
             *not_halted(action, setting, asks),
+            *stands_still(action, setting, asks),
             *writes_nothing(action, setting, asks),
             *refuses_nothing(action, setting, asks),
             *_readable(action),

@@ -102,6 +102,26 @@ def not_halted(action: StartChannel, setting: Setting, asks: ChannelQuestions) -
         )
 
 
+def stands_still(action: StartChannel, setting: Setting, asks: ChannelQuestions) -> Iterator[Guard]:
+    """Require that an applier still stands at its error, where it has passed transactions by (H8).
+
+    The relay log has them, and a start goes on behind them. CHANGE REPLICATION SOURCE and RESET
+    REPLICA delete it, as relay_log_recovery does at a restart: the source then sends them again,
+    and their rows may be there. Each of these forgets the error as well. 5.6 has no table of it.
+    """
+    name, seen = action.server, setting.channel(action.channel)
+    errors = {seen.applier_errno, *(worker.errno for worker in seen.workers)} - {0}
+    passed = setting.known(action.channel).passed
+    if not (errors and passed) or asks.applier_errno == "NULL":
+        return
+    known = ", ".join(str(each) for each in sorted(errors))
+    yield Guard(
+        f"IFNULL({asks.runs}, FALSE) OR IFNULL({asks.applier_errno}, 0) IN ({known})",
+        f"{name}: the applier forgot its error since the plan was made: if its relay log was"
+        f" deleted, {passed.shortened()} would be applied again; audit and plan again",
+    )
+
+
 def not_restarted(setting: Setting) -> Iterator[Guard]:
     """Require that a server was not restarted since it was read.
 

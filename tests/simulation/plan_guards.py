@@ -105,6 +105,8 @@ def _check_channel(
     errors = {0, seen.applier_errno, *(worker.errno for worker in seen.workers)}
     if has("the applier stopped since") and channel.applier_error[0] not in errors:
         raise Refused(f"{server.name}: the applier stopped since the plan was made")
+    if has("the applier forgot its error") and not (channel.runs or channel.applier_error[0]):
+        raise Refused(f"{server.name}: the applier forgot its error")
     if has("auto-position was switched off") and not channel.auto_position:
         raise Refused(f"{server.name}: auto-position was switched off")
     if has("auto-position was switched on") and channel.auto_position:

@@ -133,9 +133,13 @@ def _elsewhere(truth: Truth, gtid: Gtid) -> str:
     if gtid in truth.world.by_hand:
         return "by hand"
     done = any(each.transaction.gtid == gtid for each in truth.world.acknowledged)
-    # No client has its answer yet, but the other server has sent it.
-    pending = (each for server in truth.world.servers.values() for each in server.pending)
-    return "copied" if done or any(each.gtid == gtid for each in pending) else ""
+    # No client has its answer yet, but the other server has sent it; it may be another one by now.
+    servers = truth.world.servers.values()
+    pending = (each for server in servers for each in server.pending)
+    sent = (
+        each.transaction for server in servers for path in server.channels for each in path.relay
+    )
+    return "copied" if done or any(each.gtid == gtid for each in (*pending, *sent)) else ""
 
 
 def _joining(truth: Truth, one: Finding) -> str:

@@ -41,9 +41,12 @@ def named_causes(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
     if truth.reading.between:
         return
     stopped = {one.replica for one in audit.findings if one.code in ("A1", "A2", "A3", "A4", "C2")}
+    halted = {(one.replica, one.channel) for one in audit.findings if one.code == "A7"}
     for one in audit.findings:
         if one.code in ("T1", "T2", "T3") and one.replica in stopped:
             continue  # nothing is promised beside what stopped the channel, or is dropped by it
+        if (one.replica, one.channel) in halted and _has_received(truth, one):
+            continue
         if "although its channel has applied" in one.explanation and not _passed_any(truth, one):
             yield Violation("named cause", one.code, f"{one.code}: {one.replica} is a new replica")
         if one.grade is not Grade.LIKELY or one.replica is None:
@@ -58,6 +61,22 @@ def named_causes(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
 def _passed_any(truth: Truth, one: Finding) -> bool:
     """Return whether the server had a history once, or passed over a transaction."""
     return any(name == one.replica for name, _ in truth.world.absence)
+
+
+def _has_received(truth: Truth, one: Finding) -> bool:
+    """Return whether what a T3 expects has come, and waits for an applier that A7 reports.
+
+    T3 is about the receiver alone. With auto-position a real source sends again what a crash of the
+    replica lost, also while the applier is stopped: the relay log has it then, and A7 stands.
+    """
+    if one.code != "T3":
+        return False
+    name = str(one.replica)
+    path = truth.rested[name].channel(one.channel or "")
+    if path is None or path.applier != "No":
+        return False
+    waiting = {each.transaction.gtid for each in path.relay[path.relay_at :]}
+    return one.gtid_set <= gtids(waiting | truth.rested[name].executed)
 
 
 def _names(one: Finding, step: str) -> bool:

@@ -10,6 +10,8 @@
 3. On the server that gives out these GTIDs (its own, lost in a crash) one that is executed may be
    another transaction: the next commit takes the number. There the script runs once, before any
    commit, and stops at a GTID that is taken. Interrupted, the rest is planned anew.
+4. Elsewhere a GTID that is executed already is this script's own, or an empty transaction of
+   another plan. The rows tell: where they were compared they must be as after, or nothing is done.
 """
 
 import re
@@ -23,8 +25,16 @@ from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
 from repair.replay import ROW_SESSION, Replayed, under_gtid
 from repair.replay_script import engine_guards, table_guards
-from repair.row_procedures import make_rows_alike
-from repair.script import commits_nothing, executed, literal, not_owned, transactions
+from repair.row_procedures import make_rows_alike, row_is
+from repair.script import (
+    commits_nothing,
+    executed,
+    literal,
+    not_owned,
+    some_executed,
+    transactions,
+)
+from repair.transaction_content import key_condition
 from topology.quoting import quote_string
 
 _REDONE_PER_SECOND = 100
@@ -89,8 +99,8 @@ def redo_transactions(action: RedoTransactions, setting: Setting) -> Procedure:
             *table_guards(action.transactions),
             *engine_guards(action.transactions),
         ),
-        statements=tuple(_statements(action.transactions, own)),
-        verifications=(executed(server, gtids),),
+        statements=(f"SET @met = {some_executed(gtids)};", *_statements(action.transactions, own)),
+        verifications=(executed(server, gtids), *_not_emptied(action)),
         check=f"SELECT GTID_SUBTRACT({literal(gtids)}, @@GLOBAL.gtid_executed);  -- empty",
         undo="cannot be undone under the same GTIDs: a GTID, once executed, stays",
         estimated_seconds=1 + count // _REDONE_PER_SECOND,
@@ -112,6 +122,17 @@ def redo_transactions(action: RedoTransactions, setting: Setting) -> Procedure:
             StatementKind.WRITE_ROWS,
         ),
     )
+
+
+def _not_emptied(action: RedoTransactions) -> Iterator[Guard]:
+    """Yield the guards of a script that has met one of its GTIDs: the rows are as after all."""
+    for row in action.rows or ():
+        where = key_condition(row.table, row.key_image)
+        yield Guard(
+            f"NOT @met OR {row_is(row.table, where, row.after)}",
+            f"{action.server}: a row of {row.table.name} is not as it is done here, and the GTIDs"
+            " are used up: by another plan, or the row was changed since; compare it by hand",
+        )
 
 
 def _statements(replayed: tuple[Replayed, ...], own: GtidSet) -> Iterator[str]:

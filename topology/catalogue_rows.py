@@ -116,7 +116,8 @@ ROWS: tuple[Row, ...] = (
         "Read on the replica first and absent on the source afterwards; not the source's own, not"
         " on their way, not from another channel; still in the replica's binary logs. Likely where"
         " it is the first work of that origin behind a channel to the source that is stopped by"
-        " hand. In a pair that has earlier work of both on both, it waits: A7.",
+        " hand. In a pair that has earlier work of both on both, it waits: A7. Through a server"
+        " outside the audit: likely, and for information only while earlier ones arrive.",
     ),
     Row(
         "E2", "errant, already purged", "critical", True, ("inject_empty", "reclone"),

@@ -132,11 +132,15 @@ def test_a_ring_gives_no_alarm_whole_or_seen_in_part(
     external = Policy(external_sources=frozenset({f"127.0.0.1:{ring97['c'].port}"}))
     with load.write_load([ring97["b"]], clients=mysql_clients, connections=1):
         audits = [audited(part) for _ in range(2)]
+        declared = [
+            audit_cluster(collect_cluster("live", targets_of(part), policy=external), external)
+            for _ in range(4)
+        ]
         whole = [audited(ring97) for _ in range(2)]
     ring97.settle()
     silent = audit_cluster(collect_cluster("live", targets_of(part), policy=external), external)
     assert (silent.verdict, silent.findings, silent.unknown) == (Verdict.OK, (), ())
-    for audit in whole:
+    for audit in (*whole, *declared):
         assert (audit.verdict, audit.unknown) == (Verdict.OK, ()), audit
         assert {one.severity for one in audit.findings} <= {Severity.INFO}, audit
     for audit in audits:

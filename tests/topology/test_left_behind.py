@@ -1,5 +1,6 @@
 """A server without a source, beside a part whose source was not read: linked, or left behind."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -65,3 +66,29 @@ def test_what_an_open_part_left_behind(
         assert not {"redo_on_source", "undo_on_replica"} & {way.name for way in each.strategies}
     if policy is DECLARED:
         assert audit.verdict is (Verdict.WARNING if expected else Verdict.OK)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "severity"),
+    [
+        ("1-5", "1-6", Severity.INFO),  # 7-9 are on their way, as 6 was
+        ("1-6", "1-6", Severity.WARNING),  # nothing arrives
+        ("1-5", "1-6:8", Severity.WARNING),  # 7 was passed over
+    ],
+)
+def test_what_arrives_through_an_unseen_server_is_a_backlog(
+    before: str, now: str, severity: Severity
+) -> None:
+    """A ring a -> b -> c -> a without c: what b committed comes back to a through c."""
+    from_c, from_a = a_channel("c", C), a_channel("a", A)
+    a = a_server("a", A, f"{B}:{now}", channels=(from_c,))
+    b = a_server("b", B, f"{B}:1-9", channels=(from_a,))
+    snapshot = a_cluster("ring", a, b)
+    first = tuple(
+        replace(each, gtid_executed=GtidSet.parse(f"{B}:{before}")) if each.name == "a" else each
+        for each in snapshot.first
+    )
+    found = audit_cluster(replace(snapshot, first=first)).findings
+    [errant] = [one for one in found if one.code == "E1"]
+    assert (errant.grade, errant.severity) == (Grade.LIKELY, severity)
+    assert "part of this audit" in errant.explanation

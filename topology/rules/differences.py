@@ -284,28 +284,46 @@ def _errant_in_part(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: G
     """Report an errant set of a topology that was read in part: it may still be on its way.
 
     A server that was not read delivers to the source, directly or through others. Until it is read
-    nothing may be declared unneeded, redone or undone.
+    nothing may be declared unneeded, redone or undone. While it delivers what the replica committed
+    before, in order, the rest is a backlog of servers that nothing else shows.
     """
     holder, source = _holder(facts, edge), facts.last[edge.edge.source]
     unseen = ", ".join(edge.unseen)
+    arrives = code == "E1" and _earlier_ones_arrive(facts, edge, gtid_set)
     return on_edge(
         facts,
         edge,
         code,
         gtid_set,
         grade=Grade.LIKELY,
-        severity=Severity.WARNING,
+        severity=Severity.INFO if arrives else Severity.WARNING,
         strategies=("add_servers",),
         proof=(
             evidence("extra, read first", gtid_set, holder),
             evidence("absent, read afterwards", gtid_set, source),
             evidence("gtid_purged", holder.gtid_purged, holder),
             evidence("sources that were not read", unseen, source),
+            evidence(
+                "earlier ones arrived between the readings", "yes" if arrives else "no", source
+            ),
         ),
         explanation=f"{edge.edge.replica} has {many(gtid_set)} that its source {edge.edge.source}"
         f" does not have. They are errant, or they are on their way through servers that are not"
-        f" part of this audit: {unseen}. Add these servers and audit again.",
+        f" part of this audit: {unseen}."
+        + (" Earlier ones arrived between the readings, in order." if arrives else "")
+        + " Add these servers and audit again.",
     )
+
+
+def _earlier_ones_arrive(facts: ClusterFacts, edge: EdgeFacts, gtid_set: GtidSet) -> bool:
+    """Return whether a source executed, between the readings, what precedes an extra set.
+
+    The extra set must be the tail of each origin: a hole was passed over on the way.
+    """
+    name = edge.edge.source
+    now = facts.last[name].gtid_executed or GtidSet()
+    arrived = now - (facts.first[name].gtid_executed or GtidSet())
+    return not gtid_set & now.filled() and {*gtid_set.tsids} <= {*arrived.tsids}
 
 
 def _own(gtid_set: GtidSet | None, server: ServerSnapshot) -> GtidSet:

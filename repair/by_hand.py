@@ -84,6 +84,12 @@ def _reclone(situation: Situation) -> str:
     )
     if len(replica.channels) > 1:
         attach += " and configure its other channels again"
+    if finding.code == "E4":
+        attach += (
+            f". {here} keeps its server_uuid by this, as it does with CLONE INSTANCE. If you audit"
+            " with `--out`, delete the cluster's entry under `differences` in _content_looks.json"
+            " afterwards: an audit that cannot compare these GTIDs any more reports them as before"
+        )
     only_here = replica.executed - source.executed
     if not only_here:
         return f"{attach}. Nothing is lost: {source.name} has all transactions of {here}"

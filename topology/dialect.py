@@ -158,6 +158,9 @@ UNTIL_PLACES: dict[str, str] = {
     "Master": "SOURCE_LOG_POS",
     "Relay": "RELAY_LOG_POS",
 }
+# What Until_Condition shows once the condition was reached, and the condition. The applier changes
+# it itself when the gaps of its workers are filled (Relay_log_info::UNTIL_DONE, sql/rpl_rli.h).
+UNTIL_REACHED: dict[str, str] = {"DONE": "SQL_AFTER_MTS_GAPS"}
 
 # What arrives for one database is applied in another one: (from,to). 5.6 does not show it.
 REWRITES = "Replicate_Rewrite_DB"

@@ -66,3 +66,11 @@ def test_a_session_that_owns_the_gtid_must_not_commit() -> None:
     assert "ROLLBACK" in text
     assert "It must not commit" in text
     assert "data_locks" not in text
+
+
+def test_a_rebuilt_server_keeps_its_server_uuid_and_what_audits_remember() -> None:
+    finding = purged(SERVERS)
+    text = by_hand("reclone", replace(finding, code="E4"), SERVERS)
+    assert "b keeps its server_uuid by this, as it does with CLONE INSTANCE" in text
+    assert "delete the cluster's entry under `differences` in _content_looks.json" in text
+    assert "_content_looks.json" not in by_hand("reclone", finding, SERVERS)

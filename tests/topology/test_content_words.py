@@ -123,3 +123,12 @@ def test_a_version_without_a_commit_time_is_dated_by_its_log() -> None:
         "committed",
         "logged",
     ]
+
+
+@pytest.mark.parametrize("is_proved", [True, False])
+def test_every_cause_of_two_transactions_under_one_gtid_is_named(*, is_proved: bool) -> None:
+    reading = of_kind(Difference.CONTENT, 4)
+    differences = tuple(replace(each, is_proved=is_proved) for each in reading.differences)
+    text = found(replace(reading, differences=differences)).explanation
+    for cause in ("in a crash", "an older copy", "RESET", "gtid_next", "the same server_uuid"):
+        assert cause in text

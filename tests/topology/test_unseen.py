@@ -6,6 +6,7 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
+from topology.audit import audit_cluster
 from topology.facts import gather_facts
 from topology.graph import Graph
 from topology.policy import Policy
@@ -98,3 +99,19 @@ def test_members_of_one_group_are_peers_whatever_the_case_of_its_name() -> None:
         a_server("e", None, ""),
     )
     assert group_peers(servers) == (("a", "b"), ("c", "d"))
+
+
+@pytest.mark.parametrize(
+    ("facts", "assumes"),
+    [
+        ({"group": MEMBER}, True),
+        ({"settings": (("group_replication_group_name", GROUP),)}, True),
+        ({"vendor": Vendor.GALERA}, True),
+        ({"vendor": Vendor.MARIADB}, False),
+    ],
+)
+def test_what_is_assumed_of_members_is_stated(facts: dict[str, Any], *, assumes: bool) -> None:
+    audit = audit_cluster(a_cluster("one", a_server("a", A, f"{A}:1", **facts)))
+    [finding] = [each for each in audit.findings if each.code == "U4"]
+    assumption = "each member still receives what any other member has"
+    assert (assumption in finding.explanation) is assumes

@@ -272,6 +272,7 @@ def test_a_row_becomes_a_channel() -> None:
         ("Source", "SOURCE_LOG_POS binlog.000009:4"),
         ("Relay", "RELAY_LOG_POS binlog.000009:4"),
         ("SQL_AFTER_MTS_GAPS", "SQL_AFTER_MTS_GAPS"),
+        ("DONE", "SQL_AFTER_MTS_GAPS"),  # the server's word once the gaps are filled
     ],
 )
 def test_the_condition_of_until_has_a_place_only_where_it_is_one(kind: str, until: str) -> None:

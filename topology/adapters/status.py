@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from gtid import Gtid, GtidSet, MalformedGtidSet
-from topology.dialect import FILTER_COLUMNS, STATUS_COLUMNS, UNTIL_PLACES
+from topology.dialect import FILTER_COLUMNS, STATUS_COLUMNS, UNTIL_PLACES, UNTIL_REACHED
 from topology.hidden import without_secrets
 from topology.snapshot import (
     IDLE_WORKER,
@@ -190,7 +190,7 @@ def _until(row: Row) -> str:
     if kind in UNTIL_PLACES:
         file, position = _get(row, "until_file"), _get(row, "until_position")
         return f"{UNTIL_PLACES[kind]} {file}:{position}"
-    return "" if kind == "None" else kind
+    return "" if kind == "None" else UNTIL_REACHED.get(kind, kind)
 
 
 def _worker(row: Row) -> WorkerSnapshot:

@@ -169,8 +169,10 @@ def _different(shown: list[ContentDifference]) -> str:
     text = (
         f"{source} and {replica} hold different transactions under the same GTID: {_count(shown)}."
         " Sets and threads do not show it, because each server skips a GTID that it already has."
-        " Possible causes: a server lost its last transactions in a crash and reused their GTIDs;"
-        " RESET BINARY LOGS AND GTIDS made a server reuse its GTIDs; a client set gtid_next."
+        " Possible causes: a server lost its last transactions, in a crash or because an older copy"
+        " of its data was restored, and reused their GTIDs; RESET BINARY LOGS AND GTIDS made a"
+        " server reuse its GTIDs; a client set gtid_next; another server commits under the same"
+        " server_uuid."
     )
     if any(each.is_proved for each in shown):
         return text + " The rows differ until an operator repairs them."

@@ -71,8 +71,8 @@ def history_reset(facts: ClusterFacts) -> Iterator[Finding]:
             facts,
             loss,
             f"The GTID history of {loss.origin} was reset: it does not list {many(loss.gtid_set)}"
-            f" of its own that {loss.holder} holds. Its rows {rows}. The GTIDs"
-            f" that {loss.origin} had received are gone from its list as well. Do not redo these"
+            f" of its own that {loss.holder} holds. Its rows {rows}. GTIDs"
+            f" that {loss.origin} had received may be gone from its list as well. Do not redo these"
             " transactions on it, and do not undo them on its replicas, before you have compared"
             f" the data. {distance_to(loss)} Replicas then skip its new transactions."
             + (_causes(*remaining) if remaining else ""),

@@ -11,7 +11,13 @@ from topology.findings import Finding, Grade, Unknown
 from topology.graph import is_another
 from topology.rules.build import evidence, finding
 from topology.snapshot import ChannelSnapshot, ServerSnapshot
-from topology.unseen import address_of, undeclared_channels, unevaluated_kind
+from topology.unseen import (
+    address_of,
+    group_name_of,
+    is_galera,
+    undeclared_channels,
+    unevaluated_kind,
+)
 
 
 def source_outside(facts: ClusterFacts) -> Iterator[Finding]:
@@ -54,9 +60,19 @@ def kind_not_evaluated(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("kind", kind, server),
                 ),
                 explanation=f"{name} is {kind}. This version does not evaluate how such servers"
-                " replicate among themselves: a difference between them is not reported. Channels"
-                " between servers are evaluated.",
+                " replicate among themselves: a difference between them is not reported."
+                f" {_evaluated_of_channels(server)}",
             )
+
+
+def _evaluated_of_channels(server: ServerSnapshot) -> str:
+    if not (group_name_of(server) or is_galera(server)):
+        return "Channels between servers are evaluated."
+    return (
+        "Channels between servers are evaluated, with one assumption: each member still receives"
+        " what any other member has. So a transaction of a member that has left the group may be"
+        " missing on the others, and an async replica that has it may not be reported as errant."
+    )
 
 
 def not_compared(facts: ClusterFacts) -> Iterator[Unknown]:

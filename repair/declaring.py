@@ -34,7 +34,7 @@ from repair.needed import needed
 from repair.offered import offered
 from repair.replay_texts import CannotSave, saved_content
 from repair.rows_there import is_there_already, is_there_by_later_ones
-from repair.transaction_content import RowState, described
+from repair.transaction_content import ContentClass, RowState, described
 from repair.unshown import no_longer_shown
 from repair.way_home import fetches_again, misfits_at_home, way_home
 from topology.dialect import dialect_of
@@ -343,6 +343,12 @@ def _content_warnings(
         f"the sets will agree and the data will NOT: what {wanted.shortened()} did is left out on"
         f" {names} for good ({what})"
     )
+    unread = wanted if content is None else wanted & content.of_class(ContentClass.UNREAD)
+    if unread:
+        yield (
+            f"no log shows what {unread.shortened()} did: compare the data of {names} with a server"
+            " that has it before you run this (a checksum tool, or a dump of both)"
+        )
     deliverable = _deliverable(case, targets)
     if deliverable:
         yield (

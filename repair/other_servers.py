@@ -32,6 +32,7 @@ from repair.actions import (
 )
 from repair.guard import Guard
 from repair.model import below, upstream
+from repair.privileges import StatementKind, requirements
 from repair.procedure import Setting
 from repair.row_procedures import row_is
 from repair.script import (
@@ -106,7 +107,8 @@ def _undone(action: Action, setting: Setting) -> Iterator[Check]:
             )
             for row in each.rows
         )
-        yield _check(setting, each.server, guards, why=f"the rows of {each.server} come first")
+        why = f"the rows of {each.server} come first"
+        yield _check(setting, each.server, guards, why=why, reads_rows=True)
 
 
 def _by_server(checks: Iterable[Check]) -> tuple[Check, ...]:
@@ -118,7 +120,12 @@ def _by_server(checks: Iterable[Check]) -> tuple[Check, ...]:
             joined[each.server] = each
             continue
         guards = tuple(dict.fromkeys((*before.guards, *each.guards)))
-        joined[each.server] = replace(before, guards=guards, why=f"{before.why}; {each.why}")
+        joined[each.server] = replace(
+            before,
+            guards=guards,
+            why=f"{before.why}; {each.why}",
+            privileges=before.privileges or each.privileges,
+        )
     return tuple(joined.values())
 
 
@@ -185,7 +192,8 @@ def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[
             *rows,
         )
         why = f"what {action.server} receives goes on to {name}, and must fit there as well"
-        yield _check(setting, name, guards, why=why)
+        reads_rows = bool(action.rows and arriving)
+        yield _check(setting, name, guards, why=why, reads_rows=reads_rows)
 
 
 def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
@@ -210,7 +218,8 @@ def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
             for row in action.rows
         )
         why = f"what is undone on {action.server} must not have arrived on {name}"
-        yield _check(setting, name, (*((untaken,) if own else ()), *arrived), why=why)
+        guards = (*((untaken,) if own else ()), *arrived)
+        yield _check(setting, name, guards, why=why, reads_rows=True)
 
 
 def _fits_elsewhere(action: RedoTransactions, setting: Setting) -> Iterator[Check]:
@@ -233,7 +242,7 @@ def _fits_elsewhere(action: RedoTransactions, setting: Setting) -> Iterator[Chec
             guards = (commits_nothing(name, server.server_uuid, executed, so=so),)
         if guards:
             why = f"what is done again on {action.server} must fit the rows of {name}"
-            yield _check(setting, name, guards, why=why)
+            yield _check(setting, name, guards, why=why, reads_rows=bool(action.rows))
 
 
 def _still_has(name: str, gtids: GtidSet) -> Guard:
@@ -257,9 +266,12 @@ def _rows_fit(action: RedoTransactions, name: str, *, has_them: bool) -> Iterato
         )
 
 
-def _check(setting: Setting, name: str, guards: Iterable[Guard], *, why: str) -> Check:
+def _check(
+    setting: Setting, name: str, guards: Iterable[Guard], *, why: str, reads_rows: bool = False
+) -> Check:
     """Return a check of one server; it begins with the question whether it is that server."""
     reading = setting.seen[name]
+    kinds = (StatementKind.READ_ROWS,) if reads_rows else ()
     is_the_server = Guard(
         f"@@GLOBAL.server_uuid = {quote_string(str(reading.server_uuid))}",
         f"{name}: this is another server (expected server_uuid {reading.server_uuid})",
@@ -270,6 +282,7 @@ def _check(setting: Setting, name: str, guards: Iterable[Guard], *, why: str) ->
         port=reading.port,
         guards=(is_the_server, *guards),
         why=why,
+        privileges=tuple(map(str, requirements(kinds, setting.before[name].version))),
     )
 
 

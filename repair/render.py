@@ -92,6 +92,7 @@ def render_check(plan: Plan, step: Step, check: Check) -> str:
         ),
         f"Server: {check.server} ({address_of(check)})",
         f"Why: {check.why}",
+        f"Privileges: {'; '.join(check.privileges) or 'none'}",
         f"Run: {_command(check, step.check_name(check))}",
     )
     lines = [line for text in header for line in _comment(text)]
@@ -147,6 +148,8 @@ def _privileges(plan: Plan) -> list[str]:
     needed: dict[str, set[str]] = {}
     for step in plan.steps:
         needed.setdefault(step.server, set()).update(step.privileges)
+        for check in step.checks:
+            needed.setdefault(check.server, set()).update(check.privileges)
     return _bullets(
         "### Privileges",
         [f"{server}: {'; '.join(sorted(each))}" for server, each in sorted(needed.items()) if each],

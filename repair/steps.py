@@ -23,6 +23,7 @@ class Check:
     guards: tuple[Guard, ...]
     why: str
     unix_socket: str | None = None
+    privileges: tuple[str, ...] = ()  # what the account needs on that server
 
 
 @dataclass(frozen=True, slots=True)

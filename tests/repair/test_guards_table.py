@@ -256,6 +256,14 @@ def test_the_rows_are_looked_at_where_a_gtid_was_met() -> None:
     assert row.message.startswith("a: ")
 
 
+@pytest.mark.parametrize(("name", "step"), STEPS.items(), ids=list(STEPS))
+def test_a_check_that_reads_tables_says_which_privilege_it_needs(name: str, step: Step) -> None:
+    for check in step.checks:
+        reads = any("FROM `" in each.condition for each in check.guards)
+        expected = ("SELECT on the tables of the rows",) if reads else ()
+        assert check.privileges == expected, name
+
+
 def test_whatever_declares_looks_at_the_holder_and_lets_it_receive() -> None:
     """A source outside the snapshot goes on sending to the holder: that means nothing."""
     outside = UUIDS["f"]

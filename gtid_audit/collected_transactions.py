@@ -22,6 +22,7 @@ from gtid import Gtid, GtidSet
 from gtid_audit.tables_now import LoggedDefinitions
 from gtid_audit.transaction_parts import committed_at, short, summed
 from repair.created_tables import Created, all_created, is_new
+from repair.logged_form import is_cut, would_be_cut
 from repair.replay import Replayed, redo
 from repair.transaction_content import (
     CannotFold,
@@ -61,6 +62,8 @@ class Collected:
     created: list[Created] = field(default_factory=list)
     creates_only: bool = True  # no other statement was logged
     row_tables: dict[tuple[str, str], RowTable] = field(default_factory=dict)
+    has_cut_rows: bool = False
+    has_whole_rows: bool = False
     ddl: list[Ddl] = field(default_factory=list)
 
     def add(self, transaction: Transaction) -> ContentClass:
@@ -88,6 +91,9 @@ class Collected:
         for each in items:
             if isinstance(each, RowChanges):
                 self.row_tables.setdefault((each.table.schema, each.table.table), each.table)
+                for row in each.rows:
+                    self.has_cut_rows = self.has_cut_rows or is_cut(each.table, row)
+                    self.has_whole_rows = self.has_whole_rows or would_be_cut(each.table, row)
         if len(self.redo) >= TRANSACTIONS_REPLAYED_MAX or self.cut:
             self.cut = f"more than {TRANSACTIONS_REPLAYED_MAX:,} transactions"
             return
@@ -142,6 +148,8 @@ class Collected:
             rows_in_part=() if rows is not None or is_out_of_order else self._rows_in_part(),
             redo=() if self.cut else tuple(self.redo),
             row_tables=tuple(self.row_tables.values()),
+            has_cut_rows=self.has_cut_rows,
+            has_whole_rows=self.has_whole_rows,
             ddl=tuple(self.ddl),
             server_ids={each: GtidSet.of(gtids) for each, gtids in self.server_ids.items()},
         )

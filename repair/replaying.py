@@ -18,6 +18,7 @@ from binlog.rows.values import ABSENT
 from gtid import GtidSet
 from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows
 from repair.case import Case, Outcome, Proposal, Refusal
+from repair.logged_form import logged_otherwise
 from repair.missing_on import (
     not_all_read,
     other_sources,
@@ -83,7 +84,7 @@ def redo_on_source(case: Case) -> Outcome:
     if reason := takes_gtid_with_first_row(content, where.name, redone):
         return Refusal(reason)
     reason = _may_be_there(case, content, where) or _changed_since(case, content, where)
-    reason = reason or _carried_along(content, where, redone)
+    reason = reason or _carried_along(content, where, redone) or logged_otherwise(content, where)
     if reason := reason or _stops_below(case, content, where, redone):
         return Refusal(reason)
     rows = _compared(case, content, where)

@@ -127,6 +127,7 @@ def _server(
         sends_by_sets=server.setting("gtid_mode") in (None, "ON"),
         are_settings_known=server.settings is not None,
         skips_next=skips_next,
+        row_image=server.setting("binlog_row_image") or "FULL",
         has_log=server.setting("log_bin") != "OFF",
         logs_received=server.setting("log_replica_updates") != "OFF",
     )

@@ -294,6 +294,10 @@ class TransactionContent:
     rows_on: Mapping[str, RowsOn] = field(default_factory=dict)  # by server
     # Conflicting rows of the finding's replica, as the transactions expect them and as they are.
     expected: tuple[RowVersions, ...] = ()
+    # The form of the rows in the log (logged_form.py): columns are left out; or rows are whole that
+    # MINIMAL images would not have whole.
+    has_cut_rows: bool = False
+    has_whole_rows: bool = False
     redo: tuple[Replayed, ...] = ()  # in the order of the log, under their GTIDs
     row_tables: tuple[RowTable, ...] = ()  # of every row, folded or not
     ddl: tuple[Ddl, ...] = ()

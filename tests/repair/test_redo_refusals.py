@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from binlog.rows.values import ABSENT
+from binlog.rows.values import ABSENT, RowChange
+from repair.logged_form import is_cut, logged_otherwise, would_be_cut
 from repair.replay import TouchedTable
 from repair.replaying import _carried_along, _changed_since, _may_be_there, _unguarded
 from repair.transaction_content import (
@@ -18,7 +19,7 @@ from repair.transaction_content import (
     _continues,
 )
 from tests.repair.build import OLD, channel, gtids, model, server
-from tests.repair.cases import a_case, a_content, a_finding, redone
+from tests.repair.cases import a_case, a_content, a_finding, a_net_row, redone
 from topology.findings import Grade
 
 LOST = a_finding("E3", "a:4")
@@ -120,6 +121,42 @@ def test_a_change_continues_the_one_before(
     left: tuple[Any, ...] | None, found: tuple[Any, ...] | None, *, expected: bool
 ) -> None:
     assert _continues(left, found) is expected
+
+
+@pytest.mark.parametrize(
+    ("image", "facts", "is_refused"),
+    [
+        ("FULL", {"has_whole_rows": True}, False),
+        ("FULL", {"has_cut_rows": True}, True),
+        ("full", {"has_cut_rows": True}, True),
+        ("MINIMAL", {"has_cut_rows": True}, False),
+        ("MINIMAL", {"has_whole_rows": True}, True),
+        ("NOBLOB", {"has_whole_rows": True}, False),
+    ],
+)
+def test_rows_are_logged_in_the_form_that_they_had(
+    image: str, facts: dict[str, Any], *, is_refused: bool
+) -> None:
+    why = logged_otherwise(a_content("a:4", **facts), replace(SERVERS["a"], row_image=image))
+    assert bool(why) is is_refused
+    assert not why or f"a would log them with {image.upper()}" in why
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ((1, 5), (1, 6), (False, True)),
+        ((1, 5), None, (False, True)),
+        (None, (1, 6), (False, False)),  # an INSERT that names all columns is whole in any form
+        ((1, ABSENT), (ABSENT, 6), (True, False)),
+        (None, (1, ABSENT), (True, False)),
+    ],
+)
+def test_the_form_of_a_row_is_seen(
+    before: tuple[Any, ...] | None, after: tuple[Any, ...] | None, expected: tuple[bool, bool]
+) -> None:
+    table, change = a_net_row((1, 5), None).table, RowChange(before, after)
+    assert (is_cut(table, change), would_be_cut(table, change)) == expected
 
 
 def test_images_have_one_width() -> None:

@@ -22,11 +22,7 @@ from gtid_audit.content_due import LASTING, KnownDifference, Looked
 from topology.contents import ContentDifference, ContentReading
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
-_NOT_COMPARABLE_NOW: Final = (
-    "proved by an earlier audit, and not comparable now: whether the rows were repaired since does"
-    " not show. After a repair or a rebuild by the clone plugin, delete the cluster's entry under"
-    " `differences` in _content_looks.json"
-)
+_NOT_COMPARABLE_NOW: Final = "proved by an earlier audit, and not comparable now"
 
 
 def still_known(
@@ -55,6 +51,7 @@ def with_known(
         replace(
             each.difference,
             is_proved=False,
+            is_remembered=True,
             reason=f"{each.difference.reason}; {_NOT_COMPARABLE_NOW}",
         )
         for each in kept

@@ -62,6 +62,7 @@ DIFFERENCE = Shape(
         "replica": _VERSION.codec,
         "lesser": TEXT,
         "is_two_commits": FLAG,
+        "is_remembered": FLAG,
     },
 )
 
@@ -93,7 +94,11 @@ _ADDED_TO_READING: Final[Record] = {
     "newest_count": 0,
     "remarks": [],
 }
-ADDED_TO_DIFFERENCE: Final[Record] = {"lesser": "", "is_two_commits": False}
+ADDED_TO_DIFFERENCE: Final[Record] = {
+    "lesser": "",
+    "is_two_commits": False,
+    "is_remembered": False,
+}
 
 # Held against the dataclasses by a test.
 SHAPES: Final[tuple[Shape[Any], ...]] = (_VERSION, DIFFERENCE, _UNREAD, _START, _READING)

@@ -65,7 +65,7 @@ def test_what_was_kept_before_there_were_suspects_is_read(tmp_path: Path) -> Non
     kept = Remembered(differences={"pair": (KnownDifference(a_difference(), (A, B)),)})
     DirectoryMemory(tmp_path).write(kept)
     document = json.loads((tmp_path / LOOKS).read_text())
-    for field in ("lesser", "is_two_commits"):  # which came later
+    for field in ("lesser", "is_two_commits", "is_remembered"):  # which came later
         del document["differences"]["pair"][0]["difference"][field]
     (tmp_path / LOOKS).write_text(json.dumps(document))
     assert DirectoryMemory(tmp_path).read() == kept
@@ -216,6 +216,7 @@ def test_a_proved_difference_stays_until_it_is_compared(monkeypatch: pytest.Monk
         [carried] = found.readings["pair"].differences
         assert (carried.difference, carried.is_proved) == (Difference.CONTENT, False)
         assert carried.reason.startswith("two commits; proved by an earlier audit")
+        assert carried.is_remembered
     again = looked(
         snapshot,
         of_pair(a_difference(), compared=f"{A}:7"),

@@ -132,3 +132,15 @@ def test_every_cause_of_two_transactions_under_one_gtid_is_named(*, is_proved: b
     text = found(replace(reading, differences=differences)).explanation
     for cause in ("in a crash", "an older copy", "RESET", "gtid_next", "the same server_uuid"):
         assert cause in text
+
+
+def test_what_an_earlier_audit_proved_is_reported_with_the_way_to_end_it() -> None:
+    reading = of_kind(Difference.CONTENT, 4)
+    [one] = reading.differences
+    one = replace(one, is_proved=False, is_two_commits=True, is_remembered=True)
+    text = found(replace(reading, differences=(one,))).explanation
+    assert "An earlier audit proved a difference" in text
+    assert "`differences` in _content_looks.json" in text
+    assert "The logs do not show" not in text  # they did, then
+    assert "until an operator repairs them" not in text  # one may have
+    assert "_content_looks.json" not in found(reading).explanation

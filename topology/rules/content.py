@@ -157,10 +157,21 @@ def _quoted(version: TransactionVersion) -> str:
     return f"{version.place}, {moment}: {version.content}"
 
 
+# Without this a reclone that keeps the server_uuid would be reported for ever, with no way out.
+_REMEMBERED: Final = (
+    " An earlier audit proved a difference that this one could not compare again, so it does not"
+    " show whether the rows were repaired since. Compare the rows. Once they are alike, delete the"
+    " cluster's entry under `differences` in _content_looks.json. Until then every audit with"
+    " `--out` reports it, also after a rebuild that kept the server_uuid."
+)
+
+
 def _explanation(shown: list[ContentDifference], others: int, *, cut: bool) -> str:
     text = _EXPLANATIONS[shown[0].difference](shown)
     if others:
         text += f" {others:,} more differ in a less severe way."
+    if any(each.is_remembered for each in shown):
+        text += _REMEMBERED
     return text + (" There are more than were compared." if cut else "")
 
 
@@ -176,6 +187,8 @@ def _different(shown: list[ContentDifference]) -> str:
     )
     if any(each.is_proved for each in shown):
         return text + " The rows differ until an operator repairs them."
+    if any(each.is_remembered for each in shown):
+        return text
     if any(each.is_two_commits for each in shown):
         return text + (
             " The logs do not show whether the two commits had the same result: compare the rows."

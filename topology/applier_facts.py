@@ -344,7 +344,7 @@ def _waits(
     earlier = {worker.worker_id: worker.state for worker in before.workers} if before else {}
     found = []
     for worker in channel.workers:
-        if worker_is_idle(worker) or not worker.state:
+        if worker_is_idle(worker) or not worker.state or _DELAYED.match(worker.state):
             continue
         seconds, is_exact = worker.applying_seconds, has_times
         if seconds is None:  # it waits before it begins, as for a GTID that a session owns

@@ -129,8 +129,12 @@ def stalled(applier: ApplierFacts, policy: Policy) -> ApplierWait | None:
 
 
 def _is_longer(wait: ApplierWait, applier: ApplierFacts, limit: int) -> bool:
-    """Compare with a limit: an age that is only estimated counts only if nothing moved."""
-    if not applier.backlog or applier.is_delayed:
+    """Compare with a limit: an age that is only estimated counts only if nothing moved.
+
+    SOURCE_DELAY holds the coordinator back and makes the lag long. A worker that shows since when
+    it is at its transaction has begun it.
+    """
+    if not applier.backlog or (applier.is_delayed and not wait.is_exact):
         return False
     if wait.seconds is None or wait.seconds <= limit:
         return False

@@ -39,7 +39,7 @@ def outlook(applier: ApplierFacts) -> str:
     channel, wait = applier.channel, applier.longest
     if channel.applier is not ThreadState.RUNNING:
         return "Its applier is stopped: nothing is applied until it is started."
-    if applier.is_delayed:
+    if applier.is_delayed and applier.lock_wait is None:
         left = channel.delay_remaining_seconds
         text = f"SOURCE_DELAY holds them back for {channel.delay_seconds} s"
         return text + ("." if left is None else f"; {left} s remain for the next one.")

@@ -102,7 +102,8 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             works = bool((edge.applying_above - other) or channel.gtid_applying)
             moves = applier.moved or (works and applier.lock_wait is None)
             no_reset = is_to_come(facts, edge, queue, other)
-            runs_on = (applier.is_delayed or moves) and not channel.until
+            is_delayed = applier.is_delayed and applier.lock_wait is None
+            runs_on = (is_delayed or moves) and not channel.until
             runs_on = runs_on and not is_without_work(channel)
             known = channel.applier is not ThreadState.RUNNING or runs_on
             skips = _skips(facts, edge)

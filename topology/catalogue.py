@@ -40,7 +40,7 @@ class UnknownCode(KeyError):
 
 
 FAMILIES: dict[str, str] = {
-    "T": "Differences that time heals",
+    "T": "Differences that clear by themselves",
     "H": "Holes",
     "E": "Extra transactions",
     "J": "Servers that could join",

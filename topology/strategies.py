@@ -7,7 +7,7 @@ Nothing in this file knows how a strategy is carried out.
 from topology.findings import Strategy
 
 _ALL = (
-    Strategy("wait", False, "none", "time heals it"),
+    Strategy("wait", False, "none", "it clears by itself"),
     Strategy("read_again", False, "none", "another reading tells a lead in time from a fault"),
     Strategy(
         "start_channel",

@@ -2,7 +2,7 @@
 
 1. A kind changes the numbers of its clusters, and says which finding they must then give. The
    channel concerned is always that of server b, from server a.
-2. `busy` kinds are what time heals; the others are faults. The two rates of a fleet say how many
+2. `busy` kinds clear by themselves; the others are faults. The two rates of a fleet say how many
    clusters are of each sort, the weights how many of a sort are of which kind.
 3. A broken cluster has two servers. Where another channel would tell a second story, or heal what
    is broken, it is not dual-primary either.

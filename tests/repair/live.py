@@ -75,7 +75,7 @@ def run_plan(topology: Topology, plan: Plan) -> None:
 
 
 def await_clean(topology: Topology) -> None:
-    """Audit until no finding but what time heals is left: a started channel needs a moment."""
+    """Audit until no finding but what clears by itself is left: a started channel needs a moment."""
     deadline = time.monotonic() + _CLEAN_SECONDS_MAX
     while True:
         examination = examine(topology)

@@ -27,6 +27,7 @@ Traits: TypeAlias = dict[tuple[str, str], str]
 """What makes a server what it is: a value by kind and name."""
 
 WAIT_SECONDS_MAX = 10  # for a statement that waits for what a test left, such as a lock
+CONNECT_SECONDS_MAX = 60  # for a receiver on a machine where other tests start servers
 POLL_SECONDS = 0.02
 MOVING = ("gtid_executed", "gtid_purged", "gtid_owned")  # with every transaction
 QUESTIONS = {
@@ -50,7 +51,7 @@ class Stock(Generic[Lent]):
         """Lend the topology, new or as good as new."""
         if self._held is None:
             made = self._running.enter_context(self._shape())
-            assert all_connected(made), "new servers reach each other"
+            assert all_connected(made), unconnected(made)
             self._held = made, {name: traits_of(each) for name, each in made.servers.items()}
         topology, at_first = self._held
         try:
@@ -90,12 +91,23 @@ def all_connected(topology: shapes.Topology) -> bool:
 
 def is_connected(replica: Server) -> bool:
     """Wait until the receiver has reached its source: START REPLICA does not."""
-    deadline = time.monotonic() + WAIT_SECONDS_MAX
-    while replica.replica_status()["Replica_IO_Running"] != "Yes":
-        if time.monotonic() > deadline:
+    deadline = time.monotonic() + CONNECT_SECONDS_MAX
+    while (status := replica.replica_status())["Replica_IO_Running"] != "Yes":
+        is_over = status["Replica_IO_Running"] == "No" and status["Last_IO_Errno"]
+        if is_over or time.monotonic() > deadline:
             return False
         time.sleep(POLL_SECONDS)
     return True
+
+
+def unconnected(topology: shapes.Topology) -> str:
+    """Return what each receiver of new servers that do not reach each other shows."""
+    shown = ("Replica_IO_Running", "Last_IO_Errno", "Last_IO_Error", "Replica_IO_State")
+    states = {link.replica: topology.servers[link.replica] for link in topology.links}
+    return "new servers do not reach each other: " + "; ".join(
+        f"{name} {[status.get(each) for each in shown]}"
+        for name, status in ((name, each.replica_status()) for name, each in states.items())
+    )
 
 
 def undone(server: Server, at_first: Traits) -> bool:

@@ -135,7 +135,7 @@ def gather_applier_facts(
     passed, proved, overtaken = GtidSet(), False, GtidSet()
     if before is not None and _runs(before) and _runs(channel):
         passed, proved = _passed(before, channel, first=first, moved=moved, log=log)
-        left = _behind_commits(before, channel, first=first, last=last, run=log.in_order)
+        left = _behind_commits(before, channel, first=first, last=last, log=log)
         forgotten = _forgotten(before, executed)
         left = (left | forgotten) - passed
         proved = proved and not left
@@ -222,11 +222,12 @@ def _behind_commits(
     *,
     first: ServerSnapshot,
     last: ServerSnapshot,
-    run: GtidSet,
+    log: SourceLog,
 ) -> GtidSet:
     """Return what an applier left behind that commits in the order of its relay log.
 
-    `last.gtid_executed` was read before the channel, so what is in it was committed before.
+    `last.gtid_executed` was read before the channel, so what is in it was committed before. What
+    the source has purged was in its log before all that it has kept.
     """
     in_order = all(
         commits_in_order(server, channel) for channel, server in ((before, first), (after, last))
@@ -237,11 +238,14 @@ def _behind_commits(
     if committed - before.gtid_retrieved:
         return before.gtid_retrieved
     lower: list[tuple[Tsid, int, int]] = []
-    for tsid, start, end in run.intervals():
+    for tsid, start, end in log.in_order.intervals():
         highest = (committed & GtidSet.from_intervals([(tsid, start, end)])).highest(tsid)
         if highest is not None and highest > start:
             lower.append((tsid, start, highest))
-    return before.gtid_retrieved & GtidSet.from_intervals(lower)
+    behind = GtidSet.from_intervals(lower)
+    if committed - log.purged:
+        behind |= log.purged
+    return before.gtid_retrieved & behind
 
 
 def _forgotten(before: ChannelSnapshot, executed: GtidSet) -> GtidSet:

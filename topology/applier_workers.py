@@ -28,11 +28,6 @@ class SourceLog:
     out_of_order: GtidSet = _NOTHING  # perhaps in another one
     purged: GtidSet = _NOTHING  # before all that its log has
 
-    @property
-    def kept(self) -> GtidSet:
-        """Return what its log has."""
-        return (self.in_order | self.out_of_order) - self.purged
-
 
 def is_without_work(channel: ChannelSnapshot) -> bool:
     """Return whether the applier has read all that was received and no worker is at work."""
@@ -80,12 +75,12 @@ def behind_workers(channel: ChannelSnapshot, run: GtidSet) -> GtidSet:
 
 
 def behind_kept(channel: ChannelSnapshot, log: SourceLog) -> GtidSet:
-    """Return what the source has purged, if all workers that are busy are at what it has kept.
+    """Return what the source has purged, if all workers that are busy are at what it has not.
 
     What was received of it was handed out before: the files of a log are purged from the oldest on.
     """
     busy = [worker.applying for worker in channel.workers if not worker_is_idle(worker)]
-    is_behind = bool(busy) and all(gtids and gtids <= log.kept for gtids in busy)
+    is_behind = bool(busy) and all(gtids and not gtids & log.purged for gtids in busy)
     return log.purged if is_behind else GtidSet()
 
 

@@ -26,7 +26,7 @@ from tests.simulation import replication as act
 from tests.simulation.contents import contents_of
 from tests.simulation.evidence import log_evidence
 from tests.simulation.log_answers import with_answers
-from tests.simulation.oracles import Truth, Violation, above_info, is_forgotten
+from tests.simulation.oracles import Truth, Violation, above_info, follows_its_source, is_forgotten
 from tests.simulation.plan_actions import NotSimulated, run_step
 from tests.simulation.plan_guards import Refused, check_guards
 from tests.simulation.reading import gtids, read
@@ -158,7 +158,7 @@ def harm(
         if twice and not _cancel_out(after, server, twice):
             yield Violation(oracle, codes, f"{name} applies {_named(server.applied, twice)} twice")
         older = _overwritten(was, server)
-        if older:
+        if older and not follows_its_source(before, server, older):
             yield Violation(oracle, codes, f"{name}: {older} has an older version than before")
         for gtid in sorted(server.executed - was.executed):
             made = _data_under(before, gtid, seen or before.servers)
@@ -299,11 +299,9 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
             or _met_what_two_bring(plan, after, one)
         ):
             continue
-        if one.code == "E6" and any(
-            each.code == "U2" and one.source in (each.source, each.replica)
-            for each in audit.findings
-        ):
-            continue  # reset while it was read: how much its replicas have beyond it was not known
+        torn = {each.replica or each.source for each in audit.findings if each.code == "U2"}
+        if torn & {one.source, one.replica}:
+            continue  # "nothing is known of" a server that was restarted or reset while it was read
         if one.code[0] == "J" and {each.code for each in audit.findings} & {"J4", "U2"}:
             # A source was not known when the servers were read: it was rebuilt just then, or its
             # receivers have not connected since. Nothing is said of what no channel links until then.

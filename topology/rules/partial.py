@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade, Unknown
-from topology.graph import is_another
+from topology.graph import Edge, is_another
 from topology.rules.build import evidence, finding
-from topology.snapshot import ChannelSnapshot, ServerSnapshot
+from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.unseen import (
     address_of,
     group_name_of,
@@ -41,6 +41,25 @@ def source_outside(facts: ClusterFacts) -> Iterator[Finding]:
             explanation=f"{name} replicates from {address}, which is not a server of this audit."
             " gtid-audit compared the two with nothing. Add that server to the audit, or list it"
             " under `policy.external_sources` in the fleet file." + _copied(channel, copies),
+        )
+    for edge in _replaced(facts):
+        replica = facts.last[edge.replica]
+        yield finding(
+            facts,
+            "J4",
+            replica=edge.replica,
+            channel=edge.channel.name,
+            grade=Grade.UNKNOWN,
+            proof=(
+                evidence("source", address_of(edge.channel), replica),
+                evidence("source's server_uuid", edge.channel.source_uuid, replica),
+                evidence(
+                    "server_uuid", facts.last[edge.source].server_uuid, facts.last[edge.source]
+                ),
+            ),
+            explanation=f"The source of {edge.replica} was replaced. {edge.doubt} It tries to"
+            f" connect now, and what {edge.source} sends is not known yet. Audit again when the"
+            " receiver is connected.",
         )
 
 
@@ -81,6 +100,10 @@ def not_compared(facts: ClusterFacts) -> Iterator[Unknown]:
     for name, channel in _undeclared(facts):
         fact = f"source of channel {channel.name!r}" if channel.name else "source"
         yield Unknown(cluster, name, fact, f"{address_of(channel)} is not part of this audit")
+    for edge in _replaced(facts):
+        fact = f"source of channel {edge.channel.name!r}" if edge.channel.name else "source"
+        reason = f"{edge.source} has another server_uuid than the source had"
+        yield Unknown(cluster, edge.replica, fact, reason)
     for left, right in facts.same:
         reason = f"{left} and {right} are the same server: list it once"
         yield Unknown(cluster, right, "identity", reason)
@@ -88,6 +111,18 @@ def not_compared(facts: ClusterFacts) -> Iterator[Unknown]:
         kind = unevaluated_kind(facts.last[name])
         if kind is not None:
             yield Unknown(cluster, name, "replication within its group", f"{name} is {kind}")
+
+
+def _replaced(facts: ClusterFacts) -> Iterator[Edge]:
+    """Yield the channels that connect to another server than they did, as behind a clone.
+
+    A stopped receiver is not among them: A4 and A7 report it, and nothing arrives until it starts.
+    """
+    others = {name for name, _ in facts.torn} | {name for group in facts.twins for name in group}
+    for edge in facts.graph.edges:
+        connects = edge.channel.receiver is ThreadState.CONNECTING
+        if edge.is_moved and connects and not others & {edge.source, edge.replica}:
+            yield edge
 
 
 def _same_uuid(

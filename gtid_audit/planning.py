@@ -12,6 +12,7 @@ from repair import LogEvidence, Plan, UnknownChoice, plan_repair
 from repair.adapters.files import DirectoryTaken, write_plan
 from repair.adapters.read_events import read_events
 from repair.row_versions import RowsRead
+from repair.side_effects import SideEffects
 from topology.adapters.collect import CollectLimits, collect_cluster
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Severity, Verdict
@@ -111,15 +112,16 @@ def make_plan(
     targets = {target.name: target for target in read.targets}
     events = read_events(read.snapshot, read.audit, targets, timeout_seconds_max=EVENT_SECONDS_MAX)
     found = _transactions(read, targets)
+    rows = {**found.rows, **_rows(read.audit, targets)}
+    evidence = replace(found, events=events.events, rows=rows)
+    evidence = replace(evidence, side_effects=_side_effects(evidence, read, targets))
     try:
         plan = plan_repair(
             read.snapshot,
             read.audit,
             choices=choices,
             finding_ids=finding_ids,
-            evidence=replace(
-                found, events=events.events, rows={**found.rows, **_rows(read.audit, targets)}
-            ),
+            evidence=evidence,
             policy=read.policy,
         )
     except UnknownChoice as problem:
@@ -136,6 +138,17 @@ def _transactions(read: ReadForPlan, targets: Mapping[str, ServerTarget]) -> Log
 
     found = read_transactions(read.snapshot, read.audit, targets, seconds_max=EVENT_SECONDS_MAX)
     return LogEvidence(rows=found.rows, contents=found.contents, arrivals=found.arrivals)
+
+
+def _side_effects(
+    evidence: LogEvidence, read: ReadForPlan, targets: Mapping[str, ServerTarget]
+) -> Mapping[str, tuple[SideEffects, ...]]:
+    """Ask what writing the rows would change besides; importing is left until there are any."""
+    if not (evidence.contents or evidence.rows):
+        return {}
+    from gtid_audit.side_effects_there import read_side_effects
+
+    return read_side_effects(evidence, read.snapshot, targets, seconds_max=EVENT_SECONDS_MAX)
 
 
 def _rows(audit: ClusterAudit, targets: Mapping[str, ServerTarget]) -> dict[str, RowsRead]:

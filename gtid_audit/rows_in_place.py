@@ -13,7 +13,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import pymysql
@@ -38,12 +37,9 @@ ROWS_MAX: Final = 1_000
 ROWS_SHOWN_MAX: Final = 20
 _ROWS_NAMED_MAX: Final = 3
 _FOREIGN_KEYS: Final = (
-    "SELECT unique_constraint_schema = %(schema)s AND referenced_table_name = %(table)s"
-    " AND (delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')"
-    " OR update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'))"
-    " FROM information_schema.referential_constraints"
+    "SELECT 1 FROM information_schema.referential_constraints"
     " WHERE (constraint_schema = %(schema)s AND table_name = %(table)s)"
-    " OR (unique_constraint_schema = %(schema)s AND referenced_table_name = %(table)s)"
+    " OR (unique_constraint_schema = %(schema)s AND referenced_table_name = %(table)s) LIMIT 1"
 )
 _PREFIX_KEYS: Final = (
     "SELECT 1 FROM information_schema.statistics WHERE table_schema = %(schema)s"
@@ -75,9 +71,7 @@ class RowReader:
                 return RowsOn(RowState.UNREAD, why, is_missing=is_missing), ()
         not_alone = [on for table in tables if (on := self._not_alone(table)) is not None]
         if not_alone:
-            carries_others = any(each.carries_others for each in not_alone)
-            worst = max(not_alone, key=lambda each: each.is_bound)
-            return replace(worst, carries_others=carries_others), ()
+            return max(not_alone, key=lambda each: each.is_bound), ()
         for row in rows:
             if any(image is not None and ABSENT in image for image in (row.before, row.after)):
                 what = f"{row.table.name}: the log does not hold the whole row"
@@ -128,8 +122,7 @@ class RowReader:
             with self._connection.cursor(Cursor) as cursor:
                 if cursor.execute(_FOREIGN_KEYS, names):
                     why = f"{table.name}: foreign keys bind its rows to those of other tables"
-                    carries = any(carries for (carries,) in cursor.fetchall())
-                    return RowsOn(RowState.UNREAD, why, is_bound=True, carries_others=carries)
+                    return RowsOn(RowState.UNREAD, why, is_bound=True)
                 if cursor.execute(_PREFIX_KEYS, names):
                     why = f"{table.name}: a unique key has only the beginning of a column"
                     return RowsOn(RowState.UNREAD, why)

@@ -10,6 +10,7 @@ from repair.content_questions import ContentQuestion
 from repair.evidence import FailingEvent
 from repair.model import Model, ModelChannel, ModelServer
 from repair.row_versions import RowsRead
+from repair.side_effects import SideEffects
 from repair.transaction_content import TransactionContent
 from topology.findings import Finding
 
@@ -33,6 +34,8 @@ class LogEvidence:
     contents: Mapping[str, TransactionContent] = field(default_factory=dict)
     # What a start of a stopped channel delivers, by server and channel (content_questions.py).
     arrivals: Mapping[tuple[str, str], TransactionContent] = field(default_factory=dict)
+    # By server, of the tables of these transactions and rows.
+    side_effects: Mapping[str, tuple[SideEffects, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from repair.invariants import broken_invariants
 from repair.kept_out import KeptOut, brings_in
 from repair.missing_on import meant_to_arrive
 from repair.model import Model, simulate
+from repair.more_written import unless_more_is_written
 from repair.needed import needed
 from repair.plan import (
     Afterwards,
@@ -278,6 +279,7 @@ class _Work:
         if case.finding.code not in ANSWERS[name]:
             return Refusal(f"not an answer to {case.finding.code}")
         outcome = unless_doubtful(case, PLANNERS[name](case))
+        outcome = unless_more_is_written(outcome, self.evidence.side_effects)
         return outcome if isinstance(outcome, Refusal) else self._simulated(case, outcome)
 
     def _case(self, finding: Finding, name: str) -> Case:

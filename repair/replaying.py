@@ -84,7 +84,7 @@ def redo_on_source(case: Case) -> Outcome:
     if reason := takes_gtid_with_first_row(content, where.name, redone):
         return Refusal(reason)
     reason = _may_be_there(case, content, where) or _changed_since(case, content, where)
-    reason = reason or _carried_along(content, where, redone) or logged_otherwise(content, where)
+    reason = reason or logged_otherwise(content, where)
     if reason := reason or _stops_below(case, content, where, redone):
         return Refusal(reason)
     rows = _compared(case, content, where)
@@ -192,24 +192,6 @@ def _changed_since(case: Case, content: TransactionContent, where: ModelServer) 
     return (
         "rows were changed since on servers that have the transactions, so a redo would make the"
         f" others differ from them: {'; '.join(changed)}"
-    )
-
-
-def _carried_along(
-    content: TransactionContent, where: ModelServer, redone: tuple[Replayed, ...]
-) -> str:
-    """Return why a redo would change rows that the transactions did not; empty if it would not."""
-    state = content.state_on(where.name)
-    asked = any(
-        table.asks_for_delete_rules or table.asks_for_update_rules
-        for each in redone
-        for table in each.tables
-    )
-    if not (state.carries_others and asked):
-        return ""
-    return (
-        f"{state.why}, and would change rows on {where.name} that the transactions did not change."
-        " Compare these tables first; then write on each server what belongs there, by hand"
     )
 
 

@@ -101,17 +101,21 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
 def _carries_nothing(server: str, rows: tuple[RowVersions, ...]) -> Iterator[Guard]:
     """Ask that no foreign key takes rows of other tables along: the plan did not compare them."""
     table = rows[0].table
-    rules = {
-        "delete_rule": any(row.source is None for row in rows) or bool(exchanging(rows)),
-        "update_rule": any(None not in (row.source, row.replica) for row in rows),
-    }
-    for rule, is_asked in rules.items():
+    for rule, is_asked in rules_asked(rows).items():
         if is_asked:
             yield Guard(
                 carries_nothing(table.schema, table.table, rule),
                 f"{server}: foreign keys of {table.name} would change other tables; nothing was"
                 " changed",
             )
+
+
+def rules_asked(rows: tuple[RowVersions, ...]) -> dict[str, bool]:
+    """Return which rules of foreign keys matter to these rows: those that go, those that change."""
+    return {
+        "delete_rule": any(row.source is None for row in rows) or bool(exchanging(rows)),
+        "update_rule": any(None not in (row.source, row.replica) for row in rows),
+    }
 
 
 def _same_members(server: str, table: RowTable) -> Iterator[Guard]:

@@ -256,7 +256,6 @@ class RowsOn:
     state: RowState
     why: str = ""  # the reason for UNREAD, the first conflicting rows for CONFLICT
     is_bound: bool = False  # UNREAD, because foreign keys bind rows of other tables to them
-    carries_others: bool = False  # by foreign keys a change of them may change rows of others
     is_missing: bool = False  # a table of theirs is not there
     meets: str = ""  # CONFLICT: unique keys of other rows that inserted ones would meet
     is_in_part: bool = False  # CONFLICT: each row is as before or as after, and not all alike

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from compose.native.server import Server
 from compose.native.shapes import Topology
+from gtid_audit.side_effects_there import read_side_effects
 from gtid_audit.transactions_for_plan import TransactionsForPlan, read_transactions
 from repair import LogEvidence, Plan, plan_repair
 from repair.adapters.read_events import EventsRead, read_events
 from repair.render import render_files
+from repair.side_effects import SideEffects
 from repair.steps import Step
 from topology.adapters.collect import CollectLimits, collect_cluster
 from topology.audit import audit_cluster
@@ -28,6 +30,7 @@ class Examination:
     audit: ClusterAudit
     read: EventsRead
     transactions: TransactionsForPlan
+    side_effects: Mapping[str, tuple[SideEffects, ...]]
 
     @property
     def codes(self) -> list[str]:
@@ -35,7 +38,9 @@ class Examination:
 
     def plan(self, choices: Mapping[str, str] | None = None) -> Plan:
         found = self.transactions
-        evidence = LogEvidence(self.read.events, found.rows, found.contents, found.arrivals)
+        evidence = LogEvidence(
+            self.read.events, found.rows, found.contents, found.arrivals, self.side_effects
+        )
         return plan_repair(self.snapshot, self.audit, choices=choices, evidence=evidence)
 
 
@@ -55,11 +60,14 @@ def examine(topology: Topology) -> Examination:
 def read_logs(topology: Topology, snapshot: ClusterSnapshot, audit: ClusterAudit) -> Examination:
     """Read logs and rows as they are now for an audit that may be older."""
     targets = _targets(topology)
+    found = read_transactions(snapshot, audit, targets, seconds_max=20.0)
+    evidence = LogEvidence(rows=found.rows, contents=found.contents)
     return Examination(
         snapshot,
         audit,
         read_events(snapshot, audit, targets, timeout_seconds_max=20.0),
-        read_transactions(snapshot, audit, targets, seconds_max=20.0),
+        found,
+        read_side_effects(evidence, snapshot, targets, seconds_max=20.0),
     )
 
 

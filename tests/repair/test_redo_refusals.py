@@ -9,8 +9,7 @@ import pytest
 
 from binlog.rows.values import ABSENT, RowChange
 from repair.logged_form import is_cut, logged_otherwise, would_be_cut
-from repair.replay import TouchedTable
-from repair.replaying import _carried_along, _changed_since, _may_be_there, _unguarded
+from repair.replaying import _changed_since, _may_be_there, _unguarded
 from repair.transaction_content import (
     ContentClass,
     RowsOn,
@@ -73,25 +72,6 @@ def test_rows_that_changed_where_the_transactions_are_forbid_a_redo(
     why = _changed_since(a_case(servers, LOST), content, servers["a"])
     assert bool(why) is is_changed
     assert "a: " not in why, "where they are done again, rows are compared by the script"
-
-
-@pytest.mark.parametrize(
-    ("carries", "table", "is_refused"),
-    [
-        (True, {"asks_for_delete_rules": True}, True),
-        (True, {"asks_for_update_rules": True}, True),
-        (True, {}, False),
-        (False, {"asks_for_delete_rules": True}, False),
-    ],
-)
-def test_foreign_keys_that_change_other_rows_forbid_a_redo(
-    table: dict[str, Any], *, carries: bool, is_refused: bool
-) -> None:
-    [one] = redone("a:4")
-    done = (replace(one, tables=frozenset({TouchedTable("d", "t", **table)})),)
-    state = replace(BEFORE, why="foreign keys of d.u", carries_others=carries)
-    why = _carried_along(a_content("a:4", rows_on={"a": state}), SERVERS["a"], done)
-    assert bool(why) is is_refused
 
 
 def test_statements_that_no_script_can_check_are_named_once_and_counted() -> None:

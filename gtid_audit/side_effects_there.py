@@ -1,0 +1,70 @@
+"""Asks servers what writing rows of their tables would change besides: triggers, foreign keys.
+
+The conditions are those of the scripts (repair/table_questions.py), so that a plan is refused where
+its script would stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pymysql
+from pymysql.cursors import Cursor
+
+from repair.side_effects import SideEffects
+from repair.table_questions import carries_nothing, has_no_triggers
+from topology.adapters.mysql import connect
+
+if TYPE_CHECKING:
+    from repair.case import LogEvidence
+    from topology.snapshot import ClusterSnapshot
+    from topology.target import ServerTarget
+
+
+def read_side_effects(
+    evidence: LogEvidence,
+    snapshot: ClusterSnapshot,
+    targets: Mapping[str, ServerTarget],
+    *,
+    seconds_max: float,
+) -> dict[str, tuple[SideEffects, ...]]:
+    """Return, by server, the tables of the evidence whose rows are not all that would change.
+
+    A server that cannot be read now is left out: its script asks again.
+    """
+    tables = sorted(_tables(evidence))
+    names = [each.name for each in snapshot.last if each.is_judgeable and each.name in targets]
+    found: dict[str, tuple[SideEffects, ...]] = {}
+    for name in names if tables else ():
+        try:
+            with (
+                closing(connect(targets[name], timeout_seconds_max=seconds_max)) as connection,
+                connection.cursor(Cursor) as cursor,
+            ):
+                effects = tuple(_effects(cursor, tables))
+        except (pymysql.MySQLError, OSError):
+            continue
+        if effects:
+            found[name] = effects
+    return found
+
+
+def _tables(evidence: LogEvidence) -> set[tuple[str, str]]:
+    read = (table for content in evidence.contents.values() for table in content.row_tables)
+    compared = (row.table for rows in evidence.rows.values() for row in rows.rows)
+    return {(table.schema, table.table) for table in (*read, *compared)}
+
+
+def _effects(cursor: Cursor, tables: Iterable[tuple[str, str]]) -> Iterable[SideEffects]:
+    for schema, table in tables:
+        has_none = (
+            has_no_triggers(schema, table),
+            carries_nothing(schema, table, "delete_rule"),
+            carries_nothing(schema, table, "update_rule"),
+        )
+        cursor.execute(f"SELECT {', '.join(has_none)}")
+        [(no_triggers, no_delete, no_update)] = cursor.fetchall()
+        if not (no_triggers and no_delete and no_update):
+            yield SideEffects(schema, table, not no_triggers, not no_delete, not no_update)

@@ -1,0 +1,73 @@
+"""What rows written on a server change besides: its triggers fire, its foreign keys carry them on.
+
+1. A script that meets such a table stops before it changes anything (table_questions.py). The plan
+   asks the same questions, and is refused with the reason: nothing is begun that cannot be ended.
+2. What the account of the audit may not see does not refuse a plan. The script asks again, with
+   its own account, and also whether that account would see triggers.
+3. Pure: gtid_audit/side_effects_there.py asks the servers.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from repair.actions import Action, MakeRowsAlike, RedoTransactions, UndoRows
+from repair.case import Outcome, Refusal
+from repair.row_procedures import rules_asked
+from repair.side_effects import SideEffects
+
+
+def unless_more_is_written(
+    outcome: Outcome, effects: Mapping[str, tuple[SideEffects, ...]]
+) -> Outcome:
+    """Refuse what would write rows of a table that writes more; `effects` are by server."""
+    if isinstance(outcome, Refusal):
+        return outcome
+    reasons = dict.fromkeys(
+        why
+        for action in outcome.actions
+        for each in effects.get(action.server, ())
+        for why in _reasons(action, each)
+    )
+    return Refusal("; ".join(reasons)) if reasons else outcome
+
+
+def _reasons(action: Action, effects: SideEffects) -> Iterator[str]:
+    writes = {
+        (schema, table): (deletes, updates) for schema, table, deletes, updates in _written(action)
+    }
+    rules = writes.get((effects.schema, effects.table))
+    if rules is None:
+        return
+    deletes, updates = rules
+    name, server = f"{effects.schema}.{effects.table}", action.server
+    if effects.has_triggers:
+        yield (
+            f"{name} on {server} has triggers, which would fire for the rows of the script. While"
+            " nobody writes to that table, drop them there behind `SET SESSION sql_log_bin = 0`"
+            f" (`SHOW TRIGGERS FROM {effects.schema}` lists them), plan again, and create them"
+            " again in the same way afterwards"
+        )
+    if (deletes and effects.delete_carries) or (updates and effects.update_carries):
+        yield (
+            f"foreign keys of {name} would change rows on {server} that the plan does not know:"
+            " ON DELETE or ON UPDATE of other tables. Compare these tables first; then write on"
+            " each server what belongs there, by hand"
+        )
+
+
+def _written(action: Action) -> Iterator[tuple[str, str, bool, bool]]:
+    """Yield each table, and whether the script asks for its ON DELETE and its ON UPDATE rules."""
+    match action:
+        case MakeRowsAlike() | UndoRows():
+            table, asked = action.rows[0].table, rules_asked(action.rows)
+            yield table.schema, table.table, asked["delete_rule"], asked["update_rule"]
+        case RedoTransactions():
+            touched = [table for each in action.transactions for table in each.tables]
+            for name in dict.fromkeys((table.schema, table.table) for table in touched):
+                of_name = [table for table in touched if (table.schema, table.table) == name]
+                yield (
+                    *name,
+                    any(table.asks_for_delete_rules for table in of_name),
+                    any(table.asks_for_update_rules for table in of_name),
+                )
+        case _:
+            return

@@ -261,13 +261,14 @@ def _configure(situation: Situation) -> str:
 
 def _explain(situation: Situation) -> str:
     otherwise = "read the error text; `gtid-audit explain TEXT` prints what it means and what to do"
-    for fact in situation.finding.evidence:
-        if fact.fact in ("applier errno", "receiver errno"):
-            try:
-                found = explain(fact.value)
-            except (Unexplained, UnknownCode):
-                return otherwise
-            return " ".join((found.meaning, *found.advice))
+    facts = {fact.fact: fact.value for fact in situation.finding.evidence}
+    # The text first: one number stands for several causes.
+    for fact in ("applier error", "receiver error", "applier errno", "receiver errno"):
+        try:
+            found = explain(facts.get(fact, ""))
+        except (Unexplained, UnknownCode):
+            continue
+        return " ".join((found.meaning, *found.advice))
     return otherwise
 
 

@@ -138,14 +138,24 @@ TEXTS: tuple[ErrorText, ...] = (
         ("Set another server_id on one of them.",),
     ),
     ErrorText(
-        "source and replica have one identity",
-        r"^(?:13117|1593)$",  # the number alone: the text decides which of the two it is
-        "C1",
+        "auto-position needs gtid_mode = ON on the source",
+        rf"in AUTO_POSITION mode: the {_SOURCE} has GTID_MODE = ",
+        "C4",
+        "The receiver uses auto-position, and gtid_mode is not ON on its source.",
+        ("Set gtid_mode = ON on the source, then start the receiver.",),
+    ),
+    ErrorText(
+        "a receiver cannot use its source",
+        r"^(?:13117|1593)$",  # the number alone: the text decides which of them it is
+        "A4",
         "The receiver stopped because source and replica have the same server_uuid or the same"
-        " server_id. The text of the error names which: equal MySQL server UUIDs, or equal MySQL"
-        " server ids.",
+        " server_id, or gtid_mode is not ON on the source of a channel with auto-position. The text"
+        " of the error names which.",
         (
-            "Compare SELECT @@GLOBAL.server_uuid, @@GLOBAL.server_id on both servers.",
+            (
+                "Compare SELECT @@GLOBAL.server_uuid, @@GLOBAL.server_id, @@GLOBAL.gtid_mode on"
+                " both servers."
+            ),
             (
                 "The same server_uuid (C1): stop the copy, remove auto.cnf from its data directory,"
                 " and start it again."
@@ -333,8 +343,8 @@ NUMBERS: dict[int, str] = {
     1062: "duplicate key on the replica",
     1236: "the source refused to send",
     13114: "the source refused to send",
-    13117: "source and replica have one identity",
-    1593: "source and replica have one identity",
+    13117: "a receiver cannot use its source",
+    1593: "a receiver cannot use its source",
     1756: "the workers of a parallel applier have stopped",
     1772: "a GTID set that the server cannot read",
     1789: _PURGED,

@@ -7,6 +7,10 @@ How it works
 A start of c brings a:5 as well, as soon as b has it. On a plain replica that is the order of one
 log, and fits. Where a server has committed what its sources do not get, its rows may be other ones.
 
+If `a` was not read, it is not known whether such an a:5 exists. The same holds where `b` is a
+member of a group: what one member has, every other member gets, and no channel shows it. So a
+server with work of its own is not started below these.
+
 Nor does the order of one log show that rows fit where the first transactions of an origin arrive on
 a server: its history may have been set, and the rows be there. What waits must be compared then. An
 earlier step that brings them to the source joins them to what waits; planned from there, a start is
@@ -16,7 +20,8 @@ refused if not all of it can be compared, and so it is before that step.
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
 from repair.case import Case
-from repair.model import simulate, upstream
+from repair.model import Model, below, simulate, upstream
+from repair.offered import offered
 from repair.transaction_content import RowState, nothing_read
 
 
@@ -25,15 +30,22 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
     place = (action.server, action.channel)
     question, content = case.waiting.get(place), case.arrivals.get(place)
     channel = case.model[action.server].channel(action.channel)
-    there = case.snapshot_executed.get((channel.source if channel else None) or "", GtidSet())
+    source = (channel.source if channel else None) or ""
+    there = case.snapshot_executed.get(source, GtidSet())
     if question is not None:
         there |= question.wanted
     after = simulate(case.model, action)
+    receiving = {action.server, *below(after, action.server, running=True)}
+    unseen = _unseen_above(case.model, source)
     for name, server in case.model.servers.items():
         coming = after[name].executed - server.executed - there
-        own = server.executed
-        for source in upstream(case.model, name):
-            own -= after[source].executed
+        own = _own_work(after, name, server.executed)
+        if own and unseen is not None and name in receiving:
+            return (
+                f"{name} has {own.shortened()}, which its sources do not have, and {unseen} may"
+                " send older changes of the same rows, which were not read: audit these servers as"
+                f" well, or compare the rows and choose with {offered(case)}"
+            )
         if coming and own:
             return (
                 f"{coming.shortened()} was not yet on the source of {action.server} and could not"
@@ -51,4 +63,27 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
                 f" logged nothing of its origin, and rows of {waits.shortened()} were not compared"
                 f" on {name}: wait until it has arrived there, then audit and plan again"
             )
+    return None
+
+
+def _own_work(after: Model, name: str, executed: GtidSet) -> GtidSet:
+    """Return what a server has and its sources do not get; a group is one source."""
+    above = upstream(after, name)
+    groups = {after[source].group_name for source in above} - {None}
+    peers = (each.name for each in after.servers.values() if each.group_name in groups)
+    for source in {*above, *peers}:
+        executed -= after[source].executed
+    return executed
+
+
+def _unseen_above(model: Model, source: str) -> str | None:
+    """Return who may send a source what was not read: a group, a server outside the snapshot."""
+    if source not in model.servers:
+        return None  # strategies refuse that themselves
+    for name in sorted({source, *upstream(model, source)}):
+        server = model[name]
+        if server.group_name is not None:
+            return f"the other members of the group {server.group_name}"
+        if any(channel.source not in model.servers for channel in server.channels):
+            return f"a source of {name} outside this snapshot"
     return None

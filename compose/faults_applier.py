@@ -246,7 +246,8 @@ def held_up(
     """Let a session of the replica hold a lock that the applier needs; see LOCKS.
 
     "owned GTID" is a session that owns the GTID which the source commits next. Inside the block
-    both threads run without an error. After it, the transactions have been applied.
+    both threads run without an error. After it, the transactions have been applied. Who uses it may
+    end the session, or the prepared transaction, before.
     """
     here, there = topology[source], topology[replica]
     table_on(here, there, _SCHEMA)
@@ -263,9 +264,9 @@ def held_up(
         held = commit(here, change, *[_INSERT] * (count - 1))
         await_received(there, held)
         yield HeldUp(source=here, replica=there, held=held)
-        if lock == "owned GTID":
+        if lock == "owned GTID" and there.value("@@GLOBAL.gtid_owned"):
             cursor.execute("ROLLBACK")
-    if lock == PREPARED_XA:
+    if lock == PREPARED_XA and there.query("XA RECOVER"):
         there.execute("SET SESSION sql_log_bin = 0", "XA ROLLBACK 'held'")
     wait_for(there, held)
 

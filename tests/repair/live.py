@@ -1,10 +1,12 @@
 """Audits, plans and runs scripts on real servers, as a person would."""
 
+import re
 import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
 from compose.native.shapes import Topology
 from gtid_audit.side_effects_there import read_side_effects
@@ -109,3 +111,23 @@ def executed(server: Server) -> str:
 
 def rows(server: Server, table: str) -> list[tuple[object, ...]]:
     return sorted(server.query(f"SELECT * FROM {table}"))
+
+
+def statements_of(topology: Topology, text: str, **filled: object) -> list[str]:
+    """Return the statements of a part of an instruction, filled in as an operator does."""
+
+    def value(match: re.Match[str]) -> str:
+        what, _, name = match[1].partition(" of ")
+        if what in ("host", "port"):
+            return str(getattr(topology[name], what))
+        if what == "account":
+            return REPLICATION_USER
+        if what == "@@GLOBAL.gtid_executed":
+            return executed(topology[name])
+        return str(filled[what.partition(" ")[0]])
+
+    found = [each for each in re.findall("`([^`]+)`", text) if not each.startswith("gtid-audit")]
+    return [
+        re.sub(r"\(((?:host|port|account|@@|id|a number|the GTID)[^)]*)\)", value, each)
+        for each in found
+    ]

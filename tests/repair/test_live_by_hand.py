@@ -14,40 +14,19 @@ import pytest
 from compose import faults, faults_applier, faults_filters, faults_history
 from compose.faults import commit, table_on
 from compose.faults_content import restart_with
-from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
 from gtid_audit.cli import run
 from repair import Plan
 from repair.by_hand import by_hand
 from repair.model import Model
-from tests.repair.live import await_clean, examine, executed, rows, run_plan
+from tests.repair.live import await_clean, examine, executed, rows, run_plan, statements_of
 
 
 def _instruction(plan: Plan, code: str, strategy: str) -> str:
     [left] = [each for each in plan.not_planned if each.code == code]
     [text] = [way for way in left.by_hand if way.startswith(f"{strategy}: ")]
     return text.removeprefix(f"{strategy}: ")
-
-
-def _statements(topology: Topology, text: str, **filled: object) -> list[str]:
-    """Return the statements of a part of an instruction, filled in as an operator does."""
-
-    def value(match: re.Match[str]) -> str:
-        what, _, name = match[1].partition(" of ")
-        if what in ("host", "port"):
-            return str(getattr(topology[name], what))
-        if what == "account":
-            return REPLICATION_USER
-        if what == "@@GLOBAL.gtid_executed":
-            return executed(topology[name])
-        return str(filled[what.partition(" ")[0]])
-
-    found = [each for each in re.findall("`([^`]+)`", text) if not each.startswith("gtid-audit")]
-    return [
-        re.sub(r"\(((?:host|port|account|@@|id|a number|the GTID)[^)]*)\)", value, each)
-        for each in found
-    ]
 
 
 def _written(text: str, server: Server, capsys: pytest.CaptureFixture[str]) -> str:
@@ -65,7 +44,9 @@ def _arrives(source: Server, replica: Server, table: str) -> None:
     assert rows(replica, table) == rows(source, table)
 
 
-def test_a_donor_serves_what_the_source_has_purged(star97: Topology) -> None:
+def test_a_donor_serves_what_the_source_has_purged(
+    star97: Topology, capsys: pytest.CaptureFixture[str]
+) -> None:
     source, replica = star97["source"], star97["replica1"]
     fault = faults.purge_under_stopped_replica(star97, source="source", replica="replica1")
     wait_for(star97["replica2"], fault.purged)
@@ -73,11 +54,26 @@ def test_a_donor_serves_what_the_source_has_purged(star97: Topology) -> None:
     assert text.startswith("on replica1 run")
     there, back = text.split("; wait until gtid_executed contains ")
     assert "host of replica2" in there
-    replica.execute(*_statements(star97, there))
+    assert "inserted into purged.t" in _written(text, star97["replica2"], capsys)
+    replica.execute(*statements_of(star97, there))
     wait_for(replica, fault.purged)
-    replica.execute(*_statements(star97, back))
+    replica.execute(*statements_of(star97, back))
     await_clean(star97)
     _arrives(source, replica, "purged.t")
+
+
+def _replace_by_copy(server: Server, original: Server) -> None:
+    """Do what the instruction to reclone says: its own auto.cnf stays, and no thread starts."""
+    own = (server.datadir / "auto.cnf").read_text()
+    server.execute(server.dialect.stop_replica)
+    server.stop()
+    original.stop()
+    shutil.rmtree(server.datadir)
+    shutil.copytree(original.datadir, server.datadir)
+    (server.datadir / "auto.cnf").write_text(own)
+    original.start()
+    word = "replica" if server.dialect.words.start_replica == "START REPLICA" else "slave"
+    restart_with(server, f"--skip-{word}-start=ON")
 
 
 def test_a_server_is_replaced_by_a_copy_of_its_source(
@@ -91,20 +87,24 @@ def test_a_server_is_replaced_by_a_copy_of_its_source(
     text = _instruction(examine(star97).plan(), "P1", "reclone")
     assert text.startswith("do NOT restore replica1 from source as it is")
     assert source.client(_written(text, replica, capsys)).returncode == 0
-    own = (replica.datadir / "auto.cnf").read_text()
-    replica.execute(replica.dialect.stop_replica)
-    replica.stop()
-    source.stop()
-    shutil.rmtree(replica.datadir)
-    shutil.copytree(source.datadir, replica.datadir)
-    (replica.datadir / "auto.cnf").write_text(own)
-    source.start()
-    restart_with(replica, "--skip-replica-start=ON")
-    replica.execute(*_statements(star97, text.partition("may have the channels of")[2]))
+    _replace_by_copy(replica, source)
+    replica.execute(*statements_of(star97, text.partition("may have the channels of")[2]))
     star97["replica2"].execute(star97["replica2"].dialect.start_replica)
     await_clean(star97)
     assert "errant" in [note for _, note in rows(replica, "purged.t")]
     _arrives(source, replica, "purged.t")
+
+
+def test_a_copy_loses_nothing_where_the_source_has_all(pair56: Pair) -> None:
+    a, b = pair56.a, pair56.b
+    faults.purge_under_stopped_replica(pair56)
+    text = _instruction(examine(pair56).plan(), "P1", "reclone")
+    assert "Nothing is lost: a has all transactions of b" in text
+    assert "skip_slave_start before 8.0.26" in text
+    _replace_by_copy(b, a)
+    b.execute(*statements_of(pair56, text.partition("may have the channels of")[2]))
+    await_clean(pair56)
+    _arrives(a, b, "purged.t")
 
 
 def test_what_no_script_can_undo_is_undone(
@@ -119,7 +119,7 @@ def test_what_no_script_can_undo_is_undone(
     [left] = examine(star97).plan({"E1": "undo_on_replica"}).not_planned
     undo, use_up = left.why.partition("by hand, on replica1: ")[2].split(" Then use up each ")
     script = _written(undo, replica, capsys)
-    unlogged = _statements(star97, undo)
+    unlogged = statements_of(star97, undo)
     assert unlogged == ["SET SESSION sql_log_bin = 0"]
     before = executed(replica)
     assert replica.client(f"{unlogged[0]};\n{script}").returncode == 0
@@ -127,7 +127,7 @@ def test_what_no_script_can_undo_is_undone(
     assert use_up.startswith("of the GTIDs on ")
     for name in ("source", "replica2"):
         assert name in use_up
-        for statement in [_statements(star97, use_up, the=errant)]:
+        for statement in [statements_of(star97, use_up, the=errant)]:
             star97[name].execute(*statement)
     await_clean(star97)
     _arrives(source, replica, "keyless.t")
@@ -144,7 +144,7 @@ def test_a_replica_follows_the_new_history_of_its_source(pair97: Pair) -> None:
     assert rows(a, "forgotten.t") == rows(b, "forgotten.t")
     a.execute("CREATE DATABASE logged_once")  # gtid_purged cannot be set to an empty set
     b.execute("SET SESSION sql_log_bin = 0", "CREATE DATABASE logged_once")
-    b.execute(*_statements(pair, text))
+    b.execute(*statements_of(pair, text))
     _arrives(a, b, "forgotten.t")
     await_clean(pair)
 
@@ -159,7 +159,7 @@ def test_an_unlinked_server_is_attached(pair97: Pair) -> None:
     )
     text = _instruction(examine(pair97).plan(), "J1", "attach")
     assert "compare the data" in text
-    b.execute(*_statements(pair97, text))
+    b.execute(*statements_of(pair97, text))
     _arrives(a, b, "joined.t")
     await_clean(pair97)
 
@@ -176,7 +176,7 @@ def test_a_copied_server_gets_a_uuid_of_its_own(pair97: Pair) -> None:
     b.start()
     for server in (pair97.a, b):
         faults.await_status(server, lambda status: status["Replica_IO_Running"] != "Connecting")
-        server.execute(*_statements(pair97, text))
+        server.execute(*statements_of(pair97, text))
     await_clean(pair97)
     pair97.a.execute("CREATE DATABASE arrives")
     wait_for(b, executed(pair97.a))
@@ -196,7 +196,7 @@ def test_a_session_that_blocks_is_killed(pair97: Pair) -> None:
         )
         of_session, _, of_xa = text.partition(". A prepared XA transaction")
         assert "`XA RECOVER`" in of_xa, "here a session holds the lock"
-        b.execute(*_statements(pair97, of_session, id=blocking))
+        b.execute(*statements_of(pair97, of_session, id=blocking))
         wait_for(b, held.held)
 
 
@@ -218,9 +218,9 @@ def test_gaps_of_a_parallel_applier_are_closed(pair97: Pair) -> None:
         b.execute(f"KILL {worker[0][0]}")
         faults.await_applier_stopped(b)
         assert gap.held not in executed(b)
-        b.execute(*_statements(pair97, first))
+        b.execute(*statements_of(pair97, first))
         faults.await_applier_stopped(b)
-        b.execute(*_statements(pair97, then))
+        b.execute(*statements_of(pair97, then))
     pair97.settle()
     await_clean(pair97)
 
@@ -230,7 +230,7 @@ def test_a_server_id_of_its_own_brings_what_was_dropped(chain97: Topology) -> No
     plan = examine(chain97).plan()
     text = _instruction(plan, "C2", "configure")
     assert text.startswith("on last run")
-    chain97["last"].execute(*_statements(chain97, text, a=9_999))
+    chain97["last"].execute(*statements_of(chain97, text, a=9_999))
     wait_for(chain97["last"], fault.dropped)
     await_clean(chain97)
 
@@ -239,7 +239,7 @@ def test_ignored_servers_are_ignored_no_more(pair56: Pair) -> None:
     fault = faults_filters.ignored_transaction(pair56)
     text = _instruction(examine(pair56).plan(), "C11", "configure")
     assert text.startswith("find out why these servers are ignored")
-    fault.replica.execute(*_statements(pair56, text))
+    fault.replica.execute(*statements_of(pair56, text))
     wait_for(fault.replica, fault.gtids)
     assert rows(fault.replica, "ignored.t") == rows(fault.source, "ignored.t")
 

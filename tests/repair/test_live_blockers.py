@@ -1,0 +1,114 @@
+"""What A5 tells the operator to do about a lock, done literally on real servers.
+
+For each kind of lock that an applier waits for: the instruction finds the session, or the prepared
+transaction, that holds it. When that has ended, the applier goes on and the rows agree.
+"""
+
+import time
+
+import pytest
+
+from compose import faults_applier
+from compose.faults_applier import PREPARED_XA
+from compose.native.shapes import Pair, wait_for
+from repair.by_hand import by_hand
+from repair.model import Model
+from tests.repair.live import await_clean, examine, rows, statements_of
+from topology.audit import audit_cluster
+from topology.findings import Finding
+from topology.policy import Policy
+
+# Who holds what, as the instruction names the tables: a lock that is granted to a client's session.
+HOLDER = (
+    "SELECT DISTINCT t.PROCESSLIST_ID FROM performance_schema.metadata_locks AS l"
+    " JOIN performance_schema.threads AS t ON t.THREAD_ID = l.OWNER_THREAD_ID"
+    " WHERE l.LOCK_STATUS = 'GRANTED' AND t.NAME LIKE '%one_connection'"
+    " AND t.PROCESSLIST_ID <> CONNECTION_ID() AND l.LOCK_DURATION IN ('TRANSACTION', 'EXPLICIT')"
+)
+HOLDER_OF_ROWS = (
+    "SELECT DISTINCT t.PROCESSLIST_ID FROM performance_schema.data_locks AS l"
+    " JOIN performance_schema.threads AS t ON t.THREAD_ID = l.THREAD_ID"
+    " WHERE l.LOCK_STATUS = 'GRANTED' AND t.NAME LIKE '%one_connection'"
+)
+HOLDER_IN_INNODB = (
+    "SELECT trx_mysql_thread_id FROM information_schema.INNODB_TRX"
+    " WHERE trx_state = 'RUNNING' AND trx_rows_locked > 0"
+)
+SECOND = Policy(lock_wait_seconds_max=1)
+
+
+def waiting(pair: Pair) -> Finding:
+    """Return what an audit reports of the applier of b, which waits for longer than a second."""
+    deadline = time.monotonic() + 30
+    while True:
+        audit = audit_cluster(examine(pair).snapshot, SECOND)
+        found = [each for each in audit.findings if each.code == "A5"]
+        if found:
+            assert [each.replica for each in found] == ["b"]
+            return found[0]
+        assert time.monotonic() < deadline, [each.code for each in audit.findings]
+
+
+@pytest.mark.parametrize(
+    ("lock", "query"),
+    [
+        ("LOCK TABLES", HOLDER),
+        ("FLUSH TABLES WITH READ LOCK", HOLDER),
+        pytest.param("LOCK INSTANCE FOR BACKUP", HOLDER, marks=pytest.mark.slow),
+        ("row lock", HOLDER_OF_ROWS),
+    ],
+)
+def test_the_session_that_holds_a_lock_is_killed(pair97: Pair, lock: str, query: str) -> None:
+    with faults_applier.held_up(pair97, lock) as held:
+        text = by_hand("kill_blocker", waiting(pair97), Model({}))
+        assert "not a replication thread" in text
+        [(holder,)] = held.replica.query(query)
+        of_session = text.partition(". A prepared XA transaction")[0]
+        held.replica.execute(*statements_of(pair97, of_session, id=holder))
+        wait_for(held.replica, held.held)
+    await_clean(pair97)
+
+
+def test_a_row_lock_is_found_before_8_0(pair56: Pair) -> None:
+    with faults_applier.held_up(pair56, "row lock") as held:
+        [finding] = [each for each in examine(pair56).audit.findings if each.replica == "b"]
+        text = by_hand("kill_blocker", finding, Model({}))
+        assert "INNODB_TRX" in text
+        [(holder,)] = held.replica.query(HOLDER_IN_INNODB)
+        of_session = text.partition(". A prepared XA transaction")[0]
+        held.replica.execute(*statements_of(pair56, of_session, id=holder))
+        wait_for(held.replica, held.held)
+    await_clean(pair56)
+
+
+def test_a_prepared_transaction_is_rolled_back(pair97: Pair) -> None:
+    with faults_applier.held_up(pair97, PREPARED_XA) as held:
+        text = by_hand("kill_blocker", waiting(pair97), Model({}))
+        there = held.replica
+        [(thread,)] = there.query(
+            "SELECT trx_mysql_thread_id FROM information_schema.INNODB_TRX"
+            " WHERE trx_mysql_thread_id = 0"
+        )
+        assert f"thread {thread}" in text
+        list_them, commit, roll_back = statements_of(pair97, text.partition(" holds its")[2])
+        assert (list_them, commit) == ("XA RECOVER", "XA COMMIT (xid)")
+        [(_, _, _, xid)] = there.query(list_them)
+        there.execute(roll_back.replace("(xid)", f"'{xid}'"))
+        wait_for(there, held.held)
+        assert rows(there, "applier.t") == rows(held.source, "applier.t")
+    await_clean(pair97)
+
+
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+def test_a_session_that_owns_the_gtid_is_ended(shape: str, request: pytest.FixtureRequest) -> None:
+    pair: Pair = request.getfixturevalue(shape)
+    with faults_applier.held_up(pair, "owned GTID") as held:
+        text = by_hand("kill_blocker", waiting(pair), Model({}))
+        assert "It must not commit" in text
+        owned, kill = statements_of(pair, text, id="(id)")
+        [(listed,)] = held.replica.query(owned)
+        kill = kill.replace("(id)", str(listed).partition("#")[2])
+        held.replica.execute(kill)
+        wait_for(held.replica, held.held)
+        assert rows(held.replica, "applier.t") == rows(held.source, "applier.t")
+    await_clean(pair)

@@ -65,10 +65,14 @@ class RowReader:
         reasons: list[str] = []
         all_after, in_part = bool(rows), True
         tables = {row.table.name: row.table for row in rows}.values()
-        for table in tables:
-            if (why := self.misfit(table)) is not None:
-                is_missing = not self._exists(table.schema, table.table)
-                return RowsOn(RowState.UNREAD, why, is_missing=is_missing), ()
+        whys = [why for table in tables if (why := self.misfit(table)) is not None]
+        if whys:
+            is_missing = any(not self._exists(table.schema, table.table) for table in tables)
+            is_absent = {
+                (each.schema, each.table) for each in tables
+            } <= self._definition_of.missing
+            state = RowsOn(RowState.UNREAD, whys[0], is_missing=is_missing, is_absent=is_absent)
+            return state, ()
         not_alone = [on for table in tables if (on := self._not_alone(table)) is not None]
         if not_alone:
             return max(not_alone, key=lambda each: each.is_bound), ()

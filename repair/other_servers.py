@@ -34,7 +34,8 @@ from repair.guard import Guard
 from repair.model import below, upstream
 from repair.privileges import StatementKind, requirements
 from repair.procedure import Setting
-from repair.row_procedures import row_is
+from repair.row_procedures import row_is, there
+from repair.row_versions import RowVersions
 from repair.script import (
     GNO_MAX,
     commits_nothing,
@@ -45,7 +46,8 @@ from repair.script import (
     not_by_hand,
 )
 from repair.steps import Check
-from repair.transaction_content import key_condition
+from repair.table_questions import met_if_there, would_be_shown
+from repair.transaction_content import NetRow, key_condition
 from topology.quoting import quote_string
 
 
@@ -99,7 +101,7 @@ def _undone(action: Action, setting: Setting) -> Iterator[Check]:
     Behind the empty transactions the sets agree, and no plan would read these rows again.
     """
     for each in action.undone if isinstance(action, InjectEmpty) else ():
-        guards = (
+        taken_back = (
             Guard(
                 f"NOT ({row_is(row.table, row.where, row.replica)})",
                 f"{each.server}: a row of {row.table.name} is as the transactions left it: its undo"
@@ -108,6 +110,7 @@ def _undone(action: Action, setting: Setting) -> Iterator[Check]:
             for row in each.rows
         )
         why = f"the rows of {each.server} come first"
+        guards = (*_there(each.server, each.rows), *taken_back)
         yield _check(setting, each.server, guards, why=why, reads_rows=True)
 
 
@@ -174,14 +177,14 @@ def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[
         arriving = setting.after[name].executed - setting.before[name].executed
         server_uuid = setting.before[name].server_uuid
         history = setting.executed(name)
+        changed = action.rows if arriving else ()
         rows = (
             Guard(
                 row_is(row.table, key_condition(row.table, row.key_image), row.before),
                 f"{name}: a row of {row.table.name} that arriving transactions change is not as it"
                 " was when the plan was made; audit and plan again",
             )
-            for row in action.rows
-            if arriving
+            for row in changed
         )
         # In a ring the source is below as well: nothing arrives there, and it may go on.
         quiet = arriving and (action.rows or (isinstance(action, StartChannel) and action.in_order))
@@ -189,15 +192,19 @@ def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[
             *((keeps_history(name, history),) if history else ()),
             *((commits_nothing(name, server_uuid, history),) if quiet else ()),
             *((not_by_hand(name, none_executed(arriving)),) if arriving else ()),
+            *_there(name, changed),
             *rows,
         )
         why = f"what {action.server} receives goes on to {name}, and must fit there as well"
-        reads_rows = bool(action.rows and arriving)
-        yield _check(setting, name, guards, why=why, reads_rows=reads_rows)
+        yield _check(setting, name, guards, why=why, reads_rows=bool(changed))
 
 
 def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
-    """Yield a check for each server that did not have the transactions when the plan was made."""
+    """Yield a check for each server that did not have the transactions when the plan was made.
+
+    A server may not have the table: then it has not received the rows either.
+    """
+    table = action.rows[0].table
     lacking = none_executed(action.gtids)
     for name in setting.seen:
         executed = setting.executed(name)
@@ -209,16 +216,24 @@ def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
             f"{name}: it has given the GTIDs to transactions of its own since the plan was made;"
             f" {action.server} skips these; audit with --content and plan again",
         )
+        sees_it = Guard(
+            would_be_shown(table.schema, table.table),
+            f"{name}: this account does not see whether {table.name} is there; grant it SELECT on"
+            " the table (not by a role)",
+        )
         arrived = (
             Guard(
-                f"{lacking} OR NOT ({row_is(row.table, row.where, row.replica)})",
+                f"{lacking} OR NOT @met",
                 f"{name}: it has received the transactions since the plan was made; undone"
                 f" on {action.server}, the two would differ; audit and plan again",
+                tries=met_if_there(
+                    table.schema, table.table, row_is(row.table, row.where, row.replica)
+                ),
             )
             for row in action.rows
         )
         why = f"what is undone on {action.server} must not have arrived on {name}"
-        guards = (*((untaken,) if own else ()), *arrived)
+        guards = (*((untaken,) if own else ()), sees_it, *arrived)
         yield _check(setting, name, guards, why=why, reads_rows=True)
 
 
@@ -255,6 +270,7 @@ def _still_has(name: str, gtids: GtidSet) -> Guard:
 
 def _rows_fit(action: RedoTransactions, name: str, *, has_them: bool) -> Iterator[Guard]:
     begun = f"NOT ({none_executed(action.gtids)})"
+    yield from _there(name, action.rows or ())
     for row in action.rows or ():
         where = key_condition(row.table, row.key_image)
         is_before = f"{row_is(row.table, where, row.before)} OR {begun}"
@@ -264,6 +280,12 @@ def _rows_fit(action: RedoTransactions, name: str, *, has_them: bool) -> Iterato
             f" differ from what is done again on {action.server}, or stop the applier; audit and"
             " plan again",
         )
+
+
+def _there(name: str, rows: Iterable[NetRow | RowVersions]) -> Iterator[Guard]:
+    """Yield the guards that the tables of rows are there, each table once."""
+    tables = {(row.table.schema, row.table.table): row.table for row in rows}
+    return (there(name, table) for table in tables.values())
 
 
 def _check(

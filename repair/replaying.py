@@ -280,9 +280,9 @@ def undo_on_replica(case: Case) -> Outcome:
     if reason := still_receive(case, holders, {server.name for server, _ in lacking}):
         return Refusal(reason)
     states = {server.name: content.state_on(server.name) for server in holders}
-    bound = [f"{name}: {on.why}" for name, on in states.items() if on.is_bound]
-    if bound:
-        return Refusal(f"{'; '.join(bound)}; {_undo_by_hand(case)}")
+    barred_on = [f"{name}: {on.why}" for name, on in states.items() if on.is_bound or on.is_missing]
+    if barred_on:
+        return Refusal(f"{'; '.join(barred_on)}; {_undo_by_hand(case)}")
     # An undo that stopped between two scripts leaves each row as before or as after.
     changed = [
         f"{name}: {on.why}"
@@ -315,7 +315,7 @@ def _stays_elsewhere(
     or under others, the servers would differ afterwards.
     """
     for server in without_gtids:
-        if not content.state_on(server.name).is_missing and (
+        if not content.state_on(server.name).is_absent and (
             reason := _may_be_there(case, content, server)
         ):
             return f"{reason}. An undo would take the rows from the other servers alone"

@@ -30,6 +30,7 @@ from repair.table_questions import (
     carries_nothing,
     has_members,
     has_no_triggers,
+    is_shown,
     is_transactional,
     may_write,
     sees_triggers,
@@ -55,6 +56,7 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
                 f"{server}: this session would log what it does, and give it GTIDs; use an account"
                 " that may set sql_log_bin; nothing was changed",
             ),
+            there(server, table),
             Guard(
                 sees_triggers(table.schema, table.table),
                 f"{server}: this account may not see the triggers of {table.name}, which would"
@@ -95,6 +97,15 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
             ),
         ),
         needs=(StatementKind.SET_SQL_LOG_BIN, StatementKind.WRITE_ROWS),
+    )
+
+
+def there(server: str, table: RowTable) -> Guard:
+    """Require that a table is there: a condition on its rows would end in error 1146."""
+    return Guard(
+        is_shown(table.schema, table.table),
+        f"{server}: {table.name} is not there, or this account may not see it; nothing was changed;"
+        " audit and plan again",
     )
 
 

@@ -14,7 +14,6 @@ _HOST: Final = "SUBSTRING_INDEX(CURRENT_USER(), '@', -1)"
 _USER: Final = f"LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - CHAR_LENGTH({_HOST}) - 1)"
 # This account as the tables of privileges write it: 'user'@'host'.
 _THIS_ACCOUNT: Final = f"CONCAT('''', {_USER}, '''@''', {_HOST}, '''')"
-_MAY_SEE: Final = f"grantee = {_THIS_ACCOUNT} AND privilege_type = 'TRIGGER'"
 
 
 def none_in(view: str, condition: str) -> str:
@@ -67,12 +66,42 @@ def sees_triggers(schema: str, table: str) -> str:
 
     What it has by a role is not in these views: then the answer is no, and nothing is written.
     """
+    return _is_granted("TRIGGER", schema, table)
+
+
+def is_shown(schema: str, table: str) -> str:
+    """Write that a table is there, and this account may know that it is."""
+    return _some_in(
+        "tables", f"table_schema = {quote_string(schema)} AND table_name = {quote_string(table)}"
+    )
+
+
+def would_be_shown(schema: str, table: str) -> str:
+    """Write that this account sees a table, or would see it: where it does not, there is none."""
+    return f"{is_shown(schema, table)} OR {_is_granted('SELECT', schema, table)}"
+
+
+def met_if_there(schema: str, table: str, condition: str) -> tuple[str, ...]:
+    """Write what sets @met to a condition on a table's rows; to FALSE where there is no table.
+
+    Only a statement that is prepared when it is needed may name a table that is not there (1146).
+    """
+    asked = quote_string(f"SET @met = {condition}")
+    return (
+        f"SET @tried = IF({is_shown(schema, table)}, {asked}, 'SET @met = FALSE');",
+        "PREPARE tried FROM @tried;",
+        "EXECUTE tried;",
+    )
+
+
+def _is_granted(privilege: str, schema: str, table: str) -> str:
+    to_this = f"grantee = {_THIS_ACCOUNT} AND privilege_type = {quote_string(privilege)}"
     of_schema = f"{quote_string(schema)} LIKE table_schema"
     of_table = f"table_schema = {quote_string(schema)} AND table_name = {quote_string(table)}"
     granted = (
-        _some_in("user_privileges", _MAY_SEE),
-        _some_in("schema_privileges", f"{_MAY_SEE} AND {of_schema}"),
-        _some_in("table_privileges", f"{_MAY_SEE} AND {of_table}"),
+        _some_in("user_privileges", to_this),
+        _some_in("schema_privileges", f"{to_this} AND {of_schema}"),
+        _some_in("table_privileges", f"{to_this} AND {of_table}"),
     )
     return f"({' OR '.join(granted)})"
 

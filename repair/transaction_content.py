@@ -256,7 +256,8 @@ class RowsOn:
     state: RowState
     why: str = ""  # the reason for UNREAD, the first conflicting rows for CONFLICT
     is_bound: bool = False  # UNREAD, because foreign keys bind rows of other tables to them
-    is_missing: bool = False  # a table of theirs is not there
+    is_missing: bool = False  # a table of theirs is not there, or not shown to this account
+    is_absent: bool = False  # none of their tables is there, for certain: no row of them can be
     meets: str = ""  # CONFLICT: unique keys of other rows that inserted ones would meet
     is_in_part: bool = False  # CONFLICT: each row is as before or as after, and not all alike
     # Each row is as on the finding's source, where others changed it, and nothing but these was

@@ -25,6 +25,7 @@ from repair.actions import (
 from repair.other_servers import checks_before
 from repair.procedure import Setting
 from repair.steps import Step
+from repair.table_questions import is_shown, met_if_there, would_be_shown
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.script_cases import pair, steps
 
@@ -50,12 +51,13 @@ UNLOGGED = r"^@@SESSION\.sql_log_bin = 0$"
 LOGGED = r"^@@SESSION\.sql_log_bin = 1$"
 SEES_TRIGGERS = r"schema_privileges|table_privileges|TRIGGER"
 NO_TRIGGERS = r"NOT EXISTS .*\btriggers\b|information_schema\.triggers"
+THERE = r"^EXISTS \(SELECT 1 FROM information_schema\.tables WHERE table_schema = 'd'"
 ROW = r"EXISTS \(SELECT 1 FROM `d`\.`t`"
 
 EVERY = (SERVER, PRIVILEGE)
 SETS = (*EVERY, CHANNELS, NOT_OWNED)
 CHANNEL = (*EVERY, CHANNELS, SOURCE, ERROR)
-ROWS = (*EVERY, UNLOGGED, SEES_TRIGGERS, NO_TRIGGERS, ROW)
+ROWS = (*EVERY, UNLOGGED, THERE, SEES_TRIGGERS, NO_TRIGGERS, ROW)
 
 # In the order in which a script asks: which server, which account, what it holds.
 MUST_CARRY: Mapping[type[Action], tuple[str, ...]] = {
@@ -180,13 +182,18 @@ def test_what_another_server_holds_alone_is_looked_at_there() -> None:
 
 def test_what_is_undone_must_not_have_arrived_elsewhere() -> None:
     [check] = STEPS["rows undone"].checks
-    server, row = (guard.condition for guard in check.guards)
+    server, sees_it, row = check.guards
     assert check.server == "a"
-    assert re.search(SERVER, server)
+    assert re.search(SERVER, server.condition)
+    assert sees_it.condition == would_be_shown("d", "t")
     undone = gtids("b:1")
-    assert row == (
+    assert row.condition == (
         f"GTID_SUBTRACT('{undone}', @@GLOBAL.gtid_executed) = GTID_SUBTRACT('{undone}', '')"
-        " OR NOT (EXISTS (SELECT 1 FROM `d`.`t` WHERE `id` = 1 AND `n` = 6))"
+        " OR NOT @met"
+    )
+    # The table need not be there.
+    assert row.tries == met_if_there(
+        "d", "t", "EXISTS (SELECT 1 FROM `d`.`t` WHERE `id` = 1 AND `n` = 6)"
     )
 
 
@@ -199,7 +206,7 @@ BY_HAND_THERE = BY_HAND.removesuffix("$") + r" OR IFNULL\(.*SERVICE_STATE"
 @pytest.mark.parametrize(
     ("name", "on_source", "below"),
     [
-        ("start, rows compared", True, (SERVER, KEEPS, OWN, BY_HAND, ROW)),
+        ("start, rows compared", True, (SERVER, KEEPS, OWN, BY_HAND, THERE, ROW)),
         ("start, in order", False, (SERVER, KEEPS, OWN, BY_HAND)),
     ],
 )
@@ -226,8 +233,10 @@ def test_what_is_done_again_must_fit_where_it_arrives_and_where_it_is() -> None:
     assert (holder.server, receiver.server) == ("b", "c")
     assert all(re.search(SERVER, each.guards[0].condition) for each in (holder, receiver))
     there = f"GTID_SUBSET('{done}', @@GLOBAL.gtid_executed)"
-    assert [each.condition for each in holder.guards[1:]] == [there, row.format(6)]
-    [before] = [each.condition for each in receiver.guards[1:]]
+    shown = is_shown("d", "t")
+    assert [each.condition for each in holder.guards[1:]] == [there, shown, row.format(6)]
+    [table, before] = [each.condition for each in receiver.guards[1:]]
+    assert table == shown
     assert before == (
         f"{row.format(5)} OR NOT (GTID_SUBTRACT('{done}', @@GLOBAL.gtid_executed) ="
         f" GTID_SUBTRACT('{done}', ''))"
@@ -259,7 +268,8 @@ def test_the_rows_are_looked_at_where_a_gtid_was_met() -> None:
 @pytest.mark.parametrize(("name", "step"), STEPS.items(), ids=list(STEPS))
 def test_a_check_that_reads_tables_says_which_privilege_it_needs(name: str, step: Step) -> None:
     for check in step.checks:
-        reads = any("FROM `" in each.condition for each in check.guards)
+        asked = [line for each in check.guards for line in (each.condition, *each.tries)]
+        reads = any("FROM `" in line for line in asked)
         expected = ("SELECT on the tables of the rows",) if reads else ()
         assert check.privileges == expected, name
 

@@ -138,10 +138,12 @@ def test_rows_that_may_be_there_are_not_undone_elsewhere(
 
 
 def test_rows_of_tables_that_the_source_does_not_have_are_undone() -> None:
-    """They cannot be there."""
-    on = RowsOn(RowState.UNREAD, "no table d.t", is_missing=True)
-    content = replace(UNDONE, rows_on={"a": on})
-    assert isinstance(undo_on_replica(a_case(pair(), ERRANT, content=content)), Proposal)
+    """They cannot be there, unless a table is only not shown to this account."""
+    hidden = RowsOn(RowState.UNREAD, "no table d.t", is_missing=True)
+    for on in (hidden, replace(hidden, is_absent=True)):
+        content = replace(UNDONE, rows_on={"a": on})
+        outcome = undo_on_replica(a_case(pair(), ERRANT, content=content))
+        assert isinstance(outcome, Proposal) is on.is_absent
 
 
 @pytest.mark.parametrize(
@@ -440,6 +442,11 @@ def bound(name: str) -> TransactionContent:
     return a_content("b:1-2", rows=ROWS, rows_on={name: on})
 
 
+def without_table(name: str) -> TransactionContent:
+    on = RowsOn(RowState.UNREAD, "d.t is not there", is_missing=True)
+    return a_content("b:1-2", rows=ROWS, rows_on={name: on})
+
+
 def with_ddl(where: str) -> TransactionContent:
     classes = {ContentClass.DATA: gtids("b:1-2") - gtids(where), ContentClass.DDL: gtids(where)}
     return TransactionContent("b", classes, rows=ROWS)
@@ -456,6 +463,7 @@ def with_ddl(where: str) -> TransactionContent:
         ({"content": a_content("b:1-2", rows_unread="d.t: it has no key")}, "it has no key;"),
         ({"content": conflict("b")}, "changed since: b: `id` = 1"),
         ({"content": bound("b")}, "b: other tables hold rows of them;"),
+        ({"content": without_table("b")}, "b: d.t is not there;"),
     ],
 )
 def test_undo_is_refused(facts: dict[str, Any], words: str) -> None:

@@ -152,15 +152,15 @@ def _may_conflict(
 ) -> bool:
     """Return whether transactions may meet rows on a server that do not fit."""
     here = _executed(server)
-    arriving = wanted - here
+    arriving = of_no_server = wanted - here
     for other in servers.values():
         if other.server_uuid is not None:
-            arriving = arriving.without_uuid(other.server_uuid)
+            of_no_server = of_no_server.without_uuid(other.server_uuid)
     return bool(
         here - there
-        or (here and not has_earlier(logged(server), wanted - here))
-        or (wanted - here) & here.filled()
-        or arriving
+        or (here and not has_earlier(logged(server), arriving))
+        or arriving & here.filled()
+        or of_no_server
         or len(server.channels or ()) > 1
     )
 

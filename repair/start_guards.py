@@ -167,11 +167,10 @@ def commits_nothing_meanwhile(action: AutoPositionOn, setting: Setting) -> Itera
     What its source commits meanwhile would be applied behind that. In a ring a server is written to
     all the time: there only rows that were compared count.
     """
-    channel = setting.server.channel(action.channel)
-    source = channel.source if channel is not None else None
-    if channel is None or channel.running or source not in setting.before.servers:
+    channel = setting.known(action.channel)
+    if channel.running or channel.source not in setting.before.servers:
         return
-    if action.server not in upstream(setting.before, source or ""):
+    if action.server not in upstream(setting.before, channel.source or ""):
         server = setting.server
         yield commits_nothing(server.name, server.server_uuid, setting.executed(action.server))
 

@@ -177,7 +177,7 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
         # What its source commits from now on is fetched, however much later the script runs.
         by_wish = case.is_chosen or _goes_round(case, action)
         return Proposal((action if by_wish else _in_order(action),))
-    is_read = bool(question.servers) and (content is not None or not question.is_in_order)
+    is_read = bool(question.servers) and content is not None
     content = content or nothing_read(question.wanted, "no log was read")
     problems = _problems(case, action, question, content)
     if problems and not case.is_chosen:

@@ -43,7 +43,7 @@ def own_at_other_sources(
         return {}
     own = logged(replica).from_uuid(replica.server_uuid)
     own -= (source.gtid_executed or GtidSet()) | (source.gtid_owned or GtidSet())
-    others = {each.source for each in graph.edges if each.replica == edge.replica} if own else set()
+    others = {each.source for each in graph.edges if each.replica == edge.replica}
     found = {
         name: own & logged(servers[name])
         for name in sorted(others - {edge.source})

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from repair.afterwards import audit_after
 from repair.case import LogEvidence
@@ -10,8 +13,9 @@ from repair.model import Model
 from repair.start import start_model
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from topology.audit import audit_cluster
+from topology.findings import ClusterAudit
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot
+from topology.snapshot import ClusterSnapshot, ThreadState
 
 POLICY = Policy()
 
@@ -31,6 +35,77 @@ def test_what_a_step_adds_lies_behind_the_end_of_the_log_that_was_read() -> None
     begun = started(read)
     added = begun.replace(replace(begun["a"], executed=gtids("a:1-6")))
     assert "H1" not in codes(read, begun, added)
+
+
+def written(
+    monkeypatch: pytest.MonkeyPatch, read: ClusterSnapshot, begun: Model, then: Model
+) -> ClusterSnapshot:
+    """Return the simulated servers as the rules get them."""
+    seen: list[ClusterSnapshot] = []
+
+    def audit(snapshot: ClusterSnapshot, policy: Policy) -> ClusterAudit:
+        seen.append(snapshot)
+        return audit_cluster(snapshot, policy)
+
+    monkeypatch.setattr("repair.afterwards.audit_cluster", audit)
+    audit_after(read, POLICY, started=begun, model=then)
+    return seen[-1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"auto_position": True},
+        {"running": False},
+        {"is_stuck": True},
+        {"passed": gtids("a:5")},
+        {"bypassed": gtids("a:5")},
+        {},
+    ],
+)
+def test_only_a_channel_that_a_step_changes_is_as_that_step_leaves_it(
+    monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+) -> None:
+    """Both threads run or both are stopped; one that runs has read and applied all there is."""
+    late = channel("a", auto=False)
+    read = snapshot_of(model(server("a", "a:1-5"), server("b", "a:1-4", late)))
+    begun = started(read)
+    begun = begun.replace(begun["b"].with_channel("", auto_position=False, running=True))
+    then = begun.replace(begun["b"].with_channel("", **change))
+    then = then.replace(replace(then["a"], executed=gtids("a:1-6")))
+    found = written(monkeypatch, read, begun, then)
+    [before], [after] = (
+        next(each.channels or () for each in part if each.name == "b")
+        for part in (read.last, found.last)
+    )
+    source = next(each for each in found.last if each.name == "a")
+    assert source.log_end is not None
+    if not change or "bypassed" in change:
+        assert after == before
+    elif "running" in change:
+        assert {after.receiver, after.applier} == {ThreadState.STOPPED}
+    else:
+        assert {after.receiver, after.applier} == {ThreadState.RUNNING}
+        assert (after.received_to, after.applied_to) == (source.log_end, source.log_end)
+        assert (after.lag_seconds, after.receiver_errno, after.applier_errno) == (0, 0, 0)
+        assert (after.receiver_error, after.applier_error, after.workers) == ("", "", ())
+    for part in (found.first, found.last):
+        here = next(each for each in part if each.name == "b")
+        assert here.log_end == next(each for each in read.last if each.name == "b").log_end
+
+
+def test_the_place_of_a_channel_whose_source_was_not_read_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = snapshot_of(model(server("b", "a:1-4", replace(channel("a", runs=False), source=None))))
+    begun = started(read)
+    found = written(
+        monkeypatch, read, begun, begun.replace(begun["b"].with_channel("", running=True))
+    )
+    [before], [after] = read.last[0].channels or (), found.last[0].channels or ()
+    assert before.received_to is not None
+    assert (after.received_to, after.applied_to) == (before.received_to, before.received_to)
+    assert after.receiver is ThreadState.RUNNING
 
 
 def test_what_arrived_between_the_readings_is_not_extra() -> None:

@@ -383,6 +383,38 @@ def waiting(
     )
 
 
+def test_what_follows_transactions_that_a_server_has_passed_is_started_only_when_selected() -> None:
+    """b would get a:2-3 behind a:1, which c has passed: what follows may change the same rows."""
+    behind = replace(channel("b"), passed=gtids("a:1"))
+    servers = stopped().replace(server("c", "a:9", behind))
+    refused = reason(start_channel(unasked(servers, STOPPED)))
+    assert "c has passed" in refused
+    assert "Answer H1 and H8 first" in refused
+    chosen = proposed(start_channel(a_case(servers, STOPPED)))
+    assert any("c has passed" in each for each in chosen.warnings)
+
+
+def test_a_warning_about_rows_is_about_what_waits_and_no_more() -> None:
+    """The source has c:1 by now as well: that comes later, in the order of its log."""
+    servers = stopped().replace(server("a", "a:1-3 c:1"))
+    case = waiting(unasked(servers, STOPPED), on_b(UNREAD), "a:2-3", in_order=True)
+    [warning] = proposed(start_channel(case)).warnings
+    assert warning.startswith(f"not all rows of {UUIDS['a']}:2-3 were compared on b")
+
+
+def test_rows_are_compared_once_more_only_where_they_were_compared() -> None:
+    """Rows of filtered tables are compared nowhere: only the order of the log counts."""
+    case = waiting(unasked(stopped(), STOPPED), on_b(BEFORE), "a:2-3", in_order=True)
+    filtered = {("b", ""): ContentQuestion(gtids("a:2-3"), (), (), is_in_order=True)}
+    assert proposed(start_channel(replace(case, waiting=filtered))).actions == (QUIETLY,)
+    # A switch to auto-position has no such guard: what was not read is named.
+    back = ring(channel("b", runs=False, auto=False))
+    unread = waiting(a_case(back, ERRANT), None, "b:1", at="a", in_order=True)
+    done = proposed(start_channel(unread))
+    assert done.actions == (AutoPositionOn("a", "", filled=GtidSet()),)
+    assert any("were compared on a (its rows were not read)" in each for each in done.warnings)
+
+
 def on_b(state: RowsOn, **facts: Any) -> Any:
     return a_content("a:2-3", rows=ROWS, rows_on={"a": AFTER, "b": state}, **facts)
 

@@ -7,15 +7,24 @@ from dataclasses import replace
 import pytest
 
 from gtid import GtidSet
-from repair.actions import AutoPositionOn, StartChannel
+from repair.actions import (
+    Action,
+    AppendPurged,
+    AutoPositionOn,
+    InjectEmpty,
+    RedoTransactions,
+    ResetAndPurge,
+    StartChannel,
+    StopChannel,
+)
 from repair.case import Hole, Refusal
 from repair.content_questions import ContentQuestion
 from repair.declaring import inject_empty
 from repair.kept_out import KeptOut, brings_in
 from repair.misfit import misfit, misfit_unless_executed
-from repair.missing_on import unfinished
+from repair.missing_on import other_sources, unfinished
 from repair.model import ModelChannel
-from repair.plan_parts import in_short
+from repair.plan_parts import brought_by, in_short
 from repair.replaying import undo_on_replica
 from repair.rows_there import is_there_already
 from repair.starting import misfit_of_waiting, start_channel
@@ -31,6 +40,7 @@ from tests.repair.cases import (
     a_net_row,
     proposed,
     reason,
+    redone,
     shown,
 )
 
@@ -310,6 +320,36 @@ def test_a_stop_between_two_targets_leaves_one_that_no_audit_reports(
     )
     case = a_case(servers, a_finding(code, "b:1"))
     assert bool([*unfinished(case, ("a", "d"))]) is is_left
+
+
+def test_a_source_that_is_no_target_is_not_left_without_them() -> None:
+    """b receives from a and from d, and both are without b:1; d gets it from a."""
+    servers = model(
+        server("a", "a:1"),
+        server("d", "a:1", channel("a")),
+        server("b", "a:1 b:1", channel("a"), channel("d", name="d")),
+    )
+    case = a_case(servers, a_finding("E1", "b:1"))
+    assert [*other_sources(case)] == ["a", "d"]
+    assert not [*unfinished(case, ("a",))]
+    [text] = unfinished(case, ("a", "d"))
+    assert "a or d is still without" in text
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        InjectEmpty("b", gtids("a:2")),
+        AppendPurged("b", gtids("a:2")),
+        ResetAndPurge("b", gtids("a:2"), gtids("a:1"), restart=()),
+        RedoTransactions("b", redone("a:2")),
+    ],
+)
+def test_a_step_brings_what_it_commits_on_its_own_server(action: Action) -> None:
+    servers = model(server("a", "a:1"), server("b", "a:1", channel("a")))
+    assert brought_by([action], servers["b"], {}) == gtids("a:2")
+    assert brought_by([action], servers["a"], {}) == gtids("")
+    assert brought_by([StopChannel("b", "")], servers["b"], {}) == gtids("")
 
 
 def test_an_undo_names_what_the_start_behind_it_would_bring() -> None:

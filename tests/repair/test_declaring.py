@@ -73,6 +73,21 @@ def test_what_is_not_planned_unasked(finding: Any, facts: dict[str, Any], words:
     assert proposed(inject_empty(unasked(servers, finding, **selected))).actions
 
 
+def test_what_an_earlier_step_makes_unreadable_is_left_out_only_when_selected() -> None:
+    """An earlier step took b:1 into gtid_purged of b: no log shows any more what b has under it."""
+    servers = errant().replace(server("b", "a:1-3 b:1", channel("a"), purged="b:1"))
+    case = unasked(servers, ERRANT, declared={"b": gtids("b:1")})
+    assert "no log of b shows what it has under" in reason(inject_empty(case))
+    assert targets(inject_empty(replace(case, is_chosen=True))) == ["a"]
+
+
+def test_a_hole_is_filled_although_its_server_goes_on_committing() -> None:
+    """Only what is extra on a server grows with what it commits."""
+    servers = hole().replace(server("b", "a:1 a:3 b:1", channel("a")))
+    servers = servers.replace(server("a", "a:1-3", purged="a:1-2"))
+    assert targets(inject_empty(unasked(servers, HOLE))) == ["b"]
+
+
 def test_what_was_received_before_a_reset_may_be_another_transaction() -> None:
     b = hole()["b"].with_channel("", may_be_former=True)
     servers = hole().replace(b)

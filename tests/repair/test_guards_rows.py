@@ -96,6 +96,26 @@ def test_a_server_that_must_not_commit_is_asked_for_its_own_transactions(*, in_o
     assert (len(own) > len(plain)) is in_order
 
 
+@pytest.mark.parametrize("source_uuid", [UUIDS["f"], None])
+def test_what_another_channel_brings_is_no_work_of_the_server(source_uuid: Any) -> None:
+    """Nothing is known to come by a channel that has never seen the UUID of its source."""
+    other = replace(channel("a", name="other"), source=None)
+    servers = model(server("a", "a:1-6"), server("b", "a:1-3", channel("a", runs=False), other))
+    action = StartChannel("b", "", **COMPARED)
+    made = setting(servers, action)
+    here = tuple(
+        replace(each, source_uuid=source_uuid) if each.name == "other" else each
+        for each in made.channels("b")
+    )
+    made = replace(made, seen={**made.seen, "b": replace(made.seen["b"], channels=here)})
+    [asked] = [
+        each.condition
+        for each in start_channel(action, made).preconditions
+        if "that the plan did not see" in each.message
+    ]
+    assert (f"{UUIDS['f']}:1-" in asked) is (source_uuid is not None)
+
+
 def test_the_source_is_the_one_of_this_channel() -> None:
     """Of two channels each script asks for its own source, by the UUID that was read of it."""
     servers = model(

@@ -7,7 +7,9 @@ import pytest
 from repair.no_rollback import takes_gtid_with_first_row
 from repair.replay import Replayed, TouchedTable
 from repair.replay_script import engine_guards
-from tests.repair.cases import a_content, redone
+from repair.replaying import redo_on_source
+from tests.repair.build import channel, model, server
+from tests.repair.cases import a_case, a_content, a_finding, proposed, reason, redone, shown
 
 _MYISAM = ("d", "t", "MyISAM")
 
@@ -42,6 +44,16 @@ def test_the_engine_where_they_are_done_again_decides(
     assert bool(why) is is_refused
     if is_refused:
         assert why.startswith("d.t (MyISAM) on a has an engine without transactions")
+
+
+def test_rows_of_a_table_without_transactions_are_not_redone() -> None:
+    servers = model(server("a", "a:1-3"), server("b", "a:1-3 b:1", channel("a")))
+    [made] = redone("b:1")
+    content = a_content("b:1", redo=(replace(made, tables=frozenset({TouchedTable("d", "t")})),))
+    case = a_case(servers, a_finding("E1", "b:1"), content=content)
+    assert shown(proposed(redo_on_source(case)).actions) == ["a RedoTransactions b:1"]
+    without = replace(case, content=replace(content, no_rollback_on={"a": (_MYISAM,)}))
+    assert "d.t (MyISAM) on a" in reason(redo_on_source(without))
 
 
 def test_only_transactions_under_their_gtids_ask_for_the_engine() -> None:

@@ -202,12 +202,14 @@ def test_what_a_step_makes_unreadable_is_not_declared_unneeded_behind_it(
 
 @pytest.mark.parametrize(
     ("runs", "source", "asked"),
-    [(False, "a", True), (True, "a", False), (False, "c", False)],
+    [(False, "a", True), (True, "a", False), (False, "c", False), (False, None, False)],
 )
 def test_a_switch_of_a_stopped_channel_asks_for_a_quiet_server(
-    source: str, *, runs: bool, asked: bool
+    source: str | None, *, runs: bool, asked: bool
 ) -> None:
-    made = server("b", "a:1 b:1", channel(source, runs=runs, auto=False))
+    """Not in a ring, and not of what comes from a source that was not read."""
+    here = replace(channel("a", runs=runs, auto=False), source=source)
+    made = server("b", "a:1 b:1", here)
     servers = model(server("a", "a:1"), made, server("c", "a:1", channel("b")))
     action = AutoPositionOn("b", "", filled=gtids(""))
     setting = Setting(made, before=servers, after=servers)

@@ -369,6 +369,30 @@ def test_a_finding_that_other_steps_answer_is_not_left_over() -> None:
     assert not plan.not_planned
 
 
+def test_a_finding_that_other_steps_answer_has_no_strategy_of_its_own() -> None:
+    """The switch to auto-position starts the channel."""
+    stopped = channel("a", auto=False, runs=False)
+    plan = _plan(model(server("a", "a:1-3"), server("b", "a:1-3", stopped)))
+    assert [step.action for step in plan.steps] == ["AutoPositionOn"]
+    found = {each.code: (each.strategy, each.steps) for each in plan.answered}
+    assert found == {"C3": ("auto_position_on", (1,)), "A7": (BY_OTHER_STEPS, ())}
+
+
+@pytest.mark.parametrize("auto", [True, False])
+@pytest.mark.parametrize("executed", ["", "a:1-2"])
+def test_what_arrives_by_file_position_is_not_counted_on(executed: str, *, auto: bool) -> None:
+    """A file position may be behind the tail: no set shows that, not even an empty one."""
+    servers = model(
+        server("a", "a:1-5"),
+        server("b", executed, channel("a", auto=auto)),
+        server("c", "a:1-3 a:5", channel("a", auto=False, bypassed="a:4")),
+    )
+    plan = _plan(servers)
+    assert ("H1", "refetch") in [(each.code, each.strategy) for each in plan.answered]
+    assert ("T3" in [each.code for each in plan.answered]) is auto
+    assert ("T3" in [each.code for each in plan.not_planned]) is not auto
+
+
 def test_only_what_was_asked_for_is_planned() -> None:
     servers = model(
         server("a", "a:1-9", channel("b", runs=False)),

@@ -70,3 +70,14 @@ def test_the_source_of_what_was_compared_has_nothing_more(
 ) -> None:
     setting = setting_of(servers, action, seen=STOPPED)
     assert [each.server for each in checks_before(action, setting)] == asked
+
+
+def test_a_source_may_have_what_was_read_of_it_what_steps_bring_and_what_its_replica_has() -> None:
+    """Anything else that it executes would be fetched, and its rows were not compared."""
+    servers = STOPPED.replace(server("a", "a:1-2 c:1"))
+    servers = servers.replace(server("b", "a:1 d:1", channel("a", runs=False)))
+    setting = setting_of(servers, WAITING, seen=STOPPED)
+    [check] = [each for each in checks_before(WAITING, setting) if each.server == "a"]
+    [guard] = [each for each in check.guards if "rows were not compared" in each.message]
+    for known in ("a:1-3", "c:1", "d:1"):
+        assert str(gtids(known)) in guard.condition

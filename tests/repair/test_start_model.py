@@ -1,7 +1,9 @@
 """What a plan takes from the readings and findings: one fact at a time."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, cast
+from uuid import UUID
 
 import pytest
 
@@ -11,10 +13,16 @@ from repair.model import Model, ModelChannel, ModelServer
 from repair.start import known_servers, start_model
 from tests.repair.build import gtids
 from tests.repair.cases import a_content, a_finding
-from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
+from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, commits_of
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Evidence, Finding
-from topology.snapshot import BinaryLog, ClusterSnapshot, LogPosition, ThreadState
+from topology.snapshot import (
+    BinaryLog,
+    ClusterSnapshot,
+    GroupSnapshot,
+    LogPosition,
+    ThreadState,
+)
 
 EXECUTED = f"{A}:1-3"
 
@@ -88,6 +96,56 @@ def test_settings_decide_what_a_server_can_send(
 ) -> None:
     found = source_of(pair(settings=settings))
     assert (found.sends_by_sets, found.skips_next, found.has_log, found.logs_received) == expected
+
+
+Settings = tuple[tuple[str, str], ...] | None
+GROUP, OTHER_GROUP = (
+    (("group_replication_group_name", f"{each * 8}-0000-0000-0000-000000000000"),) for each in "de"
+)
+
+
+@pytest.mark.parametrize(
+    ("settings", "member", "other", "expected"),
+    [
+        ((), (), GROUP, None),  # its settings were read: it is in no group
+        (None, None, GROUP, GROUP),
+        (None, None, (), None),
+        (None, OTHER_GROUP, GROUP, OTHER_GROUP),
+        (OTHER_GROUP, None, GROUP, OTHER_GROUP),
+        (GROUP, None, (), GROUP),
+    ],
+)
+def test_a_server_without_settings_may_be_a_member_of_a_group_that_is_known(
+    settings: Settings, member: Settings, other: Settings, expected: Settings
+) -> None:
+    a = a_server("a", A, EXECUTED, settings=settings)
+    if member:
+        a = replace(a, group=GroupSnapshot(member[0][1], "ONLINE", "PRIMARY", GtidSet()))
+    snapshot = a_cluster("cluster", a, a_server("b", B, EXECUTED, settings=other))
+    found = begun(snapshot)["a"].group_name
+    assert found == (None if expected is None else UUID(expected[0][1]))
+
+
+@pytest.mark.parametrize("is_same", [True, False])
+def test_a_stopped_replica_with_another_commit_of_the_source_has_a_former_history(
+    *, is_same: bool
+) -> None:
+    """The sets agree: only the times of the commits show that the source gave a:3 again."""
+    evidence = commits_of(f"{A}:1", f"{A}:3")
+    times = [
+        replace(each, committed_at=each.committed_at - timedelta(hours=1))
+        for each in evidence.commits
+    ]
+    theirs = evidence if is_same else replace(evidence, commits=(evidence.commits[0], times[1]))
+    stopped = a_channel("a", A, receiver=STOPPED)
+    snapshot = a_cluster(
+        "cluster",
+        a_server("a", A, EXECUTED, history_evidence=evidence),
+        a_server("b", B, EXECUTED, channels=(stopped,), history_evidence=theirs),
+    )
+    found = begun(snapshot)["b"].channel("")
+    assert isinstance(found, ModelChannel)
+    assert found.may_be_former is not is_same
 
 
 def test_a_channel_with_a_skip_counter_skips_the_next() -> None:

@@ -52,6 +52,18 @@ def transaction(
     )
 
 
+def test_rows_of_columns_without_names_are_not_folded() -> None:
+    """No statement can compare them, even if it is known which columns are the key."""
+    nameless = tuple(RowColumn(LONG, 0, None, is_unsigned=False) for _ in range(2))
+    for table, words in (
+        (RowTable("d", "t", nameless, (0,), Origin.NOWHERE), "its key is not known"),
+        (RowTable("d", "t", (NUMBER, VALUE), (), Origin.DEFINITION), "it has no key"),
+        (RowTable("d", "t", (NUMBER, VALUE), None, Origin.DEFINITION), "its key is not known"),
+    ):
+        with pytest.raises(CannotFold, match=words):
+            net_rows([changes((None, (1, 5)), table=table)])
+
+
 @pytest.mark.parametrize(
     ("made", "kind"),
     [

@@ -27,9 +27,20 @@ def test_a_channel_with_a_place_in_the_log_shows_a_reset() -> None:
     assert "run that script again" in text
 
 
-@pytest.mark.parametrize("place", [None, LogPosition.of(file="binlog.000001", position=4)])
-def test_a_new_replica_has_no_place_yet(place: LogPosition | None) -> None:
-    assert emptied_text(REPLICA, replace(CHANNEL, applied_to=place)) == ""
+@pytest.mark.parametrize(
+    ("file", "position", "is_new"),
+    [
+        ("", 4, True),
+        ("binlog.000001", 4, True),
+        ("binlog.000001", 157, True),  # in the header of the first log
+        ("binlog.000007", 4, True),  # the begin of a log, where it was told to begin
+        ("binlog.000007", 157, False),
+        ("binlog.000001", 1500, False),
+    ],
+)
+def test_a_new_replica_has_no_place_yet(file: str, position: int, *, is_new: bool) -> None:
+    place = LogPosition.of(file=file, position=position)
+    assert (emptied_text(REPLICA, replace(CHANNEL, applied_to=place)) == "") is is_new
 
 
 def test_a_server_with_a_history_or_an_unread_one_is_not_emptied() -> None:

@@ -16,7 +16,7 @@ def emptied_text(replica: ServerSnapshot, channel: ChannelSnapshot) -> str:
     place = channel.applied_to
     if replica.gtid_executed is None or replica.gtid_executed:
         return ""
-    if place is None or not place.file or place.position <= _LOG_BEGINS or place.is_before_all:
+    if place is None or place.position <= _LOG_BEGINS or place.is_before_all:
         return ""
     return (
         f" gtid_executed of {replica.name} is empty although its channel has applied the log of its"

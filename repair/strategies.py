@@ -160,7 +160,7 @@ def _not_to_be_switched(
         )
     if case.is_chosen:
         return None
-    if not (channel.auto_position or source.are_settings_known):
+    if not source.are_settings_known:
         return (
             f"the settings of {source.name} were not read: unless gtid_mode is ON there, and what"
             f" it receives is logged, it refuses {replica.name} by auto-position. Read them, then"

@@ -68,10 +68,9 @@ def declared_early(snapshot: ClusterSnapshot) -> Iterator[Declared]:
         server, origin = servers[name], servers[origin_name]
         if server.history_evidence is None or origin.history_evidence is None:
             continue
-        if server.server_clock is None or origin.server_clock is None:
+        ahead, ahead_there = server.clock_ahead, origin.clock_ahead
+        if ahead is None or ahead_there is None:
             continue
-        ahead = server.server_clock - server.read_ended
-        ahead_there = origin.server_clock - origin.read_ended
         early, latest = GtidSet(), datetime.min.replace(tzinfo=UTC)
         for change in server.history_evidence.purged_changes or ():
             added = GtidSet.union_of(

@@ -26,7 +26,8 @@ received             a channel from the origin has it: it came from there. Other
                      origin (equal server_uuid and server_id) may have committed it: the
                      server_id of its transactions is the origin's.
 restart              the origin's start (its clock minus its uptime, within two seconds)
-                     against the commit of the lost transactions.
+                     against the commit of the lost transactions. A start before them shows nothing
+                     where its clock is behind the holder's: it may have been set back.
 first log            a reset begins log number 1, with empty previous GTIDs, after them. A log
                      begun before them excludes a reset. Its number alone does not, and neither
                      does gtid_purged: FLUSH and PURGE, or SET GLOBAL gtid_purged, change both.
@@ -53,6 +54,7 @@ from topology.findings import Grade
 from topology.graph import is_another
 from topology.history_evidence import CommitRecord, ends_of, intervals_of
 from topology.reset_signs import goes_back_beyond, logged
+from topology.restarts import Restart, restart_of
 from topology.snapshot import ServerSnapshot
 
 _SECOND = timedelta(seconds=1)
@@ -66,14 +68,6 @@ class Cause(Enum):
     CRASH = "E3"
     RESET = "E6"
     BY_HAND = "H7"
-
-
-class Restart(Enum):
-    """Whether the origin restarted since the lost transactions were committed."""
-
-    SINCE = "yes"
-    NOT_SINCE = "no"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +234,7 @@ def _received(facts: ClusterFacts, lost: LostFacts, *, surely: bool = False) -> 
 def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bool) -> Loss:
     origin = facts.last[lost.origin]
     committed = _committed(facts, lost, part)
-    restart = _restart(origin, committed)
+    restart = restart_of(origin, facts.last[lost.holder], committed)
     reset, history = _reset(facts, lost, committed)
     executed_by = _server_ids(facts, lost, part)
     if is_by_hand:
@@ -308,23 +302,6 @@ def _committed(
             if channel.last_queued and channel.last_queued <= part and at is not None:
                 moments.append(at)
     return (min(moments), max(moments)) if moments else None
-
-
-def _restart(origin: ServerSnapshot, committed: tuple[datetime, datetime] | None) -> Restart:
-    """Compare the origin's start with the commits.
-
-    Start and uptime have whole seconds, and a second may begin between the questions for clock and
-    uptime: the start was within two seconds from `earliest` on. Either answer is claimed only
-    outside of them (seen on 9.7.4: a restart 0.5 s after a RESET seemed to be before the commits,
-    and a reset was proved).
-    """
-    if committed is None or origin.server_clock is None or origin.uptime_seconds is None:
-        return Restart.UNKNOWN
-    clock = origin.server_clock.replace(microsecond=0)
-    earliest = clock - timedelta(seconds=origin.uptime_seconds)
-    if earliest >= committed[1]:
-        return Restart.SINCE
-    return Restart.NOT_SINCE if earliest + 2 * _SECOND <= committed[0] else Restart.UNKNOWN
 
 
 def _reset(

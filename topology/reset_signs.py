@@ -74,15 +74,12 @@ def runs_since_before(server: ServerSnapshot, gtids: GtidSet, source: ServerSnap
     A crash of the server cannot have lost them then. The uptime is a difference of whole seconds,
     so the start may be up to a second later. Each clock is compared with ours when it was read.
     """
-    if None in (server.uptime_seconds, source.server_clock, source.history_evidence):
+    uptime, ahead, evidence = server.uptime_seconds, source.clock_ahead, source.history_evidence
+    if uptime is None or ahead is None or evidence is None:
         return False
-    assert server.uptime_seconds is not None, "looked at above"
-    assert source.server_clock is not None, "looked at above"
-    assert source.history_evidence is not None, "looked at above"
-    records = [source.history_evidence.commit_of(end) for end in ends_of(gtids)]
+    records = [evidence.commit_of(end) for end in ends_of(gtids)]
     if not records or None in records:
         return False
-    ahead = source.server_clock - source.read_ended
     committed = min(each.committed_at for each in records if each is not None) - ahead
-    started_before = server.read_ended - timedelta(seconds=server.uptime_seconds)
+    started_before = server.read_ended - timedelta(seconds=uptime)
     return started_before + _SECOND < committed

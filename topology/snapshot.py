@@ -285,6 +285,11 @@ class ServerSnapshot:
             return None
         return self.server_clock - timedelta(seconds=self.uptime_seconds)
 
+    @property
+    def clock_ahead(self) -> timedelta | None:
+        """How far the server's clock is ahead of the auditor's; None if it was not read."""
+        return None if self.server_clock is None else self.server_clock - self.read_ended
+
     def setting(self, name: str) -> str | None:
         """Return a setting by our name for it, or None if it was not read or does not exist."""
         for key, value in self.settings or ():

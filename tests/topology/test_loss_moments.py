@@ -18,10 +18,11 @@ from topology.history_evidence import (
     LogStart,
     ends_of,
 )
-from topology.lost import Restart, _committed, _reset, _restart, losses_of
+from topology.lost import _committed, _reset, losses_of
 from topology.policy import Policy
 from topology.receivers import Waiting, hanging
 from topology.reset_signs import has_earlier
+from topology.restarts import Restart, restart_of
 
 COMMITTED = (ago(60), ago(50))
 
@@ -42,11 +43,31 @@ COMMITTED = (ago(60), ago(50))
 def test_a_restart_is_compared_with_the_commits(
     up: int | None, committed: tuple[datetime, datetime] | None, expected: Restart
 ) -> None:
-    server = a_server("a", A, "", uptime_seconds=up)
-    assert _restart(server, committed) is expected
+    server, holder = a_server("a", A, "", uptime_seconds=up), a_server("b", B, "")
+    assert restart_of(server, holder, committed) is expected
     late = replace(server, server_clock=NOON + timedelta(seconds=0.9))  # whole seconds count
-    assert _restart(late, committed) is expected
-    assert _restart(replace(server, server_clock=None), committed) is Restart.UNKNOWN
+    assert restart_of(late, holder, committed) is expected
+    unread = replace(server, server_clock=None)
+    assert restart_of(unread, holder, committed) is Restart.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("behind", "expected"),
+    [(2, Restart.NOT_SINCE), (2.1, Restart.UNKNOWN), (3600, Restart.UNKNOWN)],
+)
+def test_a_clock_that_was_set_back_shows_no_start_before_commits(
+    behind: float, expected: Restart
+) -> None:
+    """A crashed server whose clock is behind now: its start seems to be before its commits."""
+    origin, holder = a_server("a", A, "", uptime_seconds=900), a_server("b", B, "")
+    holder = replace(holder, server_clock=NOON)
+    back = replace(origin, server_clock=NOON - timedelta(seconds=behind))
+    assert origin.read_ended == holder.read_ended, "both clocks are compared at one moment"
+    committed = (NOON - timedelta(seconds=30), NOON - timedelta(seconds=20))
+    assert restart_of(back, holder, committed) is expected
+    ahead = replace(origin, server_clock=NOON + timedelta(seconds=2.1))
+    assert restart_of(ahead, holder, committed) is Restart.NOT_SINCE
+    assert restart_of(back, replace(holder, server_clock=None), committed) is Restart.NOT_SINCE
 
 
 def facts_of(**parts: Any) -> ClusterFacts:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from topology.dialect import dialect_of
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade
-from topology.lost import Cause, Loss, Restart, losses_of
+from topology.lost import Cause, Loss, losses_of
+from topology.restarts import Restart
 from topology.rules.build import evidence, finding, many
 
 _CRASH = (

@@ -52,8 +52,11 @@ def excludes_reset(server: ServerSnapshot, hole: GtidSet) -> bool:
     """Return whether a server's binary logs show that it was not reset behind a hole.
 
     One that ignores errors (replica_skip_errors, IDEMPOTENT) may have taken the earlier ones again,
-    with their GTIDs: each stopped at its row, and was logged without it.
+    with their GTIDs: each stopped at its row, and was logged without it. Nor does its log exclude
+    one for numbers of its own UUID, which it gives again from the lowest on.
     """
+    if server.server_uuid is None or hole.from_uuid(server.server_uuid):
+        return False
     ignores = {"replica_skip_errors", "replica_exec_mode"} & notable_values(
         server.notable_settings
     ).keys()

@@ -97,6 +97,12 @@ class Truth:
         act.rest(made)
         return made, keys
 
+    @cached_property
+    def unread(self) -> frozenset[str]:
+        """Return the servers of the audit of which nothing is known: each plan names them."""
+        read = {each.name for each in self.snapshot.last if each.gtid_executed is not None}
+        return frozenset({*self.reading.visible} - read)
+
     def fails_later(self, name: str) -> bool:
         """Return whether an applier on the way to a server meets a row that no reading shows."""
         for each in {name, *self.rested.upstream(name)}:

@@ -5,8 +5,9 @@
    be there, and the plan would not answer it.
 2. What the holder receives from its own sources grows all the time and means nothing.
    A server below that has their content must not have lost it: it would get them empty.
-3. Where a channel is started, what it delivers goes on to the servers below. Each of them must have
-   the history and the rows that the plan saw.
+3. Where a channel is stopped to go on elsewhere, its source must not have purged what it asks for
+   then (purged_since.py). What a started channel delivers goes on to the servers below. Each of
+   them must have the history and the rows that the plan saw.
 4. Where rows are undone, no server may have received their transactions since: it would keep what
    the others take back. Its GTIDs alone do not show it, for the plan itself uses them up there: the
    rows do.
@@ -25,6 +26,7 @@ from repair.actions import (
     AppendPurged,
     AutoPositionOn,
     InjectEmpty,
+    MovePast,
     RedoTransactions,
     ResetAndPurge,
     StartChannel,
@@ -34,6 +36,7 @@ from repair.guard import Guard
 from repair.model import below, upstream
 from repair.privileges import StatementKind, requirements
 from repair.procedure import Setting
+from repair.purged_since import still_sends
 from repair.row_procedures import row_is, there
 from repair.row_versions import RowVersions
 from repair.script import (
@@ -53,9 +56,12 @@ from topology.quoting import quote_string
 
 def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
     """Return the checks of an action: none where the server receives from whoever holds them."""
+    if isinstance(action, MovePast):
+        return tuple(_still_sends(action, setting))
     if isinstance(action, StartChannel | AutoPositionOn):
         return _by_server(
             (
+                *(_still_sends(action, setting) if isinstance(action, AutoPositionOn) else ()),
                 *_sends_no_more(action, setting),
                 *_beside(action, setting),
                 *_below(action, setting),
@@ -130,6 +136,15 @@ def _by_server(checks: Iterable[Check]) -> tuple[Check, ...]:
             privileges=before.privileges or each.privileges,
         )
     return tuple(joined.values())
+
+
+def _still_sends(action: AutoPositionOn | MovePast, setting: Setting) -> Iterator[Check]:
+    """Yield a check for the source of a channel: it has not purged what it will be asked for."""
+    guard = still_sends(action, setting)
+    name = setting.known(action.channel).source or ""
+    if guard is not None:
+        why = f"{name} must still have what {action.server} will ask for, before its channel stops"
+        yield _check(setting, name, (guard,), why=why)
 
 
 def _sends_no_more(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[Check]:

@@ -375,7 +375,7 @@ def test_a_finding_that_other_steps_answer_has_no_strategy_of_its_own() -> None:
     plan = _plan(model(server("a", "a:1-3"), server("b", "a:1-3", stopped)))
     assert [step.action for step in plan.steps] == ["AutoPositionOn"]
     found = {each.code: (each.strategy, each.steps) for each in plan.answered}
-    assert found == {"C3": ("auto_position_on", (1,)), "A7": (BY_OTHER_STEPS, ())}
+    assert found == {"C3": ("auto_position_on", (2,)), "A7": (BY_OTHER_STEPS, ())}
 
 
 @pytest.mark.parametrize("auto", [True, False])

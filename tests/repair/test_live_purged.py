@@ -1,0 +1,73 @@
+"""A source that purges between plan and script: the check of it comes before anything is stopped."""
+
+import pytest
+
+from compose import faults
+from compose.faults import commit
+from compose.faults_applier import by_position
+from compose.native.server import Server
+from compose.native.shapes import Pair, wait_for
+from tests.repair.live import await_clean, examine, executed, run_plan, wait_until
+from tests.repair.test_live_late import refusals
+
+
+def purge(server: Server) -> None:
+    """Purge all that is executed, once no session holds the log open any more."""
+    server.execute("FLUSH BINARY LOGS")
+    gone = executed(server)
+
+    def is_gone() -> bool:
+        current, _ = server.binary_log_position()
+        server.execute(f"PURGE BINARY LOGS TO '{current}'")
+        return bool(server.query("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_purged)", [gone])[0][0])
+
+    wait_until(is_gone)
+
+
+def runs(server: Server) -> bool:
+    status = server.replica_status()
+    return (status["Replica_IO_Running"], status["Replica_SQL_Running"]) == ("Yes", "Yes")
+
+
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+@pytest.mark.parametrize("stands", [False, True])
+def test_what_is_fetched_must_not_be_purged(
+    shape: str, request: pytest.FixtureRequest, *, stands: bool
+) -> None:
+    pair: Pair = request.getfixturevalue(shape)
+    faults.position_bypass(pair)
+    if stands:
+        pair.b.execute(pair.b.dialect.stop_replica)
+    plan = examine(pair).plan({"H1": "refetch"})
+    assert [each.action for each in plan.steps] == ["AutoPositionOn"]
+    assert refusals(pair, plan) == []
+    purge(pair.a)
+    [refused] = refusals(pair, plan)
+    assert "a: it has purged since the plan was made what b would ask for" in refused
+    assert runs(pair.b) is not stands
+
+
+def test_what_a_channel_has_applied_may_be_purged(pair97: Pair) -> None:
+    """By file position, with nothing missing: switched to auto-position it asks for nothing old."""
+    a, b = pair97.a, pair97.b
+    by_position(b)
+    commit(a, "CREATE DATABASE applied")
+    pair97.settle()
+    plan = examine(pair97).plan({"C3": "auto_position_on"})
+    assert [each.action for each in plan.steps] == ["AutoPositionOn"]
+    wait_for(b, commit(a, "CREATE TABLE applied.t (id INT KEY)"))
+    purge(a)
+    assert refusals(pair97, plan) == []
+    run_plan(pair97, plan)
+    await_clean(pair97)
+
+
+def test_the_log_with_the_event_to_pass_must_not_be_purged(pair56: Pair) -> None:
+    faults.failing_create_view(pair56)
+    plan = examine(pair56).plan()
+    assert plan.steps[0].action == "MovePast"
+    assert refusals(pair56, plan) == []
+    purge(pair56.a)
+    [refused] = refusals(pair56, plan)
+    assert "has purged since the plan was made" in refused
+    assert pair56.b.replica_status()["Replica_IO_Running"] == "Yes"

@@ -6,11 +6,15 @@
    fits nothing is an error: that is for the planner.
 3. Half-way through leaving transactions out, the finding may have another code and other servers:
    what was added to gtid_purged on a server is E2 there, no longer E1. The choice goes on for it.
+4. Its last steps may start channels that their source refused (E3, P1). Once the sets agree these
+   findings are gone, and the receiver's error is left (A4). The start is then selected for it.
+   Behind lost transactions (E3) only where contents were compared and do not differ: the source may
+   have given the GTIDs to others instead.
 """
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -27,6 +31,7 @@ from topology.target import ServerTarget
 # Their choice is about GTIDs, on whatever servers these are missing.
 _LEAVING_OUT: Final = frozenset({"inject_empty", "gtid_purged_append"})
 _NOTHING: Final[Mapping[str, GtidSet]] = MappingProxyType({})
+_NOWHERE: Final[Mapping[tuple[str, str], str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +42,29 @@ class Wanted:
     only: tuple[str, ...] | None = None
     # By strategy, what steps of the plan leave out because it was selected.
     left_out: Mapping[str, GtidSet] = field(default_factory=lambda: _NOTHING)
+    # By server and channel, the code for which a strategy was selected whose steps start it.
+    started: Mapping[tuple[str, str], str] = field(default_factory=lambda: _NOWHERE)
 
-    def still(self, audit: ClusterAudit, typed: Iterable[str] = ()) -> "Wanted":
+    def still(
+        self,
+        audit: ClusterAudit,
+        typed: Iterable[str] = (),
+        compared: Collection[Collection[str]] = (),
+    ) -> "Wanted":
         """Return what of it concerns findings that are still there, or go on under another id.
 
-        Not what has been typed for a finding or its code.
+        Not what has been typed for a finding or its code. `compared` are the pairs of servers whose
+        contents the audit compared.
         """
         ids = {finding.id for finding in audit.findings}
         there = ids | {finding.code for finding in audit.findings}
         choices = {key: name for key, name in self.choices.items() if key in there}
         known = {*choices, *typed}
         for finding in audit.findings:
-            name = None if {finding.id, finding.code} & known else self._going_on(finding)
+            is_known = {finding.id, finding.code} & known
+            if is_known:
+                continue
+            name = self._going_on(finding) or self._start(finding, audit, compared)
             if name is not None:
                 choices[finding.id] = name
         only = None if self.only is None else tuple(each for each in self.only if each in ids)
@@ -63,6 +79,21 @@ class Wanted:
             if finding.gtid_set <= gtids and name in answers(finding.code)
         )
         return next(fitting, None)
+
+    def _start(
+        self, finding: Finding, audit: ClusterAudit, compared: Collection[Collection[str]]
+    ) -> str | None:
+        earlier = self.started.get((finding.replica or "", finding.channel or ""))
+        if finding.code != "A4" or earlier is None:
+            return None
+        ends = {finding.source, finding.replica}
+        is_compared = any(ends == set(pair) for pair in compared)
+        differs = any(
+            each.code == "E4" and each.strategies and {each.source, each.replica} == ends
+            for each in audit.findings
+        )
+        is_settled = earlier != "E3" or (is_compared and not differs)
+        return "start_channel" if is_settled else None
 
     def and_typed(self, choices: Mapping[str, str], only: Iterable[str] | None) -> "Wanted":
         """Return it with what was typed, which comes first."""
@@ -87,17 +118,34 @@ def wanted_of(written: Mapping[str, Any]) -> Wanted:
         {key: str(name) for key, name in choices.items()},
         None if only is None else tuple(map(str, only)),
         _left_out(written),
+        dict(_started(written)),
     )
 
 
-def _left_out(written: Mapping[str, Any]) -> Mapping[str, GtidSet]:
+def _selected(
+    written: Mapping[str, Any],
+) -> Iterator[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
+    """Yield each finding for which a strategy was selected, and what its steps change."""
     changes = {each["number"]: each["change"] for each in written["steps"]}
-    found: dict[str, GtidSet] = {}
     for answered in written["answered"]:
+        if {answered["finding_id"], answered["code"]} & written["choices"].keys():
+            yield answered, [changes[number] for number in answered["steps"]]
+
+
+def _started(written: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
+    for answered, changes in _selected(written):
+        for change in changes:
+            if change["type"] == "StartChannel":
+                place = str(change["server"]), str(change["channel"])
+                yield place, str(answered["code"])
+
+
+def _left_out(written: Mapping[str, Any]) -> Mapping[str, GtidSet]:
+    found: dict[str, GtidSet] = {}
+    for answered, changes in _selected(written):
         name = answered["strategy"]
-        chosen = {answered["finding_id"], answered["code"]} & written["choices"].keys()
-        if chosen and name in _LEAVING_OUT:
-            parts = (changes[number].get("gtids") for number in answered["steps"])
+        if name in _LEAVING_OUT:
+            parts = (change.get("gtids") for change in changes)
             gtids = GtidSet.union_of(GtidSet.parse(each) for each in parts if each is not None)
             found[name] = found.get(name, GtidSet()) | gtids
     return found

@@ -31,6 +31,7 @@ class ReadForPlan:
     audit: ClusterAudit
     targets: tuple[ServerTarget, ...]
     policy: Policy = field(default_factory=Policy)
+    compared: tuple[tuple[str, str], ...] = ()  # the servers whose contents were compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,9 @@ def read_for_plan(
     snapshot = collect_cluster(name, targets, limits=limits, policy=policy, progress=say)
     refuse_same_servers([snapshot])
     contents = pair.contents_of(snapshot, targets, content, seconds_max, say)
-    return ReadForPlan(snapshot, audit_cluster(snapshot, policy, contents), targets, policy)
+    audit = audit_cluster(snapshot, policy, contents)
+    compared = contents.pairs if contents is not None and not contents.unread else ()
+    return ReadForPlan(snapshot, audit, targets, policy, compared)
 
 
 def make_plan(

@@ -25,6 +25,7 @@ from repair.plan import (
     content_shown,
     differing_rows,
 )
+from repair.refused_before import fits_by_now
 from repair.strategies import PLANNERS
 from topology.findings import ClusterAudit, Finding
 from topology.snapshot import ServerSnapshot
@@ -68,6 +69,8 @@ def not_planned(finding: Finding, refusals: Mapping[str, str], model: Model) -> 
         reasons = ["none of its strategies has a script" if manual else "there is nothing to run"]
     selected_only = SELECTED_ONLY.get(finding.code, ())
     tried = refusals.keys() & {_LEAVES_OUT, *VARIANTS[_LEAVES_OUT]}
+    if "start_channel" not in refusals and (why := fits_by_now(finding, model)):
+        reasons = [why]
     if finding.gtid_set and _LEAVES_OUT in selected_only and not tried:
         reasons.append(f"{_LEAVES_OUT}: {ONLY_SELECTED}")
     return NotPlanned(

@@ -36,12 +36,10 @@ from repair.model import (
     simulate,
 )
 from repair.offered import offered
+from repair.refused_before import start_as_selected
 from repair.replaying import redo_on_source, undo_on_replica
 from repair.same_server_id import same_server_id
-from repair.starting import (
-    misfit_of_waiting,
-    start_channel,
-)
+from repair.starting import misfit_of_waiting
 from repair.transaction_content import (
     NetRow,
     RowState,
@@ -337,7 +335,7 @@ PLANNERS: Mapping[str, Planner] = {
     "inject_empty": inject_empty,
     "gtid_purged_append": gtid_purged_append,
     "reset_and_purge": reset_and_purge,
-    "start_channel": start_channel,
+    "start_channel": start_as_selected,
     "redo_on_source": redo_on_source,
     "undo_on_replica": undo_on_replica,
     "resolve_conflict": resolve_conflict,

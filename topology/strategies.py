@@ -146,6 +146,7 @@ _ALL = (
 # Strategies that no rule proposes, by code: the operator selects them with `--strategy`.
 SELECTED_ONLY: dict[str, tuple[str, ...]] = {
     "A3": ("position_bypass", "inject_empty"),
+    "A4": ("start_channel",),
     "P1": ("inject_empty",),
 }
 # Other ways to the same end as a strategy; the operator selects them as well.

@@ -87,7 +87,8 @@ def plan(
             policy=policy_of((), accepted or ()),
             say=line.say,
         )
-        wanted = earlier.still(read.audit, choices).and_typed(choices, finding)
+        still = earlier.still(read.audit, choices, read.compared)
+        wanted = still.and_typed(choices, finding)
         planned = make_plan(read, choices=wanted.choices, finding_ids=wanted.only, say=line.say)
     flags = _flags(ask_password, timeout, content, accepted)
     command = command_line(pair, fleet, cluster, wanted, flags=flags, out=out)

@@ -2,7 +2,9 @@
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,8 @@ from tests.gtid_audit.build import holed
 from tests.repair.live import executed, rows
 from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.audit import audit_cluster
+from topology.findings import ClusterAudit
+from topology.snapshot import ThreadState
 from topology.target import ServerTarget
 
 
@@ -92,6 +96,46 @@ def test_only_what_was_selected_goes_on() -> None:
     written = planned(Wanted({"H1": "inject_empty"})).as_json()
     assert wanted_of(written).left_out == {"inject_empty": GtidSet.parse(f"{A}:51-53")}
     assert wanted_of({**written, "choices": {}}).left_out == {}
+
+
+def refused(text: str = "Replica has more GTIDs than the source has") -> ClusterAudit:
+    """A receiver stands with the text of a refusal, and its GTIDs fit by now."""
+    stands = a_channel("a", A, receiver=ThreadState.STOPPED, receiver_errno=13114)
+    below = a_server("b", B, f"{A}:1-9", channels=(replace(stands, receiver_error=text),))
+    return audit_cluster(a_cluster("pair", a_server("a", A, f"{A}:1-9"), below))
+
+
+def test_the_start_that_an_earlier_plan_ended_with_is_selected() -> None:
+    audit = refused()
+    [finding] = [each for each in audit.findings if each.code == "A4"]
+    start = {finding.id: "start_channel"}
+    compared = (("b", "a"),)
+    for code, pairs, expected in (
+        ("P1", (), start),
+        ("E3", compared, start),
+        ("E3", (), {}),  # the source may have given the GTIDs to others
+        ("E3", (("a", "c"),), {}),
+    ):
+        ended = Wanted({code: "inject_empty"}, started={("b", ""): code})
+        assert ended.still(audit, (), pairs).choices == expected
+        assert ended.still(audit, ("A4",), pairs).choices == {}
+    elsewhere = Wanted(started={("a", ""): "P1", ("b", "other"): "P1"})
+    assert elsewhere.still(audit, (), compared).choices == {}
+    differs = replace(finding, code="E4", source="a", replica="b")
+    for strategies, expected in ((finding.strategies, {}), ((), start)):
+        found = replace(audit, findings=(finding, replace(differs, strategies=strategies)))
+        ended = Wanted(started={("b", ""): "E3"})
+        assert ended.still(found, (), compared).choices == expected
+
+
+def test_only_starts_of_selected_strategies_are_read_back() -> None:
+    step = {"number": 2, "change": {"type": "StartChannel", "server": "b", "channel": "x"}}
+    other = {"number": 1, "change": {"type": "StopChannel", "server": "a", "channel": ""}}
+    done = {"finding_id": "f", "code": "E3", "strategy": "redo_on_source", "steps": [1, 2]}
+    asked = {"choices": {"E3": "redo_on_source"}, "only_findings": None}
+    written: dict[str, Any] = {**asked, "steps": [other, step], "answered": [done]}
+    assert wanted_of(written).started == {("b", "x"): "E3"}
+    assert wanted_of({**written, "choices": {}}).started == {}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"choices": 1, "only_findings": null}'])

@@ -86,7 +86,7 @@ TARGETS: Sequence[Target] = (
             *("repair/still_to_come.py", "repair/same_server_id.py", "repair/waiting_ddl.py"),
             *("repair/doubted_content.py", "repair/compared_rows.py", "repair/no_rollback.py"),
             *("repair/created_tables.py", "repair/unshown.py", "repair/plan_parts.py"),
-            *("repair/more_written.py", "repair/purged_since.py"),
+            *("repair/more_written.py", "repair/purged_since.py", "repair/refused_before.py"),
         ),
         (
             *("tests/repair/test_model.py", "tests/repair/test_planner.py"),
@@ -110,6 +110,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_waiting_ddl.py", "tests/repair/test_doubtful_sources.py"),
             *("tests/repair/test_decisive_facts.py", "tests/repair/test_afterwards.py"),
             *("tests/repair/test_more_written.py", "tests/repair/test_purged_since.py"),
+            "tests/repair/test_refused_before.py",
             "tests/house/test_decision_tables.py",
             "tests/simulation/test_transcripts.py",
         ),

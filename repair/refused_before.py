@@ -1,0 +1,67 @@
+"""A receiver whose source refused it for its GTIDs, and would not any more (A4).
+
+How it works
+------------
+While the sets do not fit, E3 and P1 report why the source refuses. The receiver's error stays until
+the next start, also when the sets fit:
+
+    by steps of a plan            stopped before its last one, which starts the channel
+    by hand                       the GTIDs were used up, or committed again
+    by the source's own commits   it gave the lost GTIDs to other transactions (E3)
+
+No set separates the last from the others, and behind a start of it both sides differ for good under
+equal sets. So the start is planned only when it is selected. `--again` selects it where a strategy
+that was selected for the earlier plan ended with it (gtid_audit/plan_again.py).
+"""
+
+from dataclasses import replace
+
+from repair.case import Case, Outcome, Refusal
+from repair.model import Model, refused
+from repair.starting import start_channel
+from topology.error_texts import row_of
+from topology.findings import Finding
+from topology.rules.threads import RECEIVER_ERROR
+
+_FOR_SETS = frozenset({"E3", "P1"})
+
+
+def start_as_selected(case: Case) -> Outcome:
+    """Start a channel; one whose receiver has an error (A4) only if that was its GTID set."""
+    if case.finding.code != "A4":
+        return start_channel(case)
+    if not _is_for_sets(case.finding):
+        return Refusal(
+            "its source did not refuse it for its GTIDs: a start does not help before the cause"
+            " that the text names is repaired"
+        )
+    outcome = start_channel(case)
+    if isinstance(outcome, Refusal):
+        return outcome
+    source, replica = case.finding.source, case.finding.replica
+    warning = (
+        f"{source} refused {replica} for its GTIDs, and accepts them by now. If {source} gave them"
+        " to other transactions since, rows differ and no set shows it: audit with --content first"
+    )
+    return replace(outcome, warnings=(*outcome.warnings, warning))
+
+
+def fits_by_now(finding: Finding, model: Model) -> str:
+    """Return that a channel may be started by selection; empty if its source refuses it still."""
+    source = model.servers.get(finding.source or "")
+    replica = model.servers.get(finding.replica or "")
+    channel = replica.channel(finding.channel or "") if replica is not None else None
+    if finding.code != "A4" or not _is_for_sets(finding) or source is None or channel is None:
+        return ""
+    assert replica is not None, "it has the channel"
+    if refused(source, replica, channel):
+        return ""
+    return (
+        f"start_channel: {source.name} refused {replica.name} for its GTIDs, and accepts them by"
+        " now; compare contents (--content), then select it with --strategy A4=start_channel"
+    )
+
+
+def _is_for_sets(finding: Finding) -> bool:
+    rows = (row_of(each.value) for each in finding.evidence if each.fact == RECEIVER_ERROR)
+    return any(row is not None and row.code in _FOR_SETS for row in rows)

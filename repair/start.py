@@ -6,7 +6,7 @@ from uuid import UUID
 from gtid import GtidSet
 from repair.case import LogEvidence
 from repair.model import Model, ModelChannel, ModelServer, settle
-from topology.applier_facts import ApplierFacts
+from topology.applier_facts import ApplierFacts, is_stopped_at_end
 from topology.dialect import REWRITES, dialect_of
 from topology.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row_of
 from topology.findings import ClusterAudit, Finding
@@ -198,10 +198,16 @@ def _appliers(
 
 
 def _behind(applier: ApplierFacts | None) -> GtidSet:
-    """Return what an applier that runs has passed; the place of a stopped one is less sure."""
-    if applier is None or applier.channel.applier is not ThreadState.RUNNING:
+    """Return what an applier that runs has passed, or one that has stopped between the readings.
+
+    Its place was read once then, which is no finding (H8) yet.
+    """
+    if applier is None:
         return GtidSet()
-    return applier.passed
+    if applier.channel.applier is ThreadState.RUNNING:
+        return applier.passed
+    is_at_end = is_stopped_at_end(applier.channel)
+    return applier.channel.gtid_retrieved - applier.passed if is_at_end else GtidSet()
 
 
 def _passed_beside(name: str, channel: ChannelSnapshot, audit: ClusterAudit) -> GtidSet:

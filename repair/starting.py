@@ -82,7 +82,7 @@ def start_channel(case: Case) -> Outcome:
         # leaves out the last GTID of the retrieved set: it may be incomplete), they come again.
         why = (
             f"it may fetch {channel.passed.shortened()} again, and its applier has been behind"
-            " them: their rows may be there. Answer H8 first"
+            " them: their rows may be there. Answer H8 first; if none is reported, audit again"
         )
     if why is not None:
         return Refusal(why)

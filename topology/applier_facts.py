@@ -145,7 +145,7 @@ def gather_applier_facts(
             overtaken = before.gtid_retrieved - executed - passed - _owned(last)
         below = behind_all_workers((before, channel), log.out_of_order)
         overtaken |= below - executed - passed - _owned(last)
-    elif before is not None and _is_stopped_at_end(before) and _is_stopped_at_end(channel):
+    elif before is not None and is_stopped_at_end(before) and is_stopped_at_end(channel):
         passed = before.gtid_retrieved - _owned(first) - _owned(last)
     return ApplierFacts(
         channel=channel,
@@ -276,7 +276,7 @@ def _has_applied_all(channel: ChannelSnapshot) -> bool:
     return applied is not None and received is not None and applied >= received
 
 
-def _is_stopped_at_end(channel: ChannelSnapshot) -> bool:
+def is_stopped_at_end(channel: ChannelSnapshot) -> bool:
     """Return whether an applier stopped behind all that was received.
 
     Its place in the source's log is then that of the lowest transaction it has not finished

@@ -127,11 +127,24 @@ _MAYBE_OWN: Final = (
     " that is not its own (that of its group, or its former one): its receiver drops those."
 )
 
+_AS_EARLIER_ONES: Final = (
+    " The receiver of {name} has read past earlier transactions of the same origin (H8). If a"
+    " server with the server_id of {name} committed them, it drops these as well."
+)
+
 
 def may_be_dropped(facts: ClusterFacts, edge: EdgeFacts) -> str:
-    """Explain that a receiver drops what the replica itself committed; empty if there is none."""
+    """Explain that a receiver may drop what it is sent; empty if nothing shows that.
+
+    It drops what the replica itself committed, and what a server with the same server_id did. Of a
+    server that was not read, only the earlier transactions show that.
+    """
     own = maybe_own_server_id(edge.edge, graph=facts.graph, servers=facts.last) & edge.expected
-    return _MAYBE_OWN.format(name=edge.edge.replica, what=many(own)) if own else ""
+    if own:
+        return _MAYBE_OWN.format(name=edge.edge.replica, what=many(own))
+    read_past = edge.bypassed if edge.edge.channel.auto_position else GtidSet()
+    is_alike = {*read_past.tsids} & {*edge.expected.tsids}
+    return _AS_EARLIER_ONES.format(name=edge.edge.replica) if is_alike else ""
 
 
 def silent_errors(facts: ClusterFacts) -> Iterator[Finding]:

@@ -26,7 +26,8 @@ def may_be_given_again(case: Case, replica: ModelServer, channel: ModelChannel) 
     if not common:
         return None
     return (
-        f"{source.name} has lost, or reset, transactions that it had sent: a receiver had more than"
-        f" it has, or their commits differ. It may have given {common.shortened()} again, and what"
-        f" follows need not fit {replica.name}. Compare the rows, then choose with {offered(case)}"
+        f"{source.name} has lost, or reset, transactions that it had sent (a receiver had more than"
+        f" it has, or their commits differ), or they were committed by hand on {replica.name}. So"
+        f" {common.shortened()} may be other transactions there, and what follows need not fit."
+        f" Compare the rows, then choose with {offered(case)}"
     )

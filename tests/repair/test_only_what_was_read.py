@@ -22,7 +22,7 @@ from repair.still_to_come import unread_beside_own_work
 from repair.transaction_content import ContentClass
 from repair.unlogged import refuses_replicas
 from repair.unshown import no_longer_shown
-from tests.repair.build import channel, gtids, model, server, snapshot_of
+from tests.repair.build import UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row
 
 # d receives from b, which it has passed a:2 of, and from c.
@@ -113,6 +113,34 @@ def test_what_comes_unread_must_not_meet_own_work(
     assert (misfit_of_waiting(case, action) is not None) is refused
     assert isinstance(start_channel(case), Refusal) is refused
     assert isinstance(start_channel(replace(case, is_chosen=True)), Proposal)
+
+
+@pytest.mark.parametrize(
+    ("own", "above", "group", "why"),
+    [
+        ("", "x", False, ""),  # a plain replica: the order of one log
+        ("c:1", "x", False, "a source of b outside this snapshot"),
+        ("c:1", "a", False, ""),
+        ("", "a", True, ""),
+        ("c:1", "a", True, "the other members of the group"),
+        ("d:1", "a", True, ""),  # of another member
+    ],
+)
+def test_own_work_waits_for_sources_that_were_not_read(
+    own: str, above: str, why: str, *, group: bool
+) -> None:
+    name = UUIDS["d"] if group else None
+    c = server("c", f"a:1 {own}", channel("b", runs=False))
+    d = replace(server("d", "a:1 d:1"), group_name=name)
+    b = replace(server("b", "a:1", channel(above)), group_name=name)
+    case = a_case(
+        model(server("a", "a:1"), b, c, d),
+        a_finding("A7", "", source="b", replica="c"),
+        snapshot_executed={"a": gtids("a:1"), "b": gtids("a:1"), "c": c.executed},
+    )
+    found = unread_beside_own_work(case, StartChannel("c", "")) or ""
+    assert bool(found) is bool(why)
+    assert why in found
 
 
 def test_what_was_passed_and_is_there_comes_from_no_start_again() -> None:

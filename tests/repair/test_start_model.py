@@ -237,6 +237,27 @@ def test_holes_of_a_channel_are_bypassed_or_passed() -> None:
 
 
 @pytest.mark.parametrize(
+    ("applier", "applied", "passed"),
+    [
+        (STOPPED, 700, "a:4"),  # at the receiver's place
+        (STOPPED, 600, ""),
+        (ThreadState.RUNNING, 700, ""),  # its workers show more
+    ],
+)
+def test_an_applier_that_stopped_at_its_end_may_have_passed_what_is_missing(
+    applier: ThreadState, applied: int, passed: str
+) -> None:
+    place, received = (
+        LogPosition.of(file="binlog.000002", position=each) for each in (applied, 700)
+    )
+    facts = {"gtid_retrieved": gtids("a:1-4"), "applied_to": place, "received_to": received}
+    ran, snapshot = pair(channel=facts), pair(channel={**facts, "applier": applier})
+    found = begun(replace(snapshot, first=ran.first))["b"].channel("")
+    assert found is not None
+    assert found.passed == gtids(passed)
+
+
+@pytest.mark.parametrize(
     ("errno", "text", "receiver", "why"),
     [
         (0, "", ThreadState.STOPPED, ""),

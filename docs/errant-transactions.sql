@@ -19,7 +19,7 @@ LEFT JOIN snapshots AS source
   ON source.cluster = replica.cluster AND source.server_uuid = replica.channel.source_uuid
      AND source.phase = 2 AND source.name <> replica.name;
 
--- 2. What nobody can say: a server that was not read, or not understood, or follows one that is not here.
+-- 2. What no set shows: a server that was not read, or not understood, or follows one that is not here.
 --    An aggregate passes over null: so leave these out by name, and show them. Otherwise they would look
 --    as if they had nothing.
 CREATE OR REPLACE TEMPORARY VIEW unknown AS

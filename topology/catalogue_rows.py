@@ -71,7 +71,7 @@ ROWS: tuple[Row, ...] = (
         "The hole is within the source's gtid_purged and within another server's binary logs.",
     ),
     Row(
-        "H4", "hole held by nobody", "critical", False,
+        "H4", "hole held by no server", "critical", False,
         ("inject_empty", "gtid_purged_append", "reclone"),
         "No server can send what the replica lacks.",
         "Every donor purged it.",

@@ -57,7 +57,7 @@ THREAD_ROWS: tuple[Row, ...] = (
     Row(
         "A7", "replication not running", "warning", True, ("start_channel",),
         "A thread of the channel is stopped and reports no error, or no channel links the servers.",
-        "Somebody stopped it and did not start it again, or reset it.",
+        "An operator stopped it and did not start it again, or reset it.",
         "The state of the thread, without an error.",
     ),
     Row(

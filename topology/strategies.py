@@ -134,7 +134,7 @@ _ALL = (
         "an audit that also reads these servers separates the causes that remain",
     ),
     Strategy("configure", False, "as the setting's own", "change the setting"),
-    Strategy("grant", False, "none", "grant the privilege, or mend the access, and audit again"),
+    Strategy("grant", False, "none", "grant the privilege, or repair the access, and audit again"),
     Strategy(
         "explain",
         False,

@@ -15,6 +15,7 @@ from compose.faults import (
     commit,
     table_on,
 )
+from compose.native.provision import REPLICATION_USER
 from compose.native.server import Server
 from compose.native.shapes import Topology, follow, wait_for
 
@@ -220,3 +221,30 @@ def committed_by_copy(
     follow(there, here)
     await_status(there, _source_refused)
     return CommittedByCopy(origin=here, copy=third, replica=there, gtid=gtid)
+
+
+def source_replaced(topology: Topology, *, source: str = "a", replica: str = "b") -> Server:
+    """Give a source another server_uuid, as a clone does, while its replica cannot connect.
+
+    Afterwards: the receiver of the replica connects again and again, and shows the former
+    server_uuid. `readmit` lets it in.
+    """
+    here, there = topology[source], topology[replica]
+    table_on(here, there, "replaced")
+    wait_for(there, here.value("@@GLOBAL.gtid_executed"))
+    here.execute(
+        "SET SESSION sql_log_bin = 0", f"ALTER USER '{REPLICATION_USER}'@'127.0.0.1' ACCOUNT LOCK"
+    )
+    here.stop()
+    (here.datadir / "auto.cnf").unlink()
+    here.start()
+    await_status(there, lambda status: status["Replica_IO_Running"] == "Connecting")
+    return here
+
+
+def readmit(source: Server, replica: Server) -> None:
+    """Let the receiver of a replaced source's replica connect."""
+    source.execute(
+        "SET SESSION sql_log_bin = 0", f"ALTER USER '{REPLICATION_USER}'@'127.0.0.1' ACCOUNT UNLOCK"
+    )
+    await_status(replica, lambda status: status["Replica_IO_Running"] == "Yes")

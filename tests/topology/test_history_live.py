@@ -176,6 +176,23 @@ def test_the_ends_of_a_chain_are_not_called_unlinked(chain97: Topology) -> None:
     assert f"127.0.0.1:{chain97['middle'].port}" in audit.findings[0].explanation
 
 
+def test_a_source_that_was_replaced_is_not_ok_until_its_receiver_has_connected(
+    pair97: Pair,
+) -> None:
+    """A clone with a new server_uuid: what the receiver shows of its source is of the former one."""
+    former = str(pair97.a.value("@@GLOBAL.server_uuid"))
+    source = faults_history.source_replaced(pair97)
+    audit = audited(pair97)
+    assert audit.verdict is not Verdict.OK
+    [replaced] = [one for one in audit.findings if one.code == "J4"]
+    assert (replaced.replica, replaced.grade) == ("b", Grade.UNKNOWN)
+    assert facts_in(replaced)["source's server_uuid"] == former
+    assert "The source of b was replaced" in replaced.explanation
+    faults_history.readmit(source, pair97.b)
+    pair97.settle()
+    assert audited(pair97).verdict is Verdict.OK
+
+
 # -- joining --------------------------------------------------------------------------------------
 
 

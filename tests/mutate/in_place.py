@@ -26,6 +26,7 @@ from types import CodeType, FunctionType, ModuleType
 OURS = frozenset(
     {"gtid", "binlog", "topology", "repair", "spark_audit", "gtid_audit", "compose", "tests"}
 )
+_COMPREHENSIONS = frozenset({"<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>"})
 
 
 def changed_functions(
@@ -48,7 +49,7 @@ def _functions(code: CodeType) -> Iterator[tuple[tuple[str, int], CodeType]]:
         if isinstance(each, CodeType):
             if _is_class(each):
                 yield from _functions(each)
-            else:
+            elif each.co_name not in _COMPREHENSIONS:
                 yield (each.co_qualname, each.co_firstlineno), each
 
 
@@ -56,10 +57,15 @@ def _is_class(code: CodeType) -> bool:
     return "__module__" in code.co_names and "__qualname__" in code.co_names
 
 
+def _runs_at_import(code: CodeType) -> bool:
+    """Return whether code of a module or class makes its tables, and is no function to put."""
+    return _is_class(code) or code.co_name in _COMPREHENSIONS
+
+
 def _skeleton(code: CodeType) -> tuple[object, ...]:
     """Return what a module or class is without the code of its functions."""
     constants = tuple(
-        (_skeleton(each) if _is_class(each) else each.co_qualname)
+        (_skeleton(each) if _runs_at_import(each) else each.co_qualname)
         if isinstance(each, CodeType)
         # 1 == True, and a mutant may put one for the other.
         else (type(each).__name__, repr(each))

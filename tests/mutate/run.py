@@ -90,7 +90,12 @@ def main(arguments: Sequence[str]) -> int:
         if not places:
             continue
         is_quick = bool(given.get("QUICK"))
-        tests = GivenTests(target.tests, () if is_quick else target.slow, is_quick=is_quick)
+        tests = GivenTests(
+            target.tests,
+            () if is_quick else target.slow,
+            is_quick=is_quick,
+            compiles=target.compiles,
+        )
         parts = [part for number in range(processes) if (part := places[number::processes])]
         share = seconds * len(places) / total if count is None else math.inf
         deadline = time.monotonic() + share

@@ -7,7 +7,8 @@ How it works
 2. For each mutant a fork puts it in place (in_place.py) and runs the tests that execute its line, up
    to the first that fails. Which one that was comes back through a pipe: tests that notice much in
    little time come first from then on, so most mutants take a fraction of a second. The slow tests
-   of a target are not watched, and run for every mutant that the others did not notice.
+   of a target are not watched, and run for every mutant that the others did not notice. Tests that
+   compile kernels run once before they are watched: watched, the compiler takes minutes.
 3. A mutant that cannot be put in place is tried in a fork that imports everything anew.
 4. A mutant is noticed if a test fails, or if the tests take far longer than without it.
 """
@@ -63,6 +64,7 @@ class GivenTests:
     watched: tuple[str, ...]
     slow: tuple[str, ...] = ()
     is_quick: bool = False  # a fifth of the examples, as in `make quick`
+    compiles: bool = False  # kernels, which are kept on disk (gtid/jit.py)
 
     @property
     def arguments(self) -> list[str]:
@@ -124,16 +126,18 @@ class _Loop:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         begun = time.monotonic()
         files = sorted({str(ROOT / path) for path, _ in self.places})
+        watched = [each for each in session.items if not self._is_slow(each)]
+        slow = [each for each in session.items if self._is_slow(each)]
 
         def run(report: Callable[[str], None]) -> str:
-            watched = [each for each in session.items if not self._is_slow(each)]
-            slow = [each for each in session.items if self._is_slow(each)]
             watch = Watch(files)
             watch.start()
             outcome = _run_all(watched, report, watch)
             sys.settrace(None)
             return _run_all(slow, report) if outcome == PASSED and slow else outcome
 
+        if self.tests.compiles:
+            _in_fork(lambda report: _run_all(watched, report), 3600.0)
         outcome = _in_fork(run, 3600.0, self._timed)
         if outcome != PASSED:
             raise pytest.UsageError(f"without a mutant: {outcome}")

@@ -20,6 +20,8 @@ class Target:
     tests: tuple[str, ...]
     # Much slower, and left out with QUICK=1.
     slow: tuple[str, ...] = ()
+    # Its tests call kernels, which are compiled where that was not done before.
+    compiles: bool = False
 
 
 TARGETS: Sequence[Target] = (
@@ -158,7 +160,8 @@ TARGETS: Sequence[Target] = (
     Target(
         "fast path of Spark",
         ("spark_audit/clean.py", "spark_audit/clean_identity.py", "spark_audit/clean_places.py"),
-        ("tests/spark_audit/test_clean.py",),
+        ("tests/spark_audit/test_clean.py", "tests/spark_audit/test_clean_fleet.py"),
+        compiles=True,
     ),
 )
 

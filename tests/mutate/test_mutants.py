@@ -185,13 +185,19 @@ def compiled(source: str) -> CodeType:
 
 
 def test_code_of_functions_is_replaced_and_nothing_else() -> None:
-    before = "LIMIT = 1\nclass C:\n  n = 1\n  def f(self):\n    return 1\ndef g():\n  return True\n"
+    before = (
+        "LIMIT = 1\nclass C:\n  n = 1\n  def f(self):\n    return 1\ndef g():\n  return True\n"
+        "TABLE = tuple(n for n in (1, 2) if n > 1)\nclass D:\n    NAMES = {n: n for n in (1, 2)}\n"
+    )
     for old, new, changed in (
         ("    return 1", "    return 2", {("C.f", 4)}),
         ("return True", "return 1", {("g", 6)}),
         ("LIMIT = 1", "LIMIT = True", None),
         ("  n = 1", "  n = 2", None),
         ("def g()", "def h()", None),
+        # What makes a table is no function: no test executes it, and nothing holds it.
+        ("TABLE = tuple(n for n in (1, 2) if n > 1)", "TABLE = tuple(n for n in (1, 2))", None),
+        ("    NAMES = {n: n for n in (1, 2)}", "    NAMES = {n: 0 for n in (1, 2)}", None),
     ):
         found = changed_functions(compiled(before), compiled(before.replace(old, new)))
         assert (None if found is None else set(found)) == changed, new

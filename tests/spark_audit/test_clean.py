@@ -1,7 +1,9 @@
-"""The short cut by whole columns says what the rules say, of every cluster, in any company."""
+"""The short cut by whole columns says what the rules say: one fact at a time.
+
+A whole fleet is in test_clean_fleet.py.
+"""
 
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -9,105 +11,28 @@ from uuid import UUID
 import pytest
 
 from gtid import GtidSet
-from spark_audit.batch import judge_batch, judged_rows, whole_clusters
+from spark_audit.batch import judge_batch
 from spark_audit.clean import CLEAN_WHEN_SILENT, Batch, clean_clusters
 from spark_audit.judge import judge_records
 from spark_audit.schema import AUDIT_SCHEMA
 from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server
+from tests.spark_audit.clean_cases import (
+    POLICY,
+    fits,
+    in_columns,
+    judged,
+    numbers_of,
+    places,
+    records_of,
+    with_at,
+    world_of,
+)
 from tests.topology.world import SHAPES, World
-from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
+from topology.adapters.columns import SNAPSHOT_SCHEMA, table_of_records
 from topology.history_evidence import HistoryEvidence, LogStart
-from topology.policy import Policy
-from topology.records import Record, audit_to_record, snapshot_to_record
+from topology.records import Record, snapshot_to_record
 from topology.rules import RULES
-from topology.snapshot import BinaryLog, ClusterSnapshot, WorkerSnapshot
-
-POLICY = Policy()
-
-
-def records_of(snapshot: ClusterSnapshot, name: str) -> list[Record]:
-    return [
-        snapshot_to_record(
-            replace(
-                server,
-                cluster=name,
-                settings=(("datadir", f"/data/{server.name}"), ("hostname", server.name)),
-                binary_logs=(BinaryLog("binlog.000001", 157, encrypted=False),),
-            )
-        )
-        for server in (*snapshot.first, *snapshot.last)
-    ]
-
-
-def world_of(number: int) -> World:
-    dice = random.Random(number)
-    world = World(SHAPES[dice.choice(sorted(SHAPES))], dice)
-    world.run(dice.choice([0, 20, 100]))
-    return world
-
-
-def disturbed(world: World) -> bool:
-    """Do what makes findings, or nothing; tell whether the world may go on while it is read."""
-    dice = world.dice
-    kinds = ["nothing", "rest", "rest", "rest", "bypass", "lose", "stop", "purge", "pass"]
-    kind = dice.choice(kinds)
-    channel = dice.choice(world.channels)
-    if kind == "bypass":
-        channel.auto_position = False
-        world.bypass(channel, dice.randrange(1, 4))
-    if kind == "pass":
-        channel.receive()
-        world.pass_by(channel, dice.randrange(1, 4))
-    if kind == "lose":
-        world.lose_tail(dice.choice(list(world.servers.values())), dice.randrange(1, 4))
-    if kind == "purge":
-        world.purge_too_much(channel.source, channel)
-    if kind == "stop":
-        channel.disconnect()
-        world.run(20)
-    if kind == "rest":
-        world.settle()
-    return kind in ("nothing", "rest")
-
-
-def fleet(count: int) -> dict[str, list[Record]]:
-    clusters = {}
-    for number in range(count):
-        world = world_of(number)
-        goes_on = disturbed(world)
-        snapshot = world.snapshot(restless=goes_on and number % 3 == 0)
-        clusters[f"cluster-{number:04}"] = records_of(snapshot, f"cluster-{number:04}")
-    return clusters
-
-
-def judged(clusters: dict[str, list[Record]]) -> list[Record]:
-    return [
-        audit_to_record(judge_records(name, clusters[name], policy=POLICY))
-        for name in sorted(clusters)
-    ]
-
-
-def in_columns(rows: list[Record]) -> list[Record]:
-    table = table_of_records(rows, SNAPSHOT_SCHEMA)
-    return records_of_table(judge_batch(table, policy=POLICY))
-
-
-@pytest.fixture(scope="module")
-def clusters() -> dict[str, list[Record]]:
-    return fleet(400)
-
-
-@pytest.mark.long
-def test_the_columns_and_the_rules_agree_on_every_cluster(
-    clusters: dict[str, list[Record]],
-) -> None:
-    rows = [row for name in clusters for row in clusters[name]]
-    found = in_columns(rows)
-    assert found == judged(clusters)
-    verdicts = [record["verdict"] for record in found]
-    assert verdicts.count("OK") > 50
-    assert verdicts.count("CRITICAL") > 20
-
+from topology.snapshot import BinaryLog, WorkerSnapshot
 
 # Where servers hold different sets for good, only the rules can say that it is well.
 UNEQUAL = {"multi-source"}
@@ -126,31 +51,8 @@ def test_what_is_at_rest_is_settled_without_asking_a_rule() -> None:
         for place in range(1, len(rows) + 1)
         if place == len(rows) or rows[place]["cluster"] != rows[place - 1]["cluster"]
     ]
-    clean, _ = clean_clusters(Batch(table, _numbers(starts)))
+    clean, _ = clean_clusters(Batch(table, numbers_of(starts)))
     assert clean.all()
-
-
-@pytest.mark.long
-def test_company_and_order_change_nothing(clusters: dict[str, list[Record]]) -> None:
-    names = sorted(clusters)[:60]
-    expected = judged({name: clusters[name] for name in names})
-    rows = [row for name in names for row in clusters[name]]
-    for seed in range(5):
-        random.Random(seed).shuffle(rows)
-        assert in_columns(rows) == expected
-    alone = [record for name in names for record in in_columns(clusters[name])]
-    assert alone == expected
-
-
-@pytest.mark.long
-def test_batches_are_cut_between_clusters(clusters: dict[str, list[Record]]) -> None:
-    rows = [row for name in sorted(clusters) for row in clusters[name]]
-    table = table_of_records(rows, SNAPSHOT_SCHEMA)
-    for size in (1, 7, 1_000, 100_000):
-        pieces = list(whole_clusters(iter(table.to_batches(max_chunksize=size))))
-        found = [record for piece in pieces for record in _audits(piece)]
-        assert found == judged(clusters)
-        assert sum(piece.num_rows for piece in pieces) == table.num_rows
 
 
 WORKER = WorkerSnapshot(1, GtidSet(), 0, "", "Waiting for an event from Coordinator")
@@ -188,7 +90,7 @@ def test_what_is_settled_without_asking_a_rule(
     )
     rows = [snapshot_to_record(each) for each in (*cluster.first, *cluster.last)]
     table = table_of_records(rows, SNAPSHOT_SCHEMA).combine_chunks()
-    assert clean_clusters(Batch(table, _numbers([0, len(rows)])))[0].tolist() == [is_clean]
+    assert clean_clusters(Batch(table, numbers_of([0, len(rows)])))[0].tolist() == [is_clean]
 
 
 @pytest.mark.parametrize("log_updates", ["ON", "OFF"])
@@ -228,7 +130,7 @@ def test_an_unknown_rule_settles_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     world.settle()
     rows = records_of(world.snapshot(restless=False), "one")
     table = table_of_records(rows, SNAPSHOT_SCHEMA).combine_chunks()
-    assert not clean_clusters(Batch(table, _numbers([0, len(rows)])))[0].any()
+    assert not clean_clusters(Batch(table, numbers_of([0, len(rows)])))[0].any()
 
 
 # -- one field wrong ------------------------------------------------------------------------------
@@ -237,45 +139,6 @@ def test_an_unknown_rule_settles_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 # `notable_settings` is made of `settings`: one without the other is no reading.
 NOT_LOOKED_AT = {"settings", "notable_settings", "binary_logs", "filters"}
 ODD: tuple[Any, ...] = (None, "", "x", "Connecting", "No", 0, 1, 7, 10**9, False, [], "binlog.x")
-
-
-def _numbers(values: list[int]) -> Any:
-    import numpy as np
-
-    return np.array(values, np.int64)
-
-
-def _audits(piece: Any) -> list[Record]:
-    return records_of_table(judge_batch(piece, policy=POLICY))
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Give the path of every field within a record, however deep."""
-    yield path
-    if isinstance(value, dict):
-        for name, each in value.items():
-            yield from places(each, (*path, name))
-    if isinstance(value, list) and value:
-        yield from places(value[0], (*path, 0))
-
-
-def with_at(value: Any, path: tuple[Any, ...], put: Any) -> Any:
-    """Return a copy of a record that has `put` at `path`."""
-    if not path:
-        return put
-    copy = dict(value) if isinstance(value, dict) else list(value)
-    copy[path[0]] = with_at(copy[path[0]], path[1:], put)
-    return copy
-
-
-def fits(rows: list[Record]) -> bool:
-    """Tell whether the rows can be columns at all: others never reach a file."""
-    import pyarrow as pa
-
-    try:
-        return records_of_table(table_of_records(rows, SNAPSHOT_SCHEMA)) == rows
-    except (pa.ArrowException, AssertionError, ValueError, TypeError, KeyError):
-        return False
 
 
 @pytest.mark.long
@@ -328,7 +191,7 @@ def test_rows_without_a_name_are_never_ok() -> None:
     assert audit["verdict"] == "UNKNOWN"
 
 
-def test_no_rows_are_no_audits() -> None:
+def test_no_rows_are_noaudits_of() -> None:
     assert judge_batch(SNAPSHOT_SCHEMA.empty_table(), policy=POLICY) == AUDIT_SCHEMA.empty_table()
 
 
@@ -387,33 +250,6 @@ def test_equal_server_ids_and_sources_outside_are_not_settled() -> None:
     for rows, code in ((same, "C2"), (outside, "J4"), (copied, "J4")):
         assert in_columns(rows) == judged({"odd": rows})
         assert f"'code': '{code}'" in str(in_columns(rows))
-
-
-def test_what_is_written_of_judgements_is_what_spark_would_write(
-    clusters: dict[str, list[Record]],
-) -> None:
-    """One table by two ways: by those who judge, and by way of a DataFrame (results.judged_of)."""
-    names = sorted(clusters)[:40]
-    rows = [row for name in names for row in clusters[name]]
-    audits = judge_batch(table_of_records(rows, SNAPSHOT_SCHEMA), policy=POLICY)
-    written = records_of_table(judged_rows(audits))
-    for audit, row in zip(records_of_table(audits), written, strict=True):
-        findings, unknown = audit["findings"], audit["unknown"]
-        assert isinstance(findings, list)
-        assert isinstance(unknown, list)
-        severities = [each["severity"] for each in findings if isinstance(each, dict)]
-        assert row == {
-            **{name: audit[name] for name in ("cluster", "verdict", "servers", "read_at")},
-            "server_count": len(audit["servers"] or ()),  # type: ignore[arg-type]
-            "critical_count": severities.count("critical"),
-            "warning_count": severities.count("warning"),
-            "info_count": severities.count("info"),
-            "unknown_count": len(unknown),
-            "findings": findings or None,
-            "unknown": unknown or None,
-        }
-    assert {row["verdict"] for row in written} >= {"OK", "CRITICAL"}
-    assert judged_rows(AUDIT_SCHEMA.empty_table()).num_rows == 0
 
 
 def test_a_receiver_behind_the_end_of_its_sources_log_is_not_settled() -> None:

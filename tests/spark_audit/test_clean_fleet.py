@@ -1,0 +1,91 @@
+"""The short cut by whole columns says what the rules say of a fleet, in any company.
+
+Apart from test_clean.py, whose tests take a fraction of the time and notice most of what is wrong.
+"""
+
+import random
+
+import pytest
+
+from spark_audit.batch import judge_batch, judged_rows, whole_clusters
+from spark_audit.schema import AUDIT_SCHEMA
+from tests.spark_audit.clean_cases import POLICY, audits_of, fleet, in_columns, judged
+from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
+from topology.records import Record
+
+
+@pytest.fixture(scope="module")
+def clusters() -> dict[str, list[Record]]:
+    return fleet(400)
+
+
+@pytest.fixture(scope="module")
+def expected(clusters: dict[str, list[Record]]) -> list[Record]:
+    """Return what the rules say of each cluster, in order of name."""
+    return judged(clusters)
+
+
+@pytest.mark.long
+def test_the_columns_and_the_rules_agree_on_every_cluster(
+    clusters: dict[str, list[Record]], expected: list[Record]
+) -> None:
+    rows = [row for name in clusters for row in clusters[name]]
+    found = in_columns(rows)
+    assert found == expected
+    verdicts = [record["verdict"] for record in found]
+    assert verdicts.count("OK") > 50
+    assert verdicts.count("CRITICAL") > 20
+
+
+@pytest.mark.long
+def test_company_and_order_change_nothing(
+    clusters: dict[str, list[Record]], expected: list[Record]
+) -> None:
+    names = sorted(clusters)[:60]
+    of_names = expected[: len(names)]
+    rows = [row for name in names for row in clusters[name]]
+    for seed in range(5):
+        random.Random(seed).shuffle(rows)
+        assert in_columns(rows) == of_names
+    alone = [record for name in names for record in in_columns(clusters[name])]
+    assert alone == of_names
+
+
+@pytest.mark.long
+def test_batches_are_cut_between_clusters(
+    clusters: dict[str, list[Record]], expected: list[Record]
+) -> None:
+    rows = [row for name in sorted(clusters) for row in clusters[name]]
+    table = table_of_records(rows, SNAPSHOT_SCHEMA)
+    for size in (1, 7, 1_000, 100_000):
+        pieces = list(whole_clusters(iter(table.to_batches(max_chunksize=size))))
+        found = [record for piece in pieces for record in audits_of(piece)]
+        assert found == expected
+        assert sum(piece.num_rows for piece in pieces) == table.num_rows
+
+
+def test_what_is_written_of_judgements_is_what_spark_would_write(
+    clusters: dict[str, list[Record]],
+) -> None:
+    """One table by two ways: by those who judge, and by way of a DataFrame (results.judged_of)."""
+    names = sorted(clusters)[:40]
+    rows = [row for name in names for row in clusters[name]]
+    audits = judge_batch(table_of_records(rows, SNAPSHOT_SCHEMA), policy=POLICY)
+    written = records_of_table(judged_rows(audits))
+    for audit, row in zip(records_of_table(audits), written, strict=True):
+        findings, unknown = audit["findings"], audit["unknown"]
+        assert isinstance(findings, list)
+        assert isinstance(unknown, list)
+        severities = [each["severity"] for each in findings if isinstance(each, dict)]
+        assert row == {
+            **{name: audit[name] for name in ("cluster", "verdict", "servers", "read_at")},
+            "server_count": len(audit["servers"] or ()),  # type: ignore[arg-type]
+            "critical_count": severities.count("critical"),
+            "warning_count": severities.count("warning"),
+            "info_count": severities.count("info"),
+            "unknown_count": len(unknown),
+            "findings": findings or None,
+            "unknown": unknown or None,
+        }
+    assert {row["verdict"] for row in written} >= {"OK", "CRITICAL"}
+    assert judged_rows(AUDIT_SCHEMA.empty_table()).num_rows == 0

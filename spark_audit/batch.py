@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gtid import GtidSet
 from gtid.kernels.words import Flags, Numbers
 from spark_audit.beside import NOTHING, Beside
-from spark_audit.clean import COLUMNS, Batch, Sets, clean_clusters, other_columns
+from spark_audit.clean import ASKED, COLUMNS, Batch, Sets, clean_clusters, other_columns
 from spark_audit.judge import judge_records
 from spark_audit.schema import AUDIT_SCHEMA, JUDGED_SCHEMA
 from topology.adapters.columns import SNAPSHOT_SCHEMA, readings_of_table, table_of_records
@@ -90,8 +90,10 @@ def _judge_singly(
     """Ask the rules about one cluster.
 
     Columns that only evidence quotes are left out, as if they had not been stored, until there is a
-    finding with such evidence.
+    finding with such evidence. What rules decide by is never left out: without
+    replica_preserve_commit_order, transactions that the applier has passed count as on their way.
     """
+    own = _joined(own, more_of(span, ASKED))
     # A row without its cluster's name must not become OK by that.
     name = own[0]["cluster"]
     cluster = name if isinstance(name, str) else ""
@@ -99,10 +101,14 @@ def _judge_singly(
     has_evidence = any(record["history_evidence"] is not None for record in own)
     names = other_columns(audit.findings, has_evidence=has_evidence)
     if names:
-        more = readings_of_table(more_of(span, names))
-        whole = [record | rest for record, rest in zip(own, more, strict=True)]
+        whole = _joined(own, more_of(span, names))
         audit = judge_records(cluster, whole, policy=policy, beside=beside)
     return audit
+
+
+def _joined(rows: list[Record], others: pa.Table) -> list[Record]:
+    """Return readings with the columns that were read of them later."""
+    return [row | more for row, more in zip(rows, readings_of_table(others), strict=True)]
 
 
 def _readings(batch: Batch, sets: Sets, spans: Sequence[range]) -> Iterator[list[Record]]:

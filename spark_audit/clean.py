@@ -6,7 +6,7 @@
 2. CLEAN_WHEN_SILENT names the rules that were compared with these conditions. With any other rule
    nothing is clean, until these conditions were compared with it.
 3. What no rule looks at (the values of other settings and of filters, lists of binary logs) is not
-   looked at here either: see COLUMNS, QUOTED and _OF_A_CHANNEL.
+   looked at here either: see COLUMNS, ASKED, QUOTED and _OF_A_CHANNEL.
 4. The loops over clusters are in spark_audit/kernels.py, those over sets in gtid.
 """
 
@@ -47,7 +47,7 @@ from topology.rules import (
 from topology.snapshot import ALWAYS_READ, ThreadState
 from topology.version import Vendor
 
-# The columns that rules decide by; topology.adapters.columns.SNAPSHOT_SCHEMA has them all.
+# The columns by which clusters are found clean; SNAPSHOT_SCHEMA of topology/adapters has them all.
 COLUMNS: Final = (
     "cluster",
     "name",
@@ -116,13 +116,15 @@ CLEAN_WHEN_SILENT: Final = (
     identity.torn_reading,
 )
 
-# What the evidence of a finding quotes that is not in COLUMNS.
+# What rules ask besides of a cluster that is not clean: commit order, ports, directories.
+ASKED: Final = ("settings",)
+
+# What the evidence of a finding quotes that is in neither.
 QUOTED: Final = {
     "U4": ("version_text",),
-    "C1": ("settings",),
     **dict.fromkeys(("E3", "E6", "H7"), ("binary_logs",)),
 }
-_OTHERS: Final = tuple(name for name in SNAPSHOT_SCHEMA.names if name not in COLUMNS)
+_OTHERS: Final = tuple(name for name in SNAPSHOT_SCHEMA.names if name not in (*COLUMNS, *ASKED))
 
 _ALWAYS_THERE: Final = (
     *("cluster", "name", "host", "port", "phase", "read_started", "read_ended", "unread"),
@@ -165,10 +167,10 @@ class Batch(NamedTuple):
 
 
 def other_columns(findings: Iterable[Finding], *, has_evidence: bool) -> tuple[str, ...]:
-    """Return what beyond COLUMNS must be read before the rules have said all there is to say.
+    """Return what else must be read before the rules have reported all there is to report.
 
-    `has_evidence`: a server has evidence of its history. The rule on it asks for settings and for
-    binary logs too (topology/unlogged.py), and would be silent without them.
+    `has_evidence`: a server has evidence of its history. The rule on it asks for binary logs too
+    (topology/unlogged.py), and would be silent without them.
     """
     if has_evidence or not _every_rule_is_known():
         return _OTHERS

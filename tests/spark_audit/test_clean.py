@@ -119,6 +119,19 @@ def test_rules_on_evidence_of_the_history_see_all_columns(log_updates: str) -> N
     assert in_columns(rows) == judged({"one": rows})
 
 
+@pytest.mark.parametrize(("order", "severity"), [("ON", "WARNING"), ("OFF", "INFO")])
+def test_rules_see_the_settings_by_which_they_decide(order: str, severity: str) -> None:
+    """An applier that commits in order never comes back to what it has passed."""
+    received = a_channel("a", A, gtid_retrieved=GtidSet.parse(f"{A}:1-10"))
+    settings = (("gtid_mode", "ON"), ("replica_preserve_commit_order", order))
+    replica = a_server("b", B, f"{A}:1-3:5-10", channels=(received,), settings=settings)
+    cluster = a_cluster("one", a_server("a", A, f"{A}:1-10"), replica)
+    rows = [snapshot_to_record(each) for each in (*cluster.first, *cluster.last)]
+    [found] = judge_records("one", rows, policy=POLICY).findings
+    assert (found.code, found.severity.name) == ("T1", severity)
+    assert in_columns(rows) == judged({"one": rows})
+
+
 def test_every_rule_was_looked_at() -> None:
     """Whoever adds a rule looks at spark_audit/clean.py; until then nothing is settled there."""
     assert set(CLEAN_WHEN_SILENT) == set(RULES)

@@ -160,7 +160,10 @@ TARGETS: Sequence[Target] = (
     Target(
         "fast path of Spark",
         ("spark_audit/clean.py", "spark_audit/clean_identity.py", "spark_audit/clean_places.py"),
-        ("tests/spark_audit/test_clean.py", "tests/spark_audit/test_clean_fleet.py"),
+        (
+            *("tests/house/test_decision_tables.py", "tests/spark_audit/test_clean.py"),
+            "tests/spark_audit/test_clean_fleet.py",
+        ),
         compiles=True,
     ),
 )

@@ -42,7 +42,7 @@ def switched(**facts: Any) -> Procedure:
     return auto_position_on(action, setting(servers, action))
 
 
-COMPARED = {"rows": ROWS, "waiting": gtids("a:4-6")}
+COMPARED: dict[str, Any] = {"rows": ROWS, "waiting": gtids("a:4-6")}
 FETCHED = {"rows": ROWS, "compared_at": gtids("a:1-3 a:7-9 b:1")}
 
 

@@ -3,16 +3,28 @@
 A whole fleet is in test_clean_fleet.py.
 """
 
+import itertools
 import random
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from gtid import GtidSet
 from spark_audit.batch import judge_batch
-from spark_audit.clean import CLEAN_WHEN_SILENT, Batch, clean_clusters
+from spark_audit.clean import (
+    ASKED,
+    CLEAN_WHEN_SILENT,
+    COLUMNS,
+    Batch,
+    _readable,
+    clean_clusters,
+    other_columns,
+)
+from spark_audit.clean_identity import keep_distinct_ids
 from spark_audit.judge import judge_records
 from spark_audit.schema import AUDIT_SCHEMA
 from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server
@@ -30,9 +42,11 @@ from tests.spark_audit.clean_cases import (
 from tests.topology.world import SHAPES, World
 from topology.adapters.columns import SNAPSHOT_SCHEMA, table_of_records
 from topology.history_evidence import HistoryEvidence, LogStart
+from topology.record_codec import VERSION
 from topology.records import Record, snapshot_to_record
 from topology.rules import RULES
-from topology.snapshot import BinaryLog, WorkerSnapshot
+from topology.snapshot import BinaryLog, GroupSnapshot, WorkerSnapshot
+from topology.version import Vendor
 
 # Where servers hold different sets for good, only the rules can say that it is well.
 UNEQUAL = {"multi-source"}
@@ -132,6 +146,79 @@ def test_rules_see_the_settings_by_which_they_decide(order: str, severity: str) 
     assert in_columns(rows) == judged({"one": rows})
 
 
+@pytest.mark.parametrize(
+    ("facts", "last", "is_ok"),
+    [
+        ({}, {}, True),
+        ({}, {"gtid_executed": GtidSet.parse(f"{A}:1-5")}, False),  # reset between the readings
+        ({}, {"uptime_seconds": 1}, False),  # restarted
+        ({"gtid_purged": GtidSet.parse(f"{A}:1-10")}, {}, True),
+        ({"gtid_purged": GtidSet.parse(f"{A}:1-11")}, {}, False),  # more than it has executed
+        ({"vendor": Vendor.GALERA}, {}, False),
+        ({"group": GroupSnapshot(str(A), "ONLINE", "PRIMARY", GtidSet())}, {}, False),
+    ],
+)
+def test_a_server_alone_is_settled_if_nothing_happened_to_it(
+    facts: dict[str, Any], last: dict[str, Any], *, is_ok: bool
+) -> None:
+    """There is no other server whose set would show it."""
+    cluster = a_cluster("one", a_server("a", A, f"{A}:1-10", **facts))
+    cluster = replace(cluster, last=tuple(replace(each, **last) for each in cluster.last))
+    rows = [snapshot_to_record(each) for each in (*cluster.first, *cluster.last)]
+    assert in_columns(rows) == judged({"one": rows})
+    assert (in_columns(rows)[0]["verdict"] == "OK") is is_ok
+    table = table_of_records(rows, SNAPSHOT_SCHEMA).combine_chunks()
+    assert clean_clusters(Batch(table, numbers_of([0, 2])))[0].tolist() == [is_ok]
+
+
+def test_equal_server_ids_count_in_the_last_readings_of_one_cluster() -> None:
+    """0 stands for a server_id that is not known, and equals nothing."""
+    dice = random.Random(7)
+    for _ in range(300):
+        halves = [
+            [[dice.choice((None, 0, 1, 2, 3)) for _ in range(servers)] for _ in range(2)]
+            for servers in (dice.randrange(1, 4) for _ in range(dice.randrange(1, 4)))
+        ]
+        ids = [each for first, last in halves for each in (*first, *last)]
+        lengths = [len(first) + len(last) for first, last in halves]
+        clean = np.ones(len(halves), np.bool_)
+        starts = numbers_of([0, *itertools.accumulate(lengths)])
+        keep_distinct_ids(starts, pa.array(ids, pa.int64()), clean)
+        known = [[each for each in last if each] for _, last in halves]
+        assert clean.tolist() == [len(set(each)) == len(each) for each in known], halves
+
+
+def test_columns_that_evidence_quotes_are_read_for_such_findings_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With evidence of a history, or a rule that is not known here, all are read."""
+    cluster = a_cluster("one", a_server("a", A, f"{A}:1-5"), a_server("b", A, f"{A}:1-5"))
+    rows = [snapshot_to_record(each) for each in (*cluster.first, *cluster.last)]
+    findings = judge_records("one", rows, policy=POLICY).findings
+    assert [each.code for each in findings] == ["C1"]
+    assert other_columns(findings, has_evidence=False) == ()
+    everything = set(SNAPSHOT_SCHEMA.names)
+    rest = other_columns((), has_evidence=True)
+    assert {*COLUMNS, *ASKED, *rest} == everything
+    assert len(COLUMNS) + len(ASKED) + len(rest) == len(everything)
+    for codes, names in ((("U4", "E3"), ("binary_logs", "version_text")), (("H1",), ())):
+        quoting = [replace(findings[0], code=code) for code in codes]
+        assert other_columns(quoting, has_evidence=False) == names
+    monkeypatch.setattr("spark_audit.clean.RULES", (*RULES, lambda _facts: iter(())))
+    assert other_columns((), has_evidence=False) == rest
+
+
+def test_a_value_that_cannot_be_read_is_not_taken_for_an_absent_one() -> None:
+    """Of a column of few different values each is read once."""
+    for values, expected in (
+        ([None, "9.7.4", "x"], [True, True, False]),
+        (["x", None], [False, True]),
+        ([None], [True]),
+        (["x", "9.7.4", "x"], [False, True, False]),
+    ):
+        assert _readable(pa.array(values, pa.string()), VERSION).tolist() == expected
+
+
 def test_every_rule_was_looked_at() -> None:
     """Whoever adds a rule looks at spark_audit/clean.py; until then nothing is settled there."""
     assert set(CLEAN_WHEN_SILENT) == set(RULES)
@@ -156,20 +243,21 @@ ODD: tuple[Any, ...] = (None, "", "x", "Connecting", "No", 0, 1, 7, 10**9, False
 
 @pytest.mark.long
 def test_no_single_odd_field_is_passed_over() -> None:
-    """Every field of a clean pair, in either reading, with every odd value that fits its column."""
+    """Every field of a clean pair, in one reading or both, with every odd value that fits."""
     world = World(SHAPES["pair"], random.Random(3))
     world.run(100)
     world.settle()
     clean = records_of(world.snapshot(restless=False), "clean")
     clusters: dict[str, list[Record]] = {}
-    for row in (0, len(clean) - 1):
-        for path in places(clean[row]):
+    for changed in ((0,), (len(clean) - 1,), (0, 2), (1, 3)):
+        for path in places(clean[changed[0]]):
             if path in ((), ("cluster",)) or NOT_LOOKED_AT & set(path):
                 continue
             for odd in ODD:
                 name = f"{len(clusters):05}"
                 rows = [dict(each, cluster=name) for each in clean]
-                rows[row] = with_at(rows[row], path, odd)
+                for row in changed:
+                    rows[row] = with_at(rows[row], path, odd)
                 if fits(rows):
                     clusters[name] = rows
     assert len(clusters) > 300

@@ -17,9 +17,9 @@ nothing is asked: b received it. What is in no log any more cannot be separated,
 
 **A source's own, at a replica that does not receive.** The source was reset, or lost the end of its
 log, and used the GTIDs again. A receiver that connects meanwhile is refused. One that was stopped
-all the time, or was configured anew, has no error; the sets look as if it were merely behind, and
-what waits does not fit its rows. The lowest and the highest GTID that both have in their logs show
-it: the first commit of one transaction has one time.
+all the time, or was configured anew, has no error, also when it is connected later; the sets look
+as if it were merely behind, and what waits does not fit its rows. The lowest and the highest GTID
+that both have in their logs show it: the first commit of one transaction has one time.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ from gtid import GtidSet
 from topology.graph import Edge, Graph, build_graph
 from topology.history_evidence import CommitRecord, ends_of
 from topology.reset_signs import logged
-from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
+from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 
 
 def own_at_other_sources(
@@ -78,11 +78,19 @@ def with_other_versions(snapshot: ClusterSnapshot) -> GtidSet:
 def own_of_stopped_source(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
     """Return the lowest and highest own GTID of a source that a stopped replica has logged too."""
     source, replica = servers[edge.source], servers[edge.replica]
-    if edge.channel.receiver is not ThreadState.STOPPED or source.server_uuid is None:
+    if not _is_stopped(edge.channel) or source.server_uuid is None:
         return GtidSet()
     both = (logged(source) & logged(replica)).from_uuid(source.server_uuid)
     ends = list(ends_of(both))
     return GtidSet.union_of((*ends[:1], *ends[-1:]))
+
+
+def _is_stopped(channel: ChannelSnapshot) -> bool:
+    """Return whether a start lets a channel go on. It does not end the error of an applier."""
+    if channel.receiver is ThreadState.STOPPED:
+        return True
+    failed = channel.applier_errno or channel.applier_error
+    return channel.applier is ThreadState.STOPPED and not failed
 
 
 def given_again(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:

@@ -103,10 +103,10 @@ STOPPED = ThreadState.STOPPED
 
 
 def stopped(
-    executed: str = "1-5", *, receiver: ThreadState = STOPPED, purged: str = ""
+    executed: str = "1-5", *, purged: str = "", **threads: ThreadState
 ) -> tuple[Edge, dict[str, ServerSnapshot]]:
     """Return a -> b, of which both have A:1-5 and a has more."""
-    channel = a_channel("a", A, receiver=receiver)
+    channel = a_channel("a", A, **({"receiver": STOPPED} | threads))
     gone = GtidSet.parse(purged and f"{A}:{purged}")
     b = a_server("b", B, f"{A}:{executed},{B}:1-9", channels=(channel,), gtid_purged=gone)
     return Edge("a", "b", channel), {"a": a_server("a", A, f"{A}:1-9,{B}:1-9"), "b": b}
@@ -139,6 +139,7 @@ def with_times(
         ("4-5", stopped(purged="1-3")),
         ("1", stopped("1")),
         ("", stopped(receiver=ThreadState.RUNNING)),
+        ("1:5", stopped(receiver=ThreadState.RUNNING, applier=STOPPED)),
         ("", stopped(receiver=ThreadState.CONNECTING)),
         ("", stopped(purged="1-5")),
     ],

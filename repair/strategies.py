@@ -32,6 +32,7 @@ from repair.misfit import misfit
 from repair.model import (
     ModelChannel,
     ModelServer,
+    below,
     delivery,
     simulate,
 )
@@ -285,16 +286,22 @@ def _compared(case: Case, arriving: GtidSet) -> Iterator[TransactionContent]:
 def _below(case: Case, channel: ModelChannel) -> str | None:
     """Return why what is fetched does not fit the replica, or a server that receives it; or None.
 
-    Also where rows are as before: definitions may be others there, a CHECK for instance.
+    Also where rows are as before: definitions may be others there, a CHECK for instance. And where
+    another channel is to bring the same: it may be held up, and then this one brings it.
     """
     replica, content = case.replica, case.content
     assert replica is not None, "the caller has looked"
     assert content is not None, "what was not read is a conflict on the replica"
     fetching = AutoPositionOn(replica.name, channel.name, filled=GtidSet())
     after = simulate(case.model, fetching)
+    fetched = (after[replica.name].executed - replica.executed) & content.wanted
+    receiving = below(after, replica.name, running=True)
     for name, server in case.model.servers.items():
         arriving = (after[name].executed - server.executed) & content.wanted
         if arriving and (why := misfit(content, server, arriving)) is not None:
+            return why
+        twice = fetched - arriving - case.was_there(name) if name in receiving else GtidSet()
+        if twice and (why := misfit(content, server, twice, must_fit=False)) is not None:
             return why
     return None
 

@@ -22,7 +22,8 @@ from repair.actions import AutoPositionOn, StartChannel
 from repair.case import Case
 from repair.model import Model, below, simulate, upstream
 from repair.offered import offered
-from repair.transaction_content import RowState, nothing_read
+from repair.transaction_content import ContentClass, RowState, nothing_read
+from repair.unshown import hidden_by_steps
 
 
 def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) -> str | None:
@@ -34,6 +35,9 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
     there = case.snapshot_executed.get(source, GtidSet())
     if question is not None:
         there |= question.wanted
+        empty = content.of_class(ContentClass.EMPTY) if content is not None else GtidSet()
+        if (hidden := hidden_by_steps(case, empty & question.wanted)) is not None:
+            return hidden
     after = simulate(case.model, action)
     receiving = {action.server, *below(after, action.server, running=True)}
     unseen = _unseen_above(case.model, source)

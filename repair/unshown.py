@@ -20,15 +20,21 @@ from repair.case import Case, Refusal
 
 def no_longer_shown(case: Case) -> Refusal | None:
     """Refuse what earlier steps of the plan make unreadable, on any server; None if nothing is."""
+    why = hidden_by_steps(case, case.wanted)
+    return None if why is None else Refusal(why)
+
+
+def hidden_by_steps(case: Case, gtids: GtidSet) -> str | None:
+    """Return on which server earlier steps of the plan hide what has these GTIDs; None if none."""
     for name, server in case.model.servers.items():
-        made = case.wanted.from_uuid(server.server_uuid) & case.declared_on(name)
+        made = gtids.from_uuid(server.server_uuid) & case.declared_on(name)
         hidden = made - server.available
         if not server.sends_by_sets:
             by_sets = (each for each in server.channels if each.auto_position)
             received = GtidSet.union_of(each.retrieved for each in by_sets)
-            hidden |= (case.wanted & case.snapshot_executed[name]) - received
+            hidden |= (gtids & case.snapshot_executed[name]) - received
         if hidden:
-            return Refusal(
+            return (
                 f"behind earlier steps of this plan no log of {name} shows what it has under"
                 f" {hidden.shortened()}: run these steps alone, then audit and plan again"
             )

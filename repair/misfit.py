@@ -73,12 +73,15 @@ def misfit_unless_executed(
     It had not been executed when the sets were read. It may have been when the rows were: then they
     are as after it, and the start brings nothing.
     """
-    state = content.state_on(server.name).state
-    if not content.needing_decision(arriving) or state not in (
-        RowState.CONFLICT,
-        RowState.AS_AFTER,
-    ):
+    found = content.state_on(server.name)
+    if not content.needing_decision(arriving) or found.state is RowState.AS_BEFORE:
         return None
+    if found.state is RowState.UNREAD:
+        return (
+            f"another channel of {server.name} brings {arriving.shortened()} too, and not all rows"
+            f" were compared on {server.name} ({found.why}): if they do not fit, whichever channel"
+            " brings it may stop the applier or overwrite rows"
+        )
     return (
         f"another channel of {server.name} brings {arriving.shortened()} too. If its applier has"
         f" not executed that by now, rows of {server.name} do not fit: whichever channel brings it,"

@@ -218,7 +218,7 @@ def _not_compared(case: Case, content: TransactionContent, after: Model) -> Iter
         if arriving and state.state is RowState.UNREAD:
             yield (
                 f"not all rows of {arriving.shortened()} were compared on {name} ({state.why}): if"
-                f" rows were changed on {name} with sql_log_bin = 0, or a statement among them"
+                f" rows were changed on {name} with sql_log_bin = 0, or a statement now or before"
                 " (binlog_format = STATEMENT) finds other rows there, the applier may stop, or"
                 " apply a row a second time in a table without a key"
             )

@@ -79,7 +79,7 @@ def test_definitions_that_were_not_compared_are_named(
         (RowState.CONFLICT, ContentClass.DATA, True),
         (RowState.AS_AFTER, ContentClass.DATA, True),
         (RowState.AS_BEFORE, ContentClass.DATA, False),
-        (RowState.UNREAD, ContentClass.DATA, False),
+        (RowState.UNREAD, ContentClass.DATA, True),
         (RowState.AS_AFTER, ContentClass.EMPTY, False),
     ],
 )

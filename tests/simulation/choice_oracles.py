@@ -22,7 +22,7 @@ from tests.simulation.chosen_moments import interrupted, late, plan_with
 from tests.simulation.contents import contents_of
 from tests.simulation.oracles import Truth, Violation, above_info, conclusions
 from tests.simulation.plan_actions import NotSimulated
-from tests.simulation.plan_oracles import run
+from tests.simulation.plan_oracles import but_for_what_is_new, run
 from tests.simulation.reading import gtids, read
 from tests.simulation.state import Key, World
 from topology.audit import audit_cluster
@@ -74,7 +74,8 @@ def chosen_plans(
     try:
         outcome = run(truth.world, plan, snapshot)
         said = announced(plan, choices, is_refused=bool(outcome.refused))
-        yield from harm(truth.rested, outcome.world, said, ("choice", codes))
+        found = harm(truth.rested, outcome.world, said, ("choice", codes))
+        yield from but_for_what_is_new(truth, outcome.world, found)
         if not outcome.refused:
             yield from _concluded(truth, outcome.world, plan, codes)
         yield from interrupted(truth, plan, snapshot, outcome, choices, codes)

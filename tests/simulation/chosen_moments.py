@@ -24,6 +24,7 @@ from tests.simulation.plan_oracles import (
     LATE,
     Outcome,
     at,
+    but_for_what_is_new,
     dice_of_moment,
     look_again,
     met_what_is_new,
@@ -71,7 +72,8 @@ def interrupted(  # noqa: PLR0917 - one run, and all that it is compared with
         said = announced(plan, choices, is_refused=True)
         said = said.and_also(announced(second, second.choices, is_refused=bool(rest.refused)))
         where = f"stopped after step {steps}"
-        for each in harm(truth.rested, rest.world, said, ("choice interrupted", codes)):
+        found = harm(truth.rested, rest.world, said, ("choice interrupted", codes))
+        for each in but_for_what_is_new(truth, rest.world, found):
             yield replace(each, text=f"{where}: {each.text}")
         is_told = any("no later audit reports that" in text for text in plan.warnings)
         if not (rest.refused or is_told):

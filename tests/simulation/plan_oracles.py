@@ -15,7 +15,7 @@ the plan.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from gtid import GtidSet
@@ -101,22 +101,30 @@ def plans(truth: Truth, snapshot: ClusterSnapshot, audit: ClusterAudit) -> Itera
     codes = codes_of(plan)
     try:
         full = run(truth.world, plan, snapshot)
-        yield from harm(
+        found = harm(
             truth.rested,
             full.world,
             codes,
             "plan",
             injected=_injected(plan),
-            seen=truth.reading.visible,
+            seen=_seen(truth, plan),
             unread=truth.unread,
             goes_on=_goes_on(plan),
         )
+        yield from but_for_what_is_new(truth, full.world, found)
         if not full.refused:
             yield from _afterwards(truth, full.world, plan, audit)
         yield from _interrupted(truth, plan, snapshot, audit, full)
         yield from _late(truth, plan, snapshot, codes)
     except NotSimulated:
         return
+
+
+def _seen(truth: Truth, plan: Plan) -> tuple[str, ...]:
+    """Return the servers that a plan considers: it names those of which it knows nothing."""
+    lines = [each for each in plan.warnings if each.startswith("nothing is known of ")]
+    unknown = {word.strip(",") for each in lines for word in each.partition(":")[0].split()}
+    return tuple(name for name in truth.reading.visible if name not in unknown)
 
 
 def codes_of(plan: Plan) -> str:
@@ -168,8 +176,12 @@ def harm(
         if older and not follows_its_source(before, server, older):
             yield Violation(oracle, codes, f"{name}: {older} has an older version than before")
         for gtid in sorted(server.executed - was.executed):
-            made = _data_under(before, gtid, seen or before.servers)
-            if made is None or server.works[made.work] or looks_done(before, server, made):
+            versions = _data_under(before, gtid, seen or before.servers)
+            if any(
+                server.works[each.work] or looks_done(before, server, each) for each in versions
+            ):
+                continue
+            if not versions:
                 continue
             if seen and name not in seen and gtids([gtid]) <= goes_on:
                 continue
@@ -269,25 +281,29 @@ def looks_done(before: World, server: Server, made: Transaction) -> bool:
         if each.keys & made.keys
     )
     holders = [other for other in before.servers.values() if other.works[made.work]]
-    is_open = any(each.gtid not in server.executed for each in others)
-    return not is_open and any(
+    still_open = [each for each in others if each.gtid not in server.executed]
+    if still_open:  # all of them later: the rows are as this one left them
+        left = {change.key: change.new for change in made.changes}
+        is_after = all(server.rows.get(key) == value for key, value in left.items())
+        return is_after and min(each.work for each in still_open) > made.work
+    return any(
         all(server.rows.get(key) == other.rows.get(key) for key in made.keys) for other in holders
     )
 
 
-def _data_under(world: World, gtid: Gtid, seen: Collection[str]) -> Transaction | None:
-    """Return the transaction that a client committed under a GTID, if it changed rows.
+def _data_under(world: World, gtid: Gtid, seen: Collection[str]) -> list[Transaction]:
+    """Return the transactions that clients committed under a GTID, if they changed rows.
 
-    A server that was reset may have used a GTID twice: the last one is what a plan can read.
+    A server that was reset may have used a GTID twice: the last one is what a plan can read. Two
+    servers may have two contents: a third one has what its own source has, or what the other has.
     """
+    found = []
     for server in world.servers.values():
         if gtid not in server.executed or server.name not in seen:
             continue
         under = [(made, undo) for made, undo in server.applied if made.gtid == gtid]
-        for made, undo in under[-1:]:
-            if undo and server.works[made.work]:
-                return made
-    return None
+        found += [made for made, undo in under[-1:] if undo and server.works[made.work]]
+    return found
 
 
 def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> Iterator[Violation]:
@@ -318,6 +334,10 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
         if _is_so_without(truth, one) or _is_in_a_former_log(after, one) or _waits_yet(after, one):
             continue
         if one.code == "H1" and _was_named_by_a_backlog(truth, without, one):
+            continue
+        if one.code == "H8" and _was_named_by_a_refusal(plan, one):
+            continue
+        if _is_the_same_loss(audit, one):
             continue
         if any(
             (other.code, other.replica) == ("A5", one.replica) and one.gtid_set <= other.gtid_set
@@ -355,18 +375,45 @@ def _is_so_without(truth: Truth, one: Finding) -> bool:
 def _was_named_by_a_backlog(truth: Truth, without: ClusterAudit, one: Finding) -> bool:
     """Return whether a file position has passed what is otherwise reported as not received yet (T3).
 
-    T3 names that cause, and is there without the plan. The end of the source's log, which could not be read, would have shown it;
-    what the plan commits there shows it, as any other commit does.
+    T3 names that cause, and is there without the plan; below a source that was reset (E6) it is not
+    reported. The end of the source's log, which could not be read, would have shown it; what the
+    plan commits there shows it, as any other commit does.
     """
     source, replica = truth.rested[one.source or ""], truth.rested[one.replica or ""]
     stays = gtids(source.executed - replica.executed)
     place = (one.source, one.replica)
-    said = (each for each in without.findings if (each.source, each.replica) == place)
+    said = [each for each in without.findings if (each.source, each.replica) == place]
+    if any(each.code == "E6" for each in said):
+        return one.gtid_set <= stays
     return one.gtid_set <= stays & GtidSet.union_of(
         each.gtid_set
         for each in said
         if each.code in ("T3", "H1") and "file position" in each.explanation
     )
+
+
+def _is_the_same_loss(audit: ClusterAudit, one: Finding) -> bool:
+    """Return whether an origin's loss has the other code now: E3 and E6 leave the same causes.
+
+    Both are likely. Which of the two comes first depends on what else its holders have received.
+    """
+    codes = {"E3", "E6"}
+    return one.grade is Grade.LIKELY and any(
+        each.grade is Grade.LIKELY and one.gtid_set <= each.gtid_set
+        for each in audit.findings
+        if {each.code, one.code} == codes
+        and (each.source, each.replica) == (one.source, one.replica)
+    )
+
+
+def _was_named_by_a_refusal(plan: Plan, one: Finding) -> bool:
+    """Return whether a plan has named what a stopped channel holds and its source does not have.
+
+    It is a hole of the replica (H8) as soon as a step gives it to the source again.
+    """
+    held, source = one.gtid_set.shortened(), one.source
+    text = f"the relay log of {one.replica} has {held}, which {source} does not have"
+    return any(text in each.why for each in plan.not_planned)
 
 
 def _is_in_a_former_log(after: World, one: Finding) -> bool:
@@ -435,16 +482,15 @@ def _met_what_two_bring(plan: Plan, after: World, one: Finding) -> bool:
 
 
 def _met_statement(truth: Truth, plan: Plan, after: World, one: Finding) -> bool:
-    """Return whether an applier stopped at a row that a statement made there alone, as warned."""
+    """Return whether an applier stopped at a row that a statement made otherwise, as warned."""
     server = after[one.replica or ""]
-    texts = (f"compared on {server.name} ", "a statement among them")
+    texts = (f"compared on {server.name} ", "a statement now or before")
     is_said = any(all(text in each for text in texts) for each in plan.warnings)
-    arrived = server.executed - truth.world[server.name].executed
-    statements = {
+    statements = {  # logged as rows further down
         made.gtid
         for each in truth.world.servers.values()
         for made, _ in each.applied
-        if made.has_statements and made.gtid in arrived
+        if made.has_statements
     }
     written = {key for made, undo in server.applied if made.gtid in statements for key, _ in undo}
     stopped = (each.failed for each in server.channels if each.name == one.channel)
@@ -465,41 +511,44 @@ def _interrupted(
         again, audit = look_again(truth, part.world, compares=True)
         second = plan_of(truth, part.world, again, audit)
         rest = run(part.world, second, again).world
-        yield from harm(
+        found = harm(
             truth.rested,
             rest,
             codes,
             "plan interrupted",
             injected=_injected(plan) | _injected(second),
-            seen=truth.reading.visible,
+            seen=_seen(truth, plan),
             unread=truth.unread,
             goes_on=_goes_on(plan) | _goes_on(second),
         )
+        yield from but_for_what_is_new(truth, rest, found)
         for name, server in full.world.servers.items():
             # What had not reached a source when the plan was made, the second plan alone looks at.
             near = known & _near(snapshot, name) | _injected(plan)
             near -= _hidden_by_permissive(part.world, snapshot)
-            near -= _joined_by_others(first, audit, second) & _injected(plan)
             if _asks_about_injected(plan, second, name):
                 continue
-            if gtids(server.executed - rest[name].executed) & near:
+            is_less = bool(gtids(server.executed - rest[name].executed) & near)
+            if is_less and not _came_meanwhile(truth, first, audit, name):
                 text = f"stopped after step {steps}: {name} ends with another gtid_executed"
                 yield Violation("plan interrupted", codes, text)
                 return
 
 
-def _joined_by_others(first: ClusterAudit, audit: ClusterAudit, second: Plan) -> GtidSet:
-    """Return what is not planned again because its finding has more transactions now.
+def _came_meanwhile(truth: Truth, first: ClusterAudit, audit: ClusterAudit, name: str) -> bool:
+    """Return whether a finding about a server has GTIDs that no server had at the first reading.
 
-    They came between the two readings of the first audit, which then reports only what both show. A
-    finding is answered as a whole: what came later may need a decision.
+    They came without the plan as well: a hole or errant transactions that may need a decision
+    first. A finding is answered as a whole, and a hole keeps what follows it from being answered.
     """
+    then = GtidSet.union_of(each.gtid_executed or GtidSet() for each in truth.snapshot.first)
+    _, without = look_again(truth, truth.rested, compares=True)
+    there = {one.id: one.gtid_set for one in without.findings}
     had = {one.id: one.gtid_set for one in first.findings}
-    left = {each.finding_id for each in second.not_planned}
-    return GtidSet.union_of(
-        one.gtid_set
-        for one in audit.findings
-        if one.id in left and one.id in had and one.gtid_set - had[one.id]
+    return any(
+        (one.gtid_set & there.get(one.id, GtidSet())) - had.get(one.id, GtidSet()) - then
+        for one in above_info(audit)
+        if one.code[0] in "EHPJ" and name in (one.source, one.replica)
     )
 
 
@@ -560,6 +609,20 @@ def met_what_is_new(truth: Truth, moved: World, server: Server) -> bool:
     )
 
 
+def but_for_what_is_new(
+    truth: Truth, after: World, found: Iterable[Violation]
+) -> Iterator[Violation]:
+    """Yield violations without appliers that stop at what no server had when they were read.
+
+    It meets a row that is another one already, as each transaction to come does that changes it:
+    work with one GTID and two contents, or with sql_log_bin=0, which no set shows.
+    """
+    for each in found:
+        place = after[each.text.partition(":")[0]] if "stops: " in each.text else None
+        if place is None or not met_what_is_new(truth, truth.rested, place):
+            yield each
+
+
 LATE: tuple[str, ...] = (
     "load", "write", "write-errant", "stop-replica", "start-replica", "repoint", "configure-only",
     "purge", "reset-binary-logs-and-gtids", "crash", "write-by-hand", "failover",
@@ -613,7 +676,7 @@ def _late(truth: Truth, plan: Plan, snapshot: ClusterSnapshot, codes: str) -> It
         codes,
         "plan late",
         injected=_injected(plan),
-        seen=truth.reading.visible,
+        seen=_seen(truth, plan),
         unread=truth.unread,
         goes_on=_goes_on(plan),
     )
@@ -633,7 +696,24 @@ def _late(truth: Truth, plan: Plan, snapshot: ClusterSnapshot, codes: str) -> It
             continue
         if " is declared unneeded on " in each.text and _same_after(truth, plan, late, line):
             continue
+        if name == "stop-replica" and late.world[place].rows == truth.rested[place].rows:
+            continue  # it was stopped before the script started it: as if it had not been stopped
+        if (
+            name.startswith("reset-")
+            and place == args[0]
+            and _forgot_later_ones(truth, moved[place])
+        ):
+            continue
         yield replace(each, text=f"{at(begin)} {' '.join(map(str, line))}: {each.text}")
+
+
+def _forgot_later_ones(truth: Truth, server: Server) -> bool:
+    """Return whether a server was reset and has again all that it had when it was read.
+
+    What it had applied since then and forgot was in no reading: its set shows no loss to a script.
+    """
+    had = {each.name: each.gtid_executed for each in truth.snapshot.last}[server.name]
+    return had is not None and had <= gtids(server.executed)
 
 
 def _same_after(truth: Truth, plan: Plan, late: Outcome, line: Line) -> bool:

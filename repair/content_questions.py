@@ -102,7 +102,7 @@ def _is_stopped(channel: ChannelSnapshot) -> bool:
 def _arriving(snapshot: ClusterSnapshot, graph: Graph, edge: Edge) -> ContentQuestion | None:
     source, replica = edge.source, edge.replica
     servers = {server.name: server for server in snapshot.last}
-    side = {source, *graph.upstream_of(source, stopped_too=True)} - {replica}
+    side = graph.upstream_of(source, stopped_too=True) - {replica}
     # What the source itself has not received yet comes later, in the order of its log.
     sent = _executed(servers[source]) | edge.channel.gtid_retrieved
     there = GtidSet.union_of((sent, *(_executed(servers[name]) for name in sorted(side))))

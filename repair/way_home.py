@@ -99,7 +99,7 @@ def _late_by_position(case: Case, step: StartChannel | AutoPositionOn) -> GtidSe
     The model lets a channel that runs bring it. A hole of a busy server shows only later.
     """
     channel = case.channel
-    if channel is None or channel.auto_position or not isinstance(step, AutoPositionOn):
+    if channel is None or not isinstance(step, AutoPositionOn):
         return GtidSet()
     there = case.snapshot_executed.get(channel.source or "", GtidSet())
     late = there - case.snapshot_executed[step.server] - case.wanted

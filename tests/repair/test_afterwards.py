@@ -58,7 +58,7 @@ def written(
         {"auto_position": True},
         {"running": False},
         {"is_stuck": True},
-        {"passed": gtids("a:5")},
+        {"passed": gtids("a:9")},
         {"bypassed": gtids("a:5")},
         {},
     ],
@@ -66,8 +66,11 @@ def written(
 def test_only_a_channel_that_a_step_changes_is_as_that_step_leaves_it(
     monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
 ) -> None:
-    """Both threads run or both are stopped; one that runs has read and applied all there is."""
-    late = channel("a", auto=False)
+    """Both threads run or both are stopped; one that runs has read and applied all there is.
+
+    What it had received is applied or passed then; nothing else waits.
+    """
+    late = replace(channel("a", auto=False), retrieved=gtids("a:3 a:5 a:9"))
     read = snapshot_of(model(server("a", "a:1-5"), server("b", "a:1-4", late)))
     begun = started(read)
     begun = begun.replace(begun["b"].with_channel("", auto_position=False, running=True))
@@ -87,6 +90,7 @@ def test_only_a_channel_that_a_step_changes_is_as_that_step_leaves_it(
     else:
         assert {after.receiver, after.applier} == {ThreadState.RUNNING}
         assert (after.received_to, after.applied_to) == (source.log_end, source.log_end)
+        assert after.gtid_retrieved == gtids("a:3 a:5 a:9" if "passed" in change else "a:3 a:5")
         assert (after.lag_seconds, after.receiver_errno, after.applier_errno) == (0, 0, 0)
         assert (after.receiver_error, after.applier_error, after.workers) == ("", "", ())
     for part in (found.first, found.last):

@@ -11,11 +11,11 @@ from binlog.rows.values import Image
 from repair.actions import MakeRowsAlike, StartChannel
 from repair.conflicts import resolve_conflict
 from repair.content_questions import ContentQuestion
-from repair.declaring import gtid_purged_append, inject_empty
+from repair.declaring import gtid_purged_append, inject_empty, reset_and_purge
 from repair.model import Model
 from repair.row_versions import RowVersions
 from repair.transaction_content import RowsOn, RowState, nothing_read
-from tests.repair.build import channel, gtids, model, server
+from tests.repair.build import NEW, OLD, channel, gtids, model, server
 from tests.repair.cases import (
     ENUMS,
     a_case,
@@ -26,6 +26,7 @@ from tests.repair.cases import (
     proposed,
     reason,
 )
+from topology.version import ServerVersion
 
 STUCK = a_finding("A2", "")
 PAIR = model(server("a", "a:1-3"), server("b", "a:1-2", channel("a", stuck=True)))
@@ -115,8 +116,18 @@ def test_a_replica_that_receives_its_own_history_again_is_not_let_on() -> None:
             assert proposed(outcome).actions
 
 
-@pytest.mark.parametrize("strategy", [resolve_conflict, inject_empty, gtid_purged_append])
-def test_an_applier_does_not_go_on_to_what_was_applied_before(strategy: Any) -> None:
+@pytest.mark.parametrize(
+    ("strategy", "version"),
+    [
+        (resolve_conflict, NEW),
+        (inject_empty, NEW),
+        (gtid_purged_append, NEW),
+        (reset_and_purge, OLD),
+    ],
+)
+def test_an_applier_does_not_go_on_to_what_was_applied_before(
+    strategy: Any, version: ServerVersion
+) -> None:
     there, unfit = RowsOn(RowState.AS_AFTER), RowsOn(RowState.CONFLICT, "row d.t `id` = 4")
     written, gone = (a_net_row(None, (4, 4)),), (a_net_row((4, 4), None),)
     for state, rows, purged, waits, words in (
@@ -127,10 +138,10 @@ def test_an_applier_does_not_go_on_to_what_was_applied_before(strategy: Any) -> 
         (unfit, written, "a:1-2", "a:3-5", "the binary logs of b have no transaction of the same"),
         (RowsOn(RowState.AS_BEFORE), written, "a:1-2", "a:3-5", ""),
     ):
-        stuck = server("b", "a:1-2", channel("a", stuck=True), purged=purged)
+        stuck = server("b", "a:1-2", channel("a", stuck=True), purged=purged, version=version)
         waiting = a_content(waits, rows=rows, rows_on={"b": state})
         case = a_case(
-            model(server("a", "a:1-5"), stuck),
+            model(server("a", "a:1-5", version=version), stuck),
             STUCK,
             content=content(*EXPECTED),
             arrivals={("b", ""): waiting},

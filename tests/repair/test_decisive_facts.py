@@ -330,7 +330,10 @@ def test_a_source_that_is_no_target_is_not_left_without_them() -> None:
         server("b", "a:1 b:1", channel("a"), channel("d", name="d")),
     )
     case = a_case(servers, a_finding("E1", "b:1"))
-    assert [*other_sources(case)] == ["a", "d"]
+    for code, names in (("E1", ["a", "d"]), ("E2", ["a", "d"]), ("E3", []), ("H1", [])):
+        assert [*other_sources(a_case(servers, a_finding(code, "b:1")))] == names
+    has_them = servers.replace(server("d", "a:1 b:1", channel("a")))
+    assert [*other_sources(replace(case, model=has_them))] == ["a"]
     assert not [*unfinished(case, ("a",))]
     [text] = unfinished(case, ("a", "d"))
     assert "a or d is still without" in text

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
+from binlog.event_types import RowKind
 from binlog.rows.tables import RowTable
 from binlog.rows.values import RowChanges
 from binlog.scan import EventGroup
@@ -22,7 +23,7 @@ from gtid import Gtid, GtidSet
 from gtid_audit.tables_now import LoggedDefinitions
 from gtid_audit.transaction_parts import committed_at, short, summed
 from repair.created_tables import Created, all_created, is_new
-from repair.logged_form import is_cut, would_be_cut
+from repair.logged_form import is_cut, is_loose, would_be_cut
 from repair.replay import Replayed, redo
 from repair.transaction_content import (
     CannotFold,
@@ -64,6 +65,9 @@ class Collected:
     row_tables: dict[tuple[str, str], RowTable] = field(default_factory=dict)
     has_cut_rows: bool = False
     has_whole_rows: bool = False
+    has_partial_updates: bool = False
+    has_plain_updates: bool = False
+    has_loose_documents: bool = False
     ddl: list[Ddl] = field(default_factory=list)
 
     def add(self, transaction: Transaction) -> ContentClass:
@@ -91,9 +95,13 @@ class Collected:
         for each in items:
             if isinstance(each, RowChanges):
                 self.row_tables.setdefault((each.table.schema, each.table.table), each.table)
+                if each.kind is RowKind.UPDATE:
+                    self.has_partial_updates = self.has_partial_updates or each.is_partial
+                    self.has_plain_updates = self.has_plain_updates or not each.is_partial
                 for row in each.rows:
                     self.has_cut_rows = self.has_cut_rows or is_cut(each.table, row)
                     self.has_whole_rows = self.has_whole_rows or would_be_cut(each.table, row)
+                    self.has_loose_documents = self.has_loose_documents or is_loose(row)
         if len(self.redo) >= TRANSACTIONS_REPLAYED_MAX or self.cut:
             self.cut = f"more than {TRANSACTIONS_REPLAYED_MAX:,} transactions"
             return
@@ -150,6 +158,9 @@ class Collected:
             row_tables=tuple(self.row_tables.values()),
             has_cut_rows=self.has_cut_rows,
             has_whole_rows=self.has_whole_rows,
+            has_partial_updates=self.has_partial_updates,
+            has_plain_updates=self.has_plain_updates,
+            has_loose_documents=self.has_loose_documents,
             ddl=tuple(self.ddl),
             server_ids={each: GtidSet.of(gtids) for each, gtids in self.server_ids.items()},
         )

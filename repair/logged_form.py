@@ -6,6 +6,7 @@ work is the same; where the row images differ no log can, and every later audit 
 
 from collections.abc import Iterable
 
+from binlog.rows.json_values import JsonDocument
 from binlog.rows.tables import RowTable
 from binlog.rows.values import ABSENT, RowChange
 from repair.model import ModelServer
@@ -27,8 +28,36 @@ def would_be_cut(table: RowTable, row: RowChange) -> bool:
     return bool(others) and (table.key is not None or row.after is not None)
 
 
+def is_loose(row: RowChange) -> bool:
+    """Return whether a row wrote a JSON document that has other bytes when it is written anew."""
+    before = row.before or (ABSENT,) * len(row.after or ())
+    return any(
+        isinstance(new, JsonDocument) and not new.is_compact and new != old
+        for old, new in zip(before, row.after or (), strict=False)
+    )
+
+
 def logged_otherwise(content: TransactionContent, where: ModelServer) -> str:
-    """Return why a redo would be reported as E4 for ever; empty if the logs will agree."""
+    """Return why a redo would be reported as E4 for ever; empty if the logs will agree.
+
+    PARTIAL_JSON gives every UPDATE another event, also of tables without JSON (seen on 9.7.4).
+    """
+    is_other = content.has_plain_updates if where.logs_partial_json else content.has_partial_updates
+    if is_other:
+        had, here = ("", "PARTIAL_JSON") if where.logs_partial_json else ("PARTIAL_JSON", "")
+        return (
+            f"the log has updates with binlog_row_value_options = '{had}', and {where.name} would"
+            f" log them with '{here}': no audit could compare the two commits, and each would"
+            f" report E4. Run `SET GLOBAL binlog_row_value_options = '{had}'` on {where.name}, plan"
+            " again, and set it back after the redo"
+        )
+    if content.has_loose_documents:
+        return (
+            "the log has a JSON document as it was changed in place (JSON_SET, JSON_REPLACE,"
+            f" JSON_REMOVE), with unused bytes. {where.name} would log it without these: each later"
+            " audit would report E4. `gtid-audit binlog show SET SERVER --redo --keep-gtids`"
+            " (SERVER is the DSN of one that has them) writes the redo all the same"
+        )
     is_cut_here = where.row_image.upper() == "MINIMAL"
     if where.row_image.upper() == "FULL" and content.has_cut_rows:
         had = "without all columns (binlog_row_image MINIMAL or NOBLOB)"

@@ -96,6 +96,7 @@ class ModelServer:
     logs_received: bool = True  # log_replica_updates
     sends_by_sets: bool = True  # gtid_mode is ON: others may use auto-position
     row_image: str = "FULL"  # binlog_row_image
+    logs_partial_json: bool = False  # binlog_row_value_options
     are_settings_known: bool = True  # otherwise these are taken for the defaults
     skips_next: bool = False  # sql_replica_skip_counter: the next transaction is not applied
 

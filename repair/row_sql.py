@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from binlog.rows.images import DATETIME2, ENUM, TIMESTAMP2
 from binlog.rows.json_values import DiffKind, JsonDiff, JsonDiffs
@@ -111,14 +111,17 @@ def _update(
     ]
     if not changed:
         return None
-    settings = []
+    settings: list[str] = []
+    free: list[str] = []
     for at in _written(table):
-        name = _name(table, at)
+        name, value = _name(table, at), wanted[at]
         if at in changed:
-            settings.append(f"{name} = {_new_value(table, at, wanted[at])}")
+            settings.append(f"{name} = {_new_value(table, at, value)}")
+            if isinstance(value, JsonDiffs):
+                free += _free_paths(name, value.steps)
         elif table.columns[at].type_code in _SELF_SETTING:
             settings.append(f"{name} = {name}")
-    where = _where(table, found, base=base)
+    where = " AND ".join((*free, _where(table, found, base=base)))
     return f"UPDATE {table_name(table)} SET {', '.join(settings)} WHERE {where};"  # noqa: S608 - quoted
 
 
@@ -155,12 +158,25 @@ def _where(table: RowTable, image: Image, *, base: Image | None = None) -> str:
 
 def _new_value(table: RowTable, at: int, value: Value) -> str:
     if isinstance(value, JsonDiffs):
-        return _applied(_name(table, at), value.steps)
+        return _applied(_name(table, at), value.steps, is_assigned=True)
     return literal(table.columns[at], value)
 
 
-def _applied(document: str, steps: Iterable[JsonDiff]) -> str:
-    """Wrap a document in the functions whose effect the differences have (json_diff.h)."""
+def _free_paths(document: str, steps: Sequence[JsonDiff]) -> Iterator[str]:
+    """Yield the conditions that nothing is yet where JSON_SET is to insert: it would replace it."""
+    for at, step in enumerate(steps):
+        if step.kind is DiffKind.INSERT:
+            before = _applied(document, steps[:at])
+            yield f"NOT JSON_CONTAINS_PATH({before}, 'one', {quote_string(step.path)})"
+
+
+def _applied(document: str, steps: Iterable[JsonDiff], *, is_assigned: bool = False) -> str:
+    """Wrap a document in the functions whose effect the differences have (json_diff.h).
+
+    What is assigned is logged as differences again only with JSON_SET, JSON_REPLACE and JSON_REMOVE
+    (Reference Manual, "Partial Updates of JSON Values"). What is inserted comes from JSON_SET, so
+    it is a new member, or behind the last element of an array.
+    """
     for step in steps:
         path = quote_string(step.path)
         if step.value is None:
@@ -169,6 +185,8 @@ def _applied(document: str, steps: Iterable[JsonDiff]) -> str:
         value = json_expression(step.value.root)
         if step.kind is DiffKind.REPLACE:
             function = "JSON_REPLACE"
+        elif is_assigned:
+            function = "JSON_SET"
         else:
             function = "JSON_ARRAY_INSERT" if step.path.endswith("]") else "JSON_INSERT"
         document = f"{function}({document}, {path}, {value})"

@@ -128,6 +128,7 @@ def _server(
         are_settings_known=server.settings is not None,
         skips_next=skips_next,
         row_image=server.setting("binlog_row_image") or "FULL",
+        logs_partial_json="PARTIAL_JSON" in (server.setting("binlog_row_value_options") or ""),
         has_log=server.setting("log_bin") != "OFF",
         logs_received=server.setting("log_replica_updates") != "OFF",
     )

@@ -295,9 +295,13 @@ class TransactionContent:
     # Conflicting rows of the finding's replica, as the transactions expect them and as they are.
     expected: tuple[RowVersions, ...] = ()
     # The form of the rows in the log (logged_form.py): columns are left out; or rows are whole that
-    # MINIMAL images would not have whole.
+    # MINIMAL images would not have whole. Updates are of the kind that may hold differences of JSON
+    # values, and of the other kind.
     has_cut_rows: bool = False
     has_whole_rows: bool = False
+    has_partial_updates: bool = False
+    has_plain_updates: bool = False
+    has_loose_documents: bool = False  # JSON with unused bytes: another server writes none
     redo: tuple[Replayed, ...] = ()  # in the order of the log, under their GTIDs
     row_tables: tuple[RowTable, ...] = ()  # of every row, folded or not
     ddl: tuple[Ddl, ...] = ()

@@ -204,6 +204,7 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "max_binlog_size": ("max_binlog_size",),
     "binlog_format": ("binlog_format",),
     "binlog_row_image": ("binlog_row_image",),
+    "binlog_row_value_options": ("binlog_row_value_options",),
     "read_only": ("read_only",),
     "super_read_only": ("super_read_only",),
     "auto_increment_increment": ("auto_increment_increment",),

@@ -16,7 +16,7 @@ import json
 import math
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
 from typing import TypeAlias
@@ -109,6 +109,9 @@ class JsonDocument:
     """The value of a JSON column; a JSON null is a document whose root is None."""
 
     root: JsonValue
+    # Every byte of it was read. A server that changes a document in place (JSON_SET, JSON_REPLACE,
+    # JSON_REMOVE) leaves bytes unused; written anew the same document has none.
+    is_compact: bool = field(default=True, compare=False, repr=False)
 
 
 class DiffKind(Enum):
@@ -144,7 +147,8 @@ def read_json(data: bytes, read_decimal: ReadDecimal) -> JsonDocument:
         return JsonDocument(None)
     cursor = Cursor(data)
     reader = _Reader(read_decimal, len(data))
-    return JsonDocument(reader.value(cursor.integer(1, "a JSON type"), cursor, depth=0))
+    root = reader.value(cursor.integer(1, "a JSON type"), cursor, depth=0)
+    return JsonDocument(root, is_compact=reader.used + 1 == len(data))
 
 
 def read_diffs(data: bytes, read_decimal: ReadDecimal) -> JsonDiffs:
@@ -220,11 +224,12 @@ class _Reader:
     """Reads the values of one document.
 
     Offsets may lead two members to the same bytes, and so a few bytes to any amount of text;
-    `left` is what a document that does no such thing can hold.
+    `left` is what a document that does no such thing can hold; `used` is what was read.
     """
 
     read_decimal: ReadDecimal
     left: int
+    used: int = 0
 
     def spend(self, cursor: Cursor, count: int) -> None:
         self.left -= count
@@ -238,6 +243,13 @@ class _Reader:
             if depth >= DEPTH_MAX:
                 raise cursor.fail(f"a JSON document nested deeper than {DEPTH_MAX}")
             return self.container(kind, cursor, depth=depth)
+        start = cursor.at
+        found = self.scalar(kind, cursor)
+        self.used += cursor.at - start
+        return found
+
+    def scalar(self, kind: int, cursor: Cursor) -> JsonValue:
+        """Read a value that is no object and no array."""
         if kind == _LITERAL:
             number = cursor.integer(1, "a JSON literal")
             if number not in _LITERALS:
@@ -289,6 +301,7 @@ class _Reader:
         entries = count * (width + 1 + (width + 2 if is_object else 0))
         if size > cursor.end - start or 2 * width + entries > size:
             raise cursor.fail(f"an object or array of {count} members in {size} bytes")
+        self.used += 2 * width + entries
         inside = Cursor(cursor.data[start : start + size])
         inside.take(2 * width, "a head")
         places = [
@@ -301,11 +314,15 @@ class _Reader:
             slot = inside.take(width, "a member")
             is_inlined = member in _INLINED or (member in _INLINED_IN_LARGE and not is_small)
             at = Cursor(slot) if is_inlined else _at(inside, int.from_bytes(slot, "little"))
+            before = self.used
             values.append(self.value(member, at, depth=depth + 1))
+            if is_inlined:  # its bytes are of the entry
+                self.used = before
         if not is_object:
             return tuple(values)
         for _, length in places:
             self.spend(inside, length)
+            self.used += length
         keys = [_utf8(_at(inside, at), length, "a key") for at, length in places]
         return JsonObject(tuple(zip(keys, values, strict=True)))
 

@@ -79,6 +79,9 @@ class RowChanges:
     # Foreign keys were kept above the engine, which logs what they change in other tables (9.6 and
     # later). Where not, a cascade is not in the log: it happens again where the rows are applied.
     logs_cascades: bool
+    # The event's type is that of updates which may hold differences of JSON values. The session's
+    # PARTIAL_JSON makes it so, whatever the columns are (seen on 9.7.4).
+    is_partial: bool = False
 
 
 def definitions_nowhere(_schema: str, _table: str) -> None:
@@ -130,6 +133,7 @@ def read_rows(event: Event, rows: Rows, table: RowTable, read_value: ReadValue) 
         foreign_key_checks=not rows.flags & _NO_FOREIGN_KEY_CHECKS,
         unique_checks=not rows.flags & _RELAXED_UNIQUE_CHECKS,
         logs_cascades=bool(rows.flags & _SQL_FOREIGN_KEYS),
+        is_partial=rows.is_partial,
     )
 
 

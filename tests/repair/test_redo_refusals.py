@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from binlog.rows.values import ABSENT, RowChange
-from repair.logged_form import is_cut, logged_otherwise, would_be_cut
+from binlog.rows.json_values import JsonDocument
+from binlog.rows.values import ABSENT, Image, RowChange
+from repair.logged_form import is_cut, is_loose, logged_otherwise, would_be_cut
 from repair.replaying import _changed_since, _may_be_there, _unguarded
 from repair.transaction_content import (
     ContentClass,
@@ -120,6 +121,50 @@ def test_rows_are_logged_in_the_form_that_they_had(
     why = logged_otherwise(a_content("a:4", **facts), replace(SERVERS["a"], row_image=image))
     assert bool(why) is is_refused
     assert not why or f"a would log them with {image.upper()}" in why
+
+
+@pytest.mark.parametrize(
+    ("is_partial_here", "facts", "wanted"),
+    [
+        (True, {"has_partial_updates": True}, None),
+        (True, {"has_plain_updates": True}, ""),
+        (True, {"has_plain_updates": True, "has_partial_updates": True}, ""),
+        (False, {"has_plain_updates": True}, None),
+        (False, {"has_partial_updates": True}, "PARTIAL_JSON"),
+        (False, {}, None),
+        (True, {}, None),
+    ],
+)
+def test_updates_are_logged_with_the_option_that_they_had(
+    facts: dict[str, Any], wanted: str | None, *, is_partial_here: bool
+) -> None:
+    where = replace(SERVERS["a"], logs_partial_json=is_partial_here)
+    why = logged_otherwise(a_content("a:4", **facts), where)
+    assert bool(why) is (wanted is not None)
+    assert not why or f"`SET GLOBAL binlog_row_value_options = '{wanted}'` on a" in why
+
+
+LOOSE, COMPACT = JsonDocument(1, is_compact=False), JsonDocument(2)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ((1, COMPACT), (1, LOOSE), True),
+        (None, (1, LOOSE), True),
+        ((1, ABSENT), (1, LOOSE), True),
+        ((1, LOOSE), (2, LOOSE), False),  # it was there before
+        ((1, LOOSE), (1, COMPACT), False),
+        ((1, LOOSE), None, False),
+        ((1, COMPACT), (1, ABSENT), False),
+    ],
+)
+def test_a_document_with_unused_bytes_is_not_redone(
+    before: Image | None, after: Image | None, *, expected: bool
+) -> None:
+    assert is_loose(RowChange(before, after)) is expected
+    why = logged_otherwise(a_content("a:4", has_loose_documents=expected), SERVERS["a"])
+    assert ("with unused bytes. a would log it without" in why) is expected
 
 
 @pytest.mark.parametrize(

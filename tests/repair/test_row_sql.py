@@ -8,7 +8,10 @@ import pytest
 
 from binlog.rows.images import BIT, ENUM, FLOAT, GEOMETRY, JSON, SET, STRING, VARCHAR
 from binlog.rows.json_values import (
+    DiffKind,
     JsonDecimal,
+    JsonDiff,
+    JsonDiffs,
     JsonDocument,
     JsonObject,
     JsonTemporal,
@@ -151,3 +154,31 @@ def test_zero_and_minus_zero_are_two_values() -> None:
     assert redo_row(table, RowChange((0.0,), (-0.0,))) == (
         "UPDATE `d`.`t` SET `f` = -0.0e0 WHERE `f` = 0.0e0 LIMIT 1;"
     )
+
+
+def test_what_is_inserted_into_a_document_is_assigned_as_it_is_logged_in_part() -> None:
+    """JSON_SET is; JSON_INSERT and JSON_ARRAY_INSERT are not. It must not replace anything."""
+    table = RowTable("d", "t", (INTEGER, DOCUMENT), (0,), Origin.DEFINITION)
+    start, seven = JsonDocument(JsonObject((("a", (1,)),))), JsonDocument(7)
+    steps = (
+        JsonDiff(DiffKind.REPLACE, "$.a[0]", seven),
+        JsonDiff(DiffKind.INSERT, "$.a[1]", seven),
+        JsonDiff(DiffKind.REMOVE, "$.a[0]", None),
+        JsonDiff(DiffKind.INSERT, "$.b", seven),
+    )
+    change = RowChange((1, start), (1, JsonDiffs(steps)))
+    value = "CAST('7' AS JSON)"
+    first = f"JSON_REPLACE(`j`, '$.a[0]', {value})"
+    grown = f"JSON_SET({first}, '$.a[1]', {value})"
+    assert redo_row(table, change) == (
+        f"UPDATE `d`.`t` SET `j` = JSON_SET(JSON_REMOVE({grown}, '$.a[0]'), '$.b', {value})"
+        f" WHERE NOT JSON_CONTAINS_PATH({first}, 'one', '$.a[1]')"
+        f" AND NOT JSON_CONTAINS_PATH(JSON_REMOVE(JSON_ARRAY_INSERT({first}, '$.a[1]', {value}),"
+        " '$.a[0]'), 'one', '$.b')"
+        " AND `n` = 1 AND `j` = CAST('{\"a\": [1]}' AS JSON);"
+    )
+    # What is compared is no assignment: exactly what the difference says.
+    undone = undo_row(table, change)
+    assert undone is not None
+    assert "JSON_INSERT(JSON_REMOVE(JSON_ARRAY_INSERT(" in undone
+    assert "JSON_SET" not in undone

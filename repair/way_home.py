@@ -35,13 +35,24 @@ def way_home(case: Case) -> tuple[StartChannel | AutoPositionOn, ...]:
     if not channel.auto_position and not is_stopped and not _fetched_as_well(case):
         if purges_what_it_receives(case.model, channel):
             return ()
-        return (AutoPositionOn(case.replica.name, channel.name, filled=case.wanted),)
+        switch = AutoPositionOn(case.replica.name, channel.name, filled=case.wanted)
+        if not (case.is_chosen or channel.running) and _misfits_behind(case, switch):
+            return ()  # A7 and C3 say what to compare
+        return (switch,)
     if (channel.running and not channel.is_stuck) or _refused_still(case):
         return ()
     start = StartChannel(case.replica.name, channel.name)
     if not case.is_chosen and misfit_of_waiting(case, start) is not None:
         return ()  # A7 says what to compare
     return (start,)
+
+
+def _misfits_behind(case: Case, step: AutoPositionOn) -> bool:
+    """Return whether what waits may not fit, once the finding's transactions are executed."""
+    assert case.replica is not None, "the caller has looked"
+    filled = replace(case.replica, executed=case.replica.executed | case.wanted)
+    then = replace(case, model=case.model.replace(filled))
+    return misfit_of_waiting(then, step) is not None
 
 
 def fetches_again(case: Case) -> Refusal | None:

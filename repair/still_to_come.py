@@ -20,6 +20,7 @@ refused if not all of it can be compared, and so it is before that step.
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
 from repair.case import Case
+from repair.holes import passed_by
 from repair.model import Model, below, simulate, upstream
 from repair.offered import offered
 from repair.transaction_content import ContentClass, RowState, nothing_read
@@ -50,6 +51,13 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
                 " send older changes of the same rows, which were not read: audit these servers as"
                 f" well, or compare the rows and choose with {offered(case)}"
             )
+        behind = _passed_above(after, name) & coming
+        if behind:
+            return (
+                f"{behind.shortened()} would be applied on {name} behind what follows it: another"
+                f" source of {name} has passed it by, and its rows were not compared. Answer H1 and"
+                " H8 first, then audit and plan again"
+            )
         if coming and own:
             return (
                 f"{coming.shortened()} was not yet on the source of {action.server} and could not"
@@ -78,6 +86,12 @@ def _own_work(after: Model, name: str, executed: GtidSet) -> GtidSet:
     for source in {*above, *peers}:
         executed -= after[source].executed
     return executed
+
+
+def _passed_above(after: Model, name: str) -> GtidSet:
+    """Return what a source of a server has passed by: what it sends goes on behind that."""
+    sources = upstream(after, name) - {name}
+    return GtidSet.union_of(passed_by(after, after[source]) for source in sources)
 
 
 def _unseen_above(model: Model, source: str) -> str | None:

@@ -15,7 +15,7 @@ the plan.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gtid import GtidSet
@@ -172,7 +172,7 @@ def harm(
         twice = [work for work, count in server.works.items() if count > max(1, was.works[work])]
         if twice and not _cancel_out(after, server, twice):
             yield Violation(oracle, codes, f"{name} applies {_named(server.applied, twice)} twice")
-        older = _overwritten(was, server)
+        older = _overwritten(was, server, before)
         if older and not follows_its_source(before, server, older):
             yield Violation(oracle, codes, f"{name}: {older} has an older version than before")
         for gtid in sorted(server.executed - was.executed):
@@ -247,15 +247,20 @@ def _met_hidden_work(before: World, after: World, name: str, failed: Transaction
     return any(made.gtid in two and made.keys & failed.keys for made in works)
 
 
-def _overwritten(was: Server, server: Server) -> Key | None:
+def _overwritten(was: Server, server: Server, world: World) -> Key | None:
     """Return a row over which a transaction was applied that is older than what was there.
 
     Not one that is as it was: older ones that make and delete it again leave nothing of themselves.
+    Nor one of which the sets agree, because the GTID of the newer one has another content elsewhere.
     """
+    works: dict[Gtid, set[int]] = {}
+    for made in (each for other in world.servers.values() for each, _ in other.applied):
+        works.setdefault(made.gtid, set()).add(made.work)
     newest: dict[Key, int] = {}
     for made, undo in was.applied:
         for key, _ in undo:
-            newest[key] = max(newest.get(key, 0), made.work)
+            if len(works[made.gtid]) == 1 or made.gtid not in world.by_hand:
+                newest[key] = max(newest.get(key, 0), made.work)
     for made, undo in server.applied:
         if not was.works[made.work]:
             for key, _ in undo:
@@ -296,10 +301,17 @@ def _data_under(world: World, gtid: Gtid, seen: Collection[str]) -> list[Transac
 
     A server that was reset may have used a GTID twice: the last one is what a plan can read. Two
     servers may have two contents: a third one has what its own source has, or what the other has.
+    Where its origin has logged it empty, no other log shows data that a session made under it on a
+    server that has purged it, or sends nothing by GTID (ON_PERMISSIVE).
     """
     found = []
+    origins = [each for each in world.servers.values() if each.uuid == gtid[0]]
+    logged = [each.logged_version(gtid) for each in origins if each.name in seen]
+    is_empty = any(each is not None and each.is_empty for each in logged)
     for server in world.servers.values():
         if gtid not in server.executed or server.name not in seen:
+            continue
+        if is_empty and (gtid in server.purged or server.permissive):
             continue
         under = [(made, undo) for made, undo in server.applied if made.gtid == gtid]
         found += [made for made, undo in under[-1:] if undo and server.works[made.work]]
@@ -327,6 +339,10 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
         torn = {each.replica or each.source for each in audit.findings if each.code == "U2"}
         if torn & {one.source, one.replica}:
             continue  # "nothing is known of" a server that was restarted or reset while it was read
+        if one.code[0] == "J" and any(
+            (each.code, each.replica) == (one.code, one.replica) for each in audit.findings
+        ):
+            continue  # of an unlinked server, compared with another one of those that are linked
         if one.code[0] == "J" and {each.code for each in audit.findings} & {"J4", "U2"}:
             # A source was not known when the servers were read: it was rebuilt just then, or its
             # receivers have not connected since. Nothing is said of what no channel links until then.
@@ -536,20 +552,28 @@ def _interrupted(
 
 
 def _came_meanwhile(truth: Truth, first: ClusterAudit, audit: ClusterAudit, name: str) -> bool:
-    """Return whether a finding about a server has GTIDs that no server had at the first reading.
+    """Return whether a finding has GTIDs that neither of its servers had at the first reading.
 
     They came without the plan as well: a hole or errant transactions that may need a decision
     first. A finding is answered as a whole, and a hole keeps what follows it from being answered.
+    So does a thread that stops meanwhile, with the plan and without it, on any server.
     """
-    then = GtidSet.union_of(each.gtid_executed or GtidSet() for each in truth.snapshot.first)
+    then = {each.name: each.gtid_executed or GtidSet() for each in truth.snapshot.first}
     _, without = look_again(truth, truth.rested, compares=True)
     there = {one.id: one.gtid_set for one in without.findings}
     had = {one.id: one.gtid_set for one in first.findings}
+    stopped = {one.id for one in audit.findings if one.code in ("A1", "A2", "A3", "A4")}
+    if (stopped & there.keys()) - had.keys():
+        return True
     return any(
-        (one.gtid_set & there.get(one.id, GtidSet())) - had.get(one.id, GtidSet()) - then
+        (one.gtid_set & there.get(one.id, GtidSet())) - had.get(one.id, GtidSet()) - _of(then, one)
         for one in above_info(audit)
         if one.code[0] in "EHPJ" and name in (one.source, one.replica)
     )
+
+
+def _of(sets: Mapping[str, GtidSet], one: Finding) -> GtidSet:
+    return GtidSet.union_of(sets.get(name or "", GtidSet()) for name in (one.source, one.replica))
 
 
 def _asks_about_injected(plan: Plan, second: Plan, name: str) -> bool:
@@ -696,6 +720,8 @@ def _late(truth: Truth, plan: Plan, snapshot: ClusterSnapshot, codes: str) -> It
             continue
         if " is declared unneeded on " in each.text and _same_after(truth, plan, late, line):
             continue
+        if " is declared unneeded on " in each.text and _points_to_unseen(truth, line):
+            continue
         if name == "stop-replica" and late.world[place].rows == truth.rested[place].rows:
             continue  # it was stopped before the script started it: as if it had not been stopped
         if (
@@ -705,6 +731,11 @@ def _late(truth: Truth, plan: Plan, snapshot: ClusterSnapshot, codes: str) -> It
         ):
             continue
         yield replace(each, text=f"{at(begin)} {' '.join(map(str, line))}: {each.text}")
+
+
+def _points_to_unseen(truth: Truth, line: Line) -> bool:
+    """Return whether a late step lets a server receive from one that the plan has not considered."""
+    return line[0] in ("repoint", "configure-only") and line[3] not in truth.reading.visible
 
 
 def _forgot_later_ones(truth: Truth, server: Server) -> bool:

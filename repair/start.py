@@ -13,6 +13,7 @@ from topology.findings import ClusterAudit, Finding
 from topology.graph import Edge, Graph, build_graph
 from topology.other_versions import given_again
 from topology.progress import Appliers, appliers_of
+from topology.reset_signs import logged
 from topology.rules.threads import may_connect
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 from topology.unseen import group_name_of
@@ -29,9 +30,11 @@ def known_servers(snapshot: ClusterSnapshot, audit: ClusterAudit) -> dict[str, S
     """Return the last readings a plan may rest on, by name.
 
     Only of servers whose sets were read twice: the rules evaluate no others. What a plan that was
-    stopped left to do there, the next audit would not find.
+    stopped left to do there, the next audit would not find. Nor of a server whose binary logs were
+    emptied between the readings: RESET BINARY LOGS AND GTIDS and SET GLOBAL gtid_purged may have
+    done that, and places and sets of before are those of another history.
     """
-    first = {server.name for server in snapshot.first if server.is_judgeable}
+    first = {server.name: server for server in snapshot.first if server.is_judgeable}
     distrusted = {
         name
         for finding in audit.findings
@@ -43,6 +46,7 @@ def known_servers(snapshot: ClusterSnapshot, audit: ClusterAudit) -> dict[str, S
         for server in snapshot.last
         if server.is_judgeable
         and server.name in first
+        and not (logged(first[server.name]) and server.gtid_executed and not logged(server))
         and server.version is not None
         and server.channels is not None
         and server.name not in distrusted

@@ -71,6 +71,22 @@ def test_a_server_whose_sets_were_read_once_is_not_known(absent: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "now", "known"),
+    [
+        ("", EXECUTED, {"b"}),  # RESET BINARY LOGS AND GTIDS and SET GLOBAL gtid_purged, perhaps
+        ("", f"{A}:1-2", {"a", "b"}),
+        (EXECUTED, EXECUTED, {"a", "b"}),
+    ],
+)
+def test_a_server_whose_logs_were_emptied_meanwhile_is_not_known(
+    before: str, now: str, known: set[str]
+) -> None:
+    first, last = (pair(gtid_purged=GtidSet.parse(each)) for each in (before, now))
+    snapshot = replace(last, first=first.first)
+    assert set(known_servers(snapshot, audit_of(snapshot))) == known
+
+
+@pytest.mark.parametrize(
     ("code", "known"), [("C1", set()), ("U2", set()), ("E1", {"a", "b"}), ("C2", {"a", "b"})]
 )
 def test_servers_whose_sets_may_be_wrong_are_not_known(code: str, known: set[str]) -> None:

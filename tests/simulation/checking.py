@@ -17,6 +17,7 @@ from tests.simulation.plan_oracles import plans
 from tests.simulation.reading import read
 from tests.simulation.shrinking import shrink
 from tests.simulation.state import World
+from tests.simulation.variations import vary
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit
 from topology.policy import Policy
@@ -52,9 +53,16 @@ def check(history: History, *, oracles: Oracles = "all") -> list[Violation]:
     return check_world(history.play(), history, oracles=oracles)[0]
 
 
-def check_seed(seed: int, *, oracles: Oracles = "all") -> tuple[History, list[Violation]]:
+def made_of(seed: int, *, kept: bool = False) -> tuple[History, World]:
+    """Make a history of a seed: by chance, or as a variation of a kept one."""
+    return vary(seed) if kept else generate(seed)
+
+
+def check_seed(
+    seed: int, *, oracles: Oracles = "all", kept: bool = False
+) -> tuple[History, list[Violation]]:
     """Make a history of a seed and check it."""
-    history, world = generate(seed)
+    history, world = made_of(seed, kept=kept)
     return history, check_world(world, history, oracles=oracles)[0]
 
 

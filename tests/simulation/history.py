@@ -15,11 +15,11 @@ assert faults.__name__, "importing it adds its steps to the table"
 assert groups.__name__, "importing it adds its steps to the table"
 assert options.__name__, "importing it adds its steps to the table"
 
-_QUIET = tuple(
+QUIET = tuple(
     sorted(name for name, each in STEPS.items() if not each.is_fault and name != "group-join")
 )
 _OF_GROUPS = tuple(sorted(name for name in STEPS if name.startswith("group-")))
-_FAULTS = tuple(
+FAULTS = tuple(
     sorted(name for name, each in STEPS.items() if each.is_fault and name not in _OF_GROUPS)
 )
 _QUIET_WEIGHTS = {"load": 6.0, "flow": 3.0, "rest": 2.0, "write": 3.0, "write-statement": 1.5}
@@ -114,26 +114,26 @@ def generate(seed: int, shapes: tuple[str, ...] = GENERATED) -> tuple[History, W
         line: Line = (name, *chosen)
         if perform(world, line):
             lines.append(line)
-    return History(setup, tuple(lines), _reading(dice, world)), world
+    return History(setup, tuple(lines), reading_by_chance(dice, world)), world
 
 
 def _plan(dice: random.Random, *, in_group: bool) -> list[str]:
     """Return the names of the steps to try: a quiet life with a few faults in it."""
     faulty = dice.choice((0, 1, 1, 1, 2, 2, 3))
-    weights = [_QUIET_WEIGHTS.get(name, 0.5) for name in _QUIET]
+    weights = [_QUIET_WEIGHTS.get(name, 0.5) for name in QUIET]
     names = ["load"]
     for _ in range(faulty):
-        names += dice.choices(_QUIET, weights, k=dice.randint(0, 3))
-        names.append(dice.choice(_OF_GROUPS if in_group and dice.random() < 0.6 else _FAULTS))
+        names += dice.choices(QUIET, weights, k=dice.randint(0, 3))
+        names.append(dice.choice(_OF_GROUPS if in_group and dice.random() < 0.6 else FAULTS))
         if in_group and dice.random() < 0.5:
             names += ["write", "write-errant", "group-join"]
-    names += dice.choices(_QUIET, weights, k=dice.randint(0, 4))
+    names += dice.choices(QUIET, weights, k=dice.randint(0, 4))
     if dice.random() < 0.6:
         names.append("rest")
     return names
 
 
-def _reading(dice: random.Random, world: World) -> Reading:
+def reading_by_chance(dice: random.Random, world: World) -> Reading:
     names = sorted(world.servers)
     visible = names
     if dice.random() < 0.25 and len(names) > 1:
@@ -143,7 +143,7 @@ def _reading(dice: random.Random, world: World) -> Reading:
         unread = ((dice.choice(visible), dice.choice(("connection", "channels", "log_end"))),)
     between: Line = ()
     if dice.random() < 0.04:
-        name = dice.choice(_FAULTS)
+        name = dice.choice(FAULTS)
         args = STEPS[name].choose(world, dice)
         between = (name, *args) if args is not None else ()
     seed = dice.randrange(10**6)

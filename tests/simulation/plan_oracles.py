@@ -353,7 +353,7 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
             continue
         if one.code == "H8" and _was_named_by_a_refusal(plan, one):
             continue
-        if _is_the_same_loss(audit, one):
+        if _is_the_same_loss(without, one):
             continue
         if any(
             (other.code, other.replica) == ("A5", one.replica) and one.gtid_set <= other.gtid_set
@@ -408,16 +408,17 @@ def _was_named_by_a_backlog(truth: Truth, without: ClusterAudit, one: Finding) -
     )
 
 
-def _is_the_same_loss(audit: ClusterAudit, one: Finding) -> bool:
-    """Return whether an origin's loss has the other code now: E3 and E6 leave the same causes.
+def _is_the_same_loss(without: ClusterAudit, one: Finding) -> bool:
+    """Return whether what is missing without the plan as well has another code behind it.
 
-    Both are likely. Which of the two comes first depends on what else its holders have received.
+    E3 and E6, both likely, leave the same causes: which of the two it is depends on what else its
+    holders have received. H1 is H8 once the channel has auto-position on.
     """
-    codes = {"E3", "E6"}
+    pairs = ({"E3", "E6"}, {"H1", "H8"})
     return one.grade is Grade.LIKELY and any(
         each.grade is Grade.LIKELY and one.gtid_set <= each.gtid_set
-        for each in audit.findings
-        if {each.code, one.code} == codes
+        for each in without.findings
+        if {each.code, one.code} in pairs
         and (each.source, each.replica) == (one.source, one.replica)
     )
 

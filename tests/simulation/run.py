@@ -4,6 +4,8 @@ Every process checks batches of consecutive seeds. A seed that shows a violation
 at the end each kind is printed with its shortest history, and with KEEP written to a file as well.
 COUNT=5000 ends after so many histories. ORACLES=conclusions makes no plans, which is faster;
 ORACLES=plans looks at plans without choices alone, and ORACLES=choices at plans with choices.
+HISTORIES=kept makes variations of the kept histories (variations.py); a seed is not always the same
+one then, so keep the text.
 """
 
 from __future__ import annotations
@@ -20,8 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
 
-from tests.simulation.checking import Oracles, check, check_seed, oracles_of, shortest
-from tests.simulation.history import generate
+from tests.simulation.checking import Oracles, check, check_seed, made_of, oracles_of, shortest
 
 BATCH = 50
 
@@ -41,12 +42,12 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def check_batch(start: int, *, oracles: Oracles = "all") -> Result:
+def check_batch(start: int, *, oracles: Oracles = "all", kept: bool = False) -> Result:
     """Check the histories of one batch of seeds."""
     result = Result()
     for seed in range(start, start + BATCH):
         try:
-            _, violations = check_seed(seed, oracles=oracles)
+            _, violations = check_seed(seed, oracles=oracles, kept=kept)
             kinds = {each.kind for each in violations}
         except Exception as error:  # noqa: BLE001 - reported as a kind
             kinds = {("defect", f"{type(error).__name__}: {error}"[:100])}
@@ -66,12 +67,14 @@ def merged(total: Result, more: Result) -> Result:
     )
 
 
-def report(kind: tuple[str, str], seed: int, keep: Path | None) -> None:
+def report(
+    kind: tuple[str, str], seed: int, *, keep: Path | None = None, kept: bool = False
+) -> None:
     """Print the shortest history of a kind of violation."""
     say(f"\n== {kind[0]}, {kind[1]}: seed {seed}")
     if kind[0] == "defect":
         return
-    history, _ = generate(seed)
+    history, _ = made_of(seed, kept=kept)
     short = shortest(history, kind)
     text = short.text()
     say(text)
@@ -95,7 +98,8 @@ def main(arguments: list[str]) -> int:
     if not named:
         say(f"ORACLES is one of {', '.join(get_args(Oracles))}")
         return 64
-    one_batch = functools.partial(check_batch, oracles=named[0])
+    kept = options.get("HISTORIES") == "kept"
+    one_batch = functools.partial(check_batch, oracles=named[0], kept=kept)
     total, begun = Result(), time.monotonic()
 
     def starts() -> Iterator[int]:
@@ -121,7 +125,7 @@ def main(arguments: list[str]) -> int:
     for kind, count in total.counts.most_common():
         say(f"{count:6} {kind[0]}: {kind[1]}")
     for kind, seed in sorted(total.seeds.items()):
-        report(kind, seed, keep)
+        report(kind, seed, keep=keep, kept=kept)
     return 1 if total.counts else 0
 
 

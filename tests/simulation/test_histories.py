@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.simulation.checking import check, check_seed
-from tests.simulation.history import generate, parse
+from tests.simulation.history import History, generate, parse
 from tests.simulation.oracles import Violation
+from tests.simulation.state import World
+from tests.simulation.variations import vary
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.txt"))
 BATCHES = range(0, 1000, 250)
@@ -52,9 +55,10 @@ def test_a_kept_history_does_not_contradict_the_product(path: Path) -> None:
     assert [each for each in found if not is_known(each)] == []
 
 
-def test_a_history_is_what_its_text_is() -> None:
+@pytest.mark.parametrize("make", [generate, vary])
+def test_a_history_is_what_its_text_is(make: Callable[[int], tuple[History, World]]) -> None:
     for seed in range(200):
-        history, world = generate(seed)
+        history, world = make(seed)
         assert parse(history.text()) == history
         again = history.play()
         for name, server in world.servers.items():

@@ -28,6 +28,8 @@ from topology.records import Record, audit_to_record
 
 # Gives the rows of these numbers, with these columns alone.
 FetchRows = Callable[[Numbers, Sequence[str]], pa.Table]
+# The same, by the numbers of rows of the batch.
+FetchMore = Callable[[range | Numbers, Sequence[str]], pa.Table]
 _OK: Final = Verdict.OK.value
 
 # Enough that columns pay, and little to hold: some 20 MB.
@@ -61,13 +63,13 @@ def judge_batch(
         if not is_clean
     ]
 
-    def more_of(span: range, names: Sequence[str]) -> pa.Table:
-        chosen = order[span]
+    def more_of(wanted: range | Numbers, names: Sequence[str]) -> pa.Table:
+        chosen = order[wanted]
         return rows.select(names).take(chosen) if fetch is None else fetch(chosen, names)
 
     judged = [
         audit_to_record(_judge_singly(span, own, more_of, policy=policy, beside=beside))
-        for span, own in zip(spans, _readings(batch, sets, spans), strict=True)
+        for span, own in zip(spans, _readings(batch, sets, spans, more_of), strict=True)
     ]
     audits = pa.concat_tables([_clean_audits(batch, clean), table_of_records(judged, AUDIT_SCHEMA)])
     return audits.sort_by("cluster").combine_chunks()
@@ -82,7 +84,7 @@ def _are_told_of(batch: Batch, beside: Beside) -> Flags:
 def _judge_singly(
     span: range,
     own: list[Record],
-    more_of: Callable[[range, Sequence[str]], pa.Table],
+    more_of: FetchMore,
     *,
     policy: Policy,
     beside: Beside,
@@ -90,10 +92,8 @@ def _judge_singly(
     """Ask the rules about one cluster.
 
     Columns that only evidence quotes are left out, as if they had not been stored, until there is a
-    finding with such evidence. What rules decide by is never left out: without
-    replica_preserve_commit_order, transactions that the applier has passed count as on their way.
+    finding with such evidence.
     """
-    own = _joined(own, more_of(span, ASKED))
     # A row without its cluster's name must not become OK by that.
     name = own[0]["cluster"]
     cluster = name if isinstance(name, str) else ""
@@ -111,13 +111,21 @@ def _joined(rows: list[Record], others: pa.Table) -> list[Record]:
     return [row | more for row, more in zip(rows, readings_of_table(others), strict=True)]
 
 
-def _readings(batch: Batch, sets: Sets, spans: Sequence[range]) -> Iterator[list[Record]]:
-    """Give the rows of each cluster as readings, with the sets that are well as sets."""
+def _readings(
+    batch: Batch, sets: Sets, spans: Sequence[range], more_of: FetchMore
+) -> Iterator[list[Record]]:
+    """Give the rows of each cluster as readings, with the sets that are well as sets.
+
+    What rules decide by is there, for all at once: without replica_preserve_commit_order,
+    transactions that an applier has passed would count as on their way.
+    """
     if not spans:
         return
-    unread = dict.fromkeys(name for name in SNAPSHOT_SCHEMA.names if name not in COLUMNS)
+    known = (*COLUMNS, *ASKED)
+    unread = dict.fromkeys(name for name in SNAPSHOT_SCHEMA.names if name not in known)
     rows = np.concatenate([np.arange(span.start, span.stop) for span in spans])
-    readings = readings_of_table(batch.table.select(list(COLUMNS)).take(rows))
+    decisive = readings_of_table(batch.table.select(list(COLUMNS)).take(rows))
+    readings = _joined(decisive, more_of(rows, ASKED))
     starts = sets.channel_starts
     channels = np.concatenate([np.arange(starts[row], starts[row + 1]) for row in rows])
     executed = sets.executed.exact_sets(rows)

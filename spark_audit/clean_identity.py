@@ -14,6 +14,6 @@ def keep_distinct_ids(starts: Numbers, server_id: pa.Array, clean: Flags) -> Non
     halves = np.diff(starts) // 2
     is_last = np.arange(len(ids)) >= (starts[:-1] + halves)[cluster]
     rows = np.flatnonzero(is_last & (ids != 0))
-    rows = rows[np.lexsort((ids[rows], cluster[rows]))]
+    rows = rows[np.argsort(ids[rows], kind="stable")]  # of equal ids, a cluster's stay together
     twice = (np.diff(ids[rows]) == 0) & (np.diff(cluster[rows]) == 0)
     clean[cluster[rows[1:][twice]]] = False

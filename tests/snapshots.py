@@ -79,11 +79,13 @@ def a_server(name: str, uuid: UUID | None, executed: str | GtidSet, **facts: Any
 
 
 def commits_of(*gtids: str) -> HistoryEvidence:
-    """Make what a binary log shows of commits that were made a minute before noon."""
+    """Make what a binary log shows of commits that were made a minute before noon, in this order."""
     at = NOON - timedelta(minutes=1)
-    return HistoryEvidence(
-        None, tuple(CommitRecord(GtidSet.parse(each), 1, at, is_exact=True) for each in gtids)
+    records = (
+        CommitRecord(GtidSet.parse(each), 1, at, True, at + timedelta(microseconds=number))
+        for number, each in enumerate(gtids)
     )
+    return HistoryEvidence(None, tuple(records))
 
 
 def an_unread(name: str, *unread: UnreadFact, **facts: Any) -> ServerSnapshot:

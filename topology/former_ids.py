@@ -109,6 +109,21 @@ def maybe_own_server_id(
     return GtidSet.union_of(part for part, is_known in parts if not is_known) - of_others
 
 
+def shown_with_own_server_id(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
+    """Return what the source's log shows with the replica's server_id under any other UUID.
+
+    A server that was cloned may have left its former UUID to a copy of it (auto.cnf), which is
+    known then. Or a session set gtid_next on the replica, and the replica has lost it since.
+    """
+    own_id = servers[edge.replica].server_id
+    shown = (
+        gtid
+        for (name, gtid), server_id in _ids_in_logs(servers).items()
+        if name == edge.source and server_id == own_id
+    )
+    return GtidSet.union_of(shown) if own_id else GtidSet()
+
+
 def _own_groups(replica: ServerSnapshot, servers: Mapping[str, ServerSnapshot]) -> frozenset[UUID]:
     """Return the groups whose transactions may carry the replica's server_id."""
     same = (each for each in servers.values() if each.server_id == replica.server_id is not None)

@@ -165,7 +165,8 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
     upstream = facts.graph.upstream_of(candidate, stopped_too=True) & facts.judgeable
     receives = _executed(facts, {candidate, *upstream})
     source, replica = facts.first[candidate], facts.last[server]
-    unlogged = _never_logged(source) - _set(replica.gtid_executed)
+    unlogged = _never_logged(source) | _never_logged(facts.last[candidate])
+    unlogged -= _set(replica.gtid_executed)
     missing = (_set(source.gtid_executed) - _set(replica.gtid_executed)) | unlogged
     own = missing.from_uuid(_uuid(facts, server))
     return Joining(

@@ -38,7 +38,7 @@ def gaps_of_others(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
     absent = (edge.expected | edge.queued_below).without_uuid(source.server_uuid)
     for uuid in sorted(group_uuids(facts.last.values())):
         absent = absent.without_uuid(uuid)
-    return absent & _brought_by(edge, replica).filled()
+    return absent & brought_by(edge, replica).filled()
 
 
 def order_samples(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
@@ -62,11 +62,11 @@ def _pairs(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[tuple[GtidSet, Gtid
         [(tsid, _, end)] = gap.intervals()
         last = GtidSet.from_intervals([(tsid, end - 1, end)])
         following = GtidSet.from_intervals([(tsid, end, end + 1)])
-        if following <= _brought_by(edge, replica):
+        if following <= brought_by(edge, replica):
             yield gap, last, following
 
 
-def _brought_by(edge: EdgeFacts, replica: ServerSnapshot) -> GtidSet:
+def brought_by(edge: EdgeFacts, replica: ServerSnapshot) -> GtidSet:
     """Return what the replica has that no other channel of now has brought."""
     executed, channel = replica.gtid_executed or GtidSet(), edge.edge.channel
     others = [each for each in replica.channels or () if each.name != channel.name]
@@ -75,6 +75,15 @@ def _brought_by(edge: EdgeFacts, replica: ServerSnapshot) -> GtidSet:
     return (executed & channel.gtid_retrieved) - GtidSet.union_of(
         each.gtid_retrieved for each in others
     )
+
+
+def received_by(edge: EdgeFacts, replica: ServerSnapshot) -> GtidSet:
+    """Return what only this channel can have brought.
+
+    Under its own UUID a server commits itself, also where a group has that UUID for a name.
+    """
+    brought = brought_by(edge, replica)
+    return brought if replica.server_uuid is None else brought.without_uuid(replica.server_uuid)
 
 
 def _record(facts: ClusterFacts, edge: EdgeFacts, gtid: GtidSet) -> CommitRecord | None:

@@ -14,18 +14,19 @@ the transaction, and the channel reports its own place in the same log.
   receiver will ask for again; the receiver's for the rest. Both are of the first reading: what lies
   before them was applied, or received, before the last reading. Searches are made where a channel
   is stopped, where it runs by file position, where sql_replica_skip_counter may skip (gtid_mode is
-  not ON), and where the replica's binary logs have no earlier transaction of the same origin (a
-  RESET, or a replica that has just been provisioned).
-* **Commits** of a few transactions: of losses (topology/lost.py); both ends of each bypassed
-  interval, and of what an applier before 8.0.17 has passed, for the time of commit; both ends of
+  not ON) or may have skipped (the applier did not move), and where the replica's binary logs have
+  no earlier transaction of the same origin (a RESET, or a replica that has just been provisioned).
+* **Commits** of a few transactions: of losses (topology/lost.py); both ends of each interval that a
+  channel has gone past, and an earlier one that its replica has, for their order (reset_signs.py)
+  and their server_id (rules/absent_causes.py); both ends of
   what servers upstream have of a UUID that no server has (a server that was cloned or restored):
   the replica drops what carries its own server_id;
   of each gap that may have been skipped, its end and what follows it (topology/log_order.py);
   the first one that a receiver which does not move should have brought (topology/receivers.py);
   a replica's own GTIDs that one of its sources has and another has not, and the lowest and highest
   own GTID of a source that a replica whose receiver is stopped has as well (other_versions.py).
-* **The first log**: of servers that lost transactions, or that may not have logged what they have
-  purged (topology/unlogged.py).
+* **The first log**: of servers that lost transactions, of replicas whose channel has gone past some
+  (reset_signs.py), or that may not have logged what they have purged (topology/unlogged.py).
 * **Changes of gtid_purged** in the error log of servers that have never purged a log, and when the
   origin committed the newest of what was set (topology/declared.py).
 * **The schemas** of a server that has executed nothing, and that no channel links, or that has not
@@ -41,12 +42,12 @@ from topology.facts import ClusterFacts, EdgeFacts
 from topology.former_ids import by_state, of_unknown_uuids
 from topology.history_evidence import ends_of
 from topology.joining import evaluate_parts
-from topology.log_order import order_samples
+from topology.log_order import order_samples, received_by
 from topology.lost import neighbours_of, samples_of
 from topology.other_versions import own_at_other_sources, own_of_stopped_source
 from topology.receivers import samples_in
-from topology.reset_signs import has_earlier, keeps_gtids, logged
-from topology.skipping import may_skip
+from topology.reset_signs import earlier_samples, has_earlier, logged
+from topology.skipping import can_have_skipped, may_skip
 from topology.snapshot import ChannelSnapshot, LogPosition, ServerSnapshot, ThreadState
 from topology.unlogged import candidates_in, purged_above_a_gap
 
@@ -110,10 +111,12 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
             ask(edge.edge.replica, Questions(schemas=True))
         for search in _searches(facts, edge):
             ask(edge.edge.source, Questions(searches=(search,)))
-        if edge.bypassed and not edge.edge.channel.auto_position:
-            ask(edge.edge.source, Questions(commits=(_ends(edge.bypassed),)))
-        if edge.passed and not keeps_gtids(servers[edge.edge.replica]):
-            ask(edge.edge.source, Questions(commits=(_ends(edge.passed),)))
+        if gone := edge.passed | edge.bypassed:
+            source, replica = servers[edge.edge.source], servers[edge.edge.replica]
+            ask(replica.name, Questions(first_log=True))
+            received = received_by(edge, replica)
+            earlier = earlier_samples(replica, gone, source=source, received=received)
+            ask(source.name, Questions(commits=(_ends(gone), earlier)))
         held = of_unknown_uuids(edge.edge, graph=facts.graph, servers=servers)
         for holder, gtids in held.items():
             for part in filter(None, by_state(servers[holder], gtids)):
@@ -142,6 +145,9 @@ def _searches(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
         received |= (
             edge.passed
         )  # the receiver may have connected again: two equal places show little
+    # One that stands still, or is held back by SOURCE_DELAY, shows its place by nothing else: it
+    # may have skipped while gtid_mode permitted it. Before 5.7.6 the mode needs a restart.
+    stays = stays or _stands(facts, edge)
     # A receiver that is not connected asks again, behind what the applier has come to.
     asks_again = channel.auto_position and channel.receiver is not ThreadState.RUNNING
     for gtids, place, is_asked in (
@@ -154,6 +160,11 @@ def _searches(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
     ):
         if gtids and place is not None and (is_asked or not has_earlier(logged(replica), gtids)):
             yield Search(replica.name, channel.name, place, gtids)
+
+
+def _stands(facts: ClusterFacts, edge: EdgeFacts) -> bool:
+    replica, channel = facts.last[edge.edge.replica], edge.edge.channel
+    return can_have_skipped(replica) and not facts.appliers[replica.name, channel.name].moved
 
 
 def _read_to(before: ChannelSnapshot, channel: ChannelSnapshot) -> LogPosition | None:

@@ -8,7 +8,7 @@ gtid_purged may have put it back after the reset.
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from gtid import GtidSet
+from gtid import GtidSet, Tsid
 from topology.dialect import dialect_of
 from topology.history_evidence import CommitRecord, ends_of
 from topology.notable_settings import notable_values
@@ -49,9 +49,10 @@ def has_earlier(executed: GtidSet | None, hole: GtidSet) -> bool:
 
 
 def excludes_reset(server: ServerSnapshot, hole: GtidSet) -> bool:
-    """Return whether a server's binary logs show that it was not reset behind a hole.
+    """Return whether the numbers in a server's logs speak against a reset behind a hole.
 
-    One that ignores errors (replica_skip_errors, IDEMPOTENT) may have taken the earlier ones again,
+    It holds where the numbers are in the order of the log: was_not_reset looks at that order. One
+    that ignores errors (replica_skip_errors, IDEMPOTENT) may have taken the earlier ones again,
     with their GTIDs: each stopped at its row, and was logged without it. Nor does its log exclude
     one for numbers of its own UUID, which it gives again from the lowest on.
     """
@@ -61,6 +62,81 @@ def excludes_reset(server: ServerSnapshot, hole: GtidSet) -> bool:
         server.notable_settings
     ).keys()
     return not ignores and has_earlier(logged(server), hole)
+
+
+def was_not_reset(
+    replica: ServerSnapshot, hole: GtidSet, *, source: ServerSnapshot, received: GtidSet
+) -> bool:
+    """Return whether a replica was certainly not reset behind a hole in what its source has.
+
+    `received`: what it can have executed by this channel alone. Either of two things shows it:
+
+    1. Its first binary log was begun before the first of the hole was committed. A RESET begins
+       the logs anew.
+    2. It has logged a transaction that its source logged before all of the hole. The number alone
+       does not show that: a GTID made by hand may be in the log before lower ones.
+    """
+    if _has_log_from_before(replica, hole, source):
+        return True
+    kept = logged(replica) & received
+    return excludes_reset(replica, hole) and all(
+        _is_earlier(sample, hole.from_tsid(tsid), source)
+        for tsid, sample in _samples(kept, hole, source)
+    )
+
+
+def earlier_samples(
+    replica: ServerSnapshot, hole: GtidSet, *, source: ServerSnapshot, received: GtidSet
+) -> GtidSet:
+    """Return the transactions whose place in the source's log excludes a reset of a replica."""
+    found = _samples(logged(replica) & received, hole, source)
+    return GtidSet.union_of(sample for _, sample in found) & logged(source)
+
+
+def _samples(
+    kept: GtidSet, hole: GtidSet, source: ServerSnapshot
+) -> Iterator[tuple[Tsid, GtidSet]]:
+    """Yield by TSID the oldest one below the hole; what the source has purged is the oldest."""
+    purged = source.gtid_purged or GtidSet()
+    for tsid in hole.tsids:
+        part = hole.from_tsid(tsid)
+        below = (part.first(1).filled() - part) & kept
+        yield tsid, (below & purged).first(1) or (below & logged(source)).first(1)
+
+
+def _is_earlier(sample: GtidSet, hole: GtidSet, source: ServerSnapshot) -> bool:
+    """Return whether a source logged one transaction before all of a hole."""
+    purged = source.gtid_purged or GtidSet()
+    if sample and sample <= purged and not hole & purged:
+        return "log_replica_updates" not in notable_values(source.notable_settings)
+    found = source.history_evidence
+    first = None if found is None or not sample else found.commit_of(sample)
+    if found is None or first is None:
+        return False
+    others = [found.commit_of(end) for end in ends_of(hole)]
+    return all(each is not None and _is_before(first, each, source) for each in others)
+
+
+def _is_before(left: CommitRecord, right: CommitRecord, source: ServerSnapshot) -> bool:
+    """Return whether a source logged the transaction with the lower number first.
+
+    Before 8.0.1 its log has whole seconds. It logs what it commits in the order of the numbers.
+    """
+    if left.logged_at is not None and right.logged_at is not None:
+        return left.logged_at < right.logged_at
+    ids, uuids = {left.server_id, right.server_id}, {*left.gtid.uuids, *right.gtid.uuids}
+    if ids == {source.server_id} and uuids == {source.server_uuid}:
+        return left.committed_at <= right.committed_at
+    return left.committed_at < right.committed_at
+
+
+def _has_log_from_before(replica: ServerSnapshot, hole: GtidSet, source: ServerSnapshot) -> bool:
+    """Return whether a replica has a binary log that is older than all of a hole."""
+    log = None if replica.history_evidence is None else replica.history_evidence.first_log
+    committed = _first_commit(hole, source)
+    if log is None or committed is None or replica.clock_ahead is None:
+        return False
+    return log.begun_at - replica.clock_ahead + _SECOND < committed
 
 
 def _lowest(gtid_set: GtidSet) -> Iterator[tuple[object, int]]:
@@ -77,12 +153,20 @@ def runs_since_before(server: ServerSnapshot, gtids: GtidSet, source: ServerSnap
     A crash of the server cannot have lost them then. The uptime is a difference of whole seconds,
     so the start may be up to a second later. Each clock is compared with ours when it was read.
     """
-    uptime, ahead, evidence = server.uptime_seconds, source.clock_ahead, source.history_evidence
-    if uptime is None or ahead is None or evidence is None:
+    committed = _first_commit(gtids, source)
+    if server.uptime_seconds is None or committed is None:
         return False
-    records = [evidence.commit_of(end) for end in ends_of(gtids)]
-    if not records or None in records:
-        return False
-    committed = min(each.committed_at for each in records if each is not None) - ahead
-    started_before = server.read_ended - timedelta(seconds=uptime)
+    started_before = server.read_ended - timedelta(seconds=server.uptime_seconds)
     return started_before + _SECOND < committed
+
+
+def _first_commit(gtids: GtidSet, source: ServerSnapshot) -> datetime | None:
+    """Return when the first of these was committed, by our clock; None if one was not read."""
+    found = source.history_evidence
+    if source.clock_ahead is None or found is None:
+        return None
+    records = [found.commit_of(end) for end in ends_of(gtids)]
+    known = [each.committed_at for each in records if each is not None]
+    if not known or len(known) < len(records):
+        return None
+    return min(known) - source.clock_ahead

@@ -7,9 +7,15 @@ transactions, shows nothing of it. So "received and not executed" does not show 
 transaction will be applied. The applier's place in the source's log does: log_questions.py.
 """
 
+from typing import Final
+
 from topology.facts import ClusterFacts
 from topology.graph import Edge
 from topology.notable_settings import notable_values
+from topology.snapshot import ServerSnapshot
+from topology.version import ServerVersion
+
+_ONLINE_MODE: Final = ServerVersion(5, 7, 6)
 
 
 def why_it_may_skip(facts: ClusterFacts, edge: Edge) -> str:
@@ -25,6 +31,11 @@ def why_it_may_skip(facts: ClusterFacts, edge: Edge) -> str:
         if mode is not None:
             return f"gtid_mode is {mode}, which permits sql_replica_skip_counter"
     return ""
+
+
+def can_have_skipped(server: ServerSnapshot) -> bool:
+    """Return whether gtid_mode can be changed while a server runs, and may have been another."""
+    return server.version is None or server.version >= _ONLINE_MODE
 
 
 def may_skip(facts: ClusterFacts, edge: Edge) -> bool:

@@ -34,7 +34,7 @@ def holed(name: str = "pair") -> ClusterSnapshot:
             A,
             f"{A}:1-100",
             channels=(a_channel("b", B),),
-            history_evidence=commits_of(f"{A}:51", f"{A}:53"),
+            history_evidence=commits_of(f"{A}:1", f"{A}:51", f"{A}:53"),
         ),
         a_server("b", B, f"{A}:1-50:54-100", channels=(by_position,)),
     )

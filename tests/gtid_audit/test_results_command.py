@@ -33,7 +33,9 @@ def nights_later(snapshot: ClusterSnapshot, number: int) -> ClusterSnapshot:
         if snapshot.cluster != "holed" or later.gtid_executed is None:
             return later
         if later.name == "a":
-            return replace(later, history_evidence=commits_of(f"{A}:51", f"{A}:{53 + number}"))
+            return replace(
+                later, history_evidence=commits_of(f"{A}:1", f"{A}:51", f"{A}:{53 + number}")
+            )
         [channel] = later.channels or ()
         received = replace(channel, gtid_retrieved=channel.gtid_retrieved - hole)
         return replace(later, gtid_executed=later.gtid_executed - hole, channels=(received,))

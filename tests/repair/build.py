@@ -126,13 +126,14 @@ def _reading(
 
 
 def _commits(servers: Model, each: ModelServer) -> HistoryEvidence | None:
-    """Return the commits of what another server does not have: a minute ago."""
-    missing = [
-        end
-        for other in servers.servers.values()
-        for end in ends_of((each.executed - other.executed).without_uuid(other.server_uuid))
-    ]
-    return commits_of(*sorted({str(end) for end in missing})) if missing else None
+    """Return the commits of what another server does not have, and of what both had before."""
+    dated: set[str] = set()
+    for other in servers.servers.values():
+        missing = (each.executed - other.executed).without_uuid(other.server_uuid)
+        for tsid in missing.tsids:
+            dated.add(str((each.executed & other.executed).from_tsid(tsid).first(1)))
+        dated.update(map(str, ends_of(missing)))
+    return commits_of(*sorted(dated - {""})) if dated else None
 
 
 def _channel(servers: Model, each: ModelServer, one: ModelChannel) -> ChannelSnapshot:

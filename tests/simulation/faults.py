@@ -9,7 +9,7 @@ import random
 
 from tests.simulation import replication as act
 from tests.simulation.membership import is_member, leave
-from tests.simulation.state import Channel, LogFile, Server, Transaction, World
+from tests.simulation.state import Channel, Gtid, LogFile, Server, Transaction, World
 from tests.simulation.steps import (
     Args,
     some_channel,
@@ -52,12 +52,24 @@ def crash(world: World, name: str, lost: int) -> bool:
             channel.relay_at = min(channel.relay_at, channel.skipped_at)
             channel.skipped_at = None
     undo_tail(world, server, gone, why="crash")
+    if server.version >= act.MODERN:
+        roll_back_places(server, {each.gtid for each in gone})
     server.pending = []
     server.owned.clear()
     server.locked_keys.clear()
     server.session_owns = None
     back_again(world, server)
     return True
+
+
+def roll_back_places(server: Server, gone: set[Gtid]) -> None:
+    """Take the places of appliers back: mysql.slave_relay_log_info is written with the rows.
+
+    5.6 keeps the place in a file (relay_log_info_repository = FILE), which no crash takes back.
+    """
+    for channel in server.channels:
+        lost = (at for at, each in enumerate(channel.relay) if each.transaction.gtid in gone)
+        channel.relay_at = min(channel.relay_at, next(lost, channel.relay_at))
 
 
 def undo_tail(world: World, server: Server, gone: list[Transaction], *, why: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from tests.simulation.cause_oracles import blocked, joins
 from tests.simulation.oracles import ABSENT, Truth, Violation
 from tests.simulation.reading import gtids, members_of
-from tests.simulation.state import NO_LOG, PERMISSIVE, SAME_ID, Gtid, Server, gtid_text
+from tests.simulation.state import NO_LOG, PERMISSIVE, PURGED, SAME_ID, Gtid, Server, gtid_text
 from topology.findings import ClusterAudit, Finding, Grade, Severity
 
 Check = Callable[[Truth, Finding], str]
@@ -168,7 +168,12 @@ def _joining(truth: Truth, one: Finding) -> str:
         return ""
     if wrong.startswith("works"):
         return "" if "has the rows already" in one.explanation else wrong
-    reasons = {SAME_ID: "same server_id", PERMISSIVE: "gtid_mode", NO_LOG: "no binary log"}
+    reasons = {
+        SAME_ID: "same server_id",
+        PERMISSIVE: "gtid_mode",
+        NO_LOG: "no binary log",
+        PURGED: "log_replica_updates",
+    }
     for text, word in reasons.items():
         if text in wrong and word in one.explanation:
             return ""

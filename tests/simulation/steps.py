@@ -361,12 +361,16 @@ def start_replica(world: World, name: str, channel: str, which: str) -> bool:
 
 @step("auto-position-on", some_channel)
 def auto_position_on(world: World, name: str, channel: str) -> bool:
-    """STOP REPLICA; CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1; START REPLICA."""
+    """STOP REPLICA; CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1; START REPLICA.
+
+    CHANGE deletes the relay logs. Until the receiver has connected, its place is the applier's.
+    """
     server, path = found(world, name, channel)
     if path is None or not stop_threads(world, server, path):
         return False
     if not path.auto_position:
         path.auto_position, path.is_reset = True, False
+        path.read_to = act.applied_place(path)
         path.clear_relay()
     start_threads(world, server, path)
     return True
@@ -426,8 +430,11 @@ def relay_log_position(world: World, name: str, channel: str, place: int) -> boo
     ):
         return False
     path.auto_position = False
-    for each in path.relay[:place]:
-        act.note(world, server, each.transaction.gtid, "relay-log-position")
+    for at, each in enumerate(path.relay[:place]):
+        gtid = each.transaction.gtid
+        if at >= path.relay_at and gtid not in server.executed:
+            world.absence.pop((name, gtid), None)  # it came again, and would have been applied
+        act.note(world, server, gtid, "relay-log-position")
     path.relay_at = place
     start_threads(world, server, path)
     return True

@@ -15,8 +15,14 @@ from topology.channel_places import bypassed_by, searched
 from topology.former_ids import maybe_own_server_id, of_unknown_uuids, with_own_server_id
 from topology.former_logs import sign_of_former_log, sign_of_reset_source, waits_in_former_log
 from topology.graph import Edge, Graph
-from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch
-from topology.reset_signs import has_earlier, keeps_gtids, logged, runs_since_before
+from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch, LogStart
+from topology.reset_signs import (
+    has_earlier,
+    keeps_gtids,
+    logged,
+    runs_since_before,
+    was_not_reset,
+)
 from topology.snapshot import (
     ChannelSnapshot,
     GroupSnapshot,
@@ -292,6 +298,87 @@ def test_an_earlier_transaction_excludes_a_reset(
     assert has_earlier(gtids(executed), gtids(hole)) is excludes_reset
     if not executed:
         assert has_earlier(None, gtids(hole)) is excludes_reset
+
+
+def not_reset(
+    *,
+    executed: str = "A:1-3",
+    purged: str = "",
+    received: str = "A:1-9",
+    server_ids: tuple[int, int] = (1, 1),
+    committed: tuple[int, int] = (10, 20),
+    logged_at: tuple[int, int] | None = (11, 21),
+    begun: int | None = None,
+    settings: tuple[tuple[str, str], ...] = (),
+    of_source: tuple[tuple[str, str], ...] = (),
+) -> bool:
+    """Return whether a reset of b is excluded, that does not have A:4; all times in seconds."""
+    moments = logged_at or (None, None)
+    records = tuple(
+        CommitRecord(
+            gtids(f"A:{number}"),
+            server_id,
+            NOON + at(made),
+            is_exact=moment is not None,
+            logged_at=None if moment is None else NOON + at(moment),
+        )
+        for number, server_id, made, moment in zip(
+            (1, 4), server_ids, committed, moments, strict=True
+        )
+    )
+    source = a_server(
+        "a",
+        A,
+        gtids("A:1-9"),
+        gtid_purged=gtids(purged),
+        server_id=1,
+        settings=of_source,
+        history_evidence=HistoryEvidence(None, records),
+    )
+    start = None if begun is None else LogStart("binlog.000001", NOON + at(begun), GtidSet())
+    replica = a_server(
+        "b",
+        B,
+        gtids(executed),
+        settings=settings,
+        history_evidence=HistoryEvidence(start, ()),
+    )
+    source = replace(source, server_clock=source.read_ended)
+    replica = replace(replica, server_clock=replica.read_ended)
+    return was_not_reset(replica, gtids("A:4"), source=source, received=gtids(received))
+
+
+@pytest.mark.parametrize(
+    ("facts", "excludes"),
+    [
+        ({}, True),  # a logged A:1 before A:4, and b has it in its log
+        ({"executed": ""}, False),
+        ({"received": "A:2-9"}, False),  # another channel may have brought A:1
+        ({"logged_at": (21, 11)}, False),  # A:4 was made by hand before
+        ({"logged_at": (21, 21)}, False),
+        # Before 8.0.1 the log has whole seconds, and its own in the order of their numbers.
+        ({"logged_at": None}, True),
+        ({"logged_at": None, "committed": (20, 20)}, True),
+        ({"logged_at": None, "committed": (21, 20)}, False),
+        ({"logged_at": None, "committed": (20, 20), "server_ids": (1, 3)}, False),
+        ({"logged_at": None, "committed": (20, 20), "server_ids": (3, 3)}, False),
+        ({"logged_at": None, "committed": (10, 20), "server_ids": (3, 3)}, True),
+        # What the source has purged is older than what its log has, if it logs what it receives.
+        ({"purged": "A:1-2", "logged_at": (21, 11)}, True),
+        ({"purged": "A:1-2", "of_source": (("log_replica_updates", "OFF"),)}, False),
+        # An applier that ignores errors takes the earlier ones again.
+        ({"settings": (("replica_skip_errors", "all"),)}, False),
+        ({"settings": (("replica_exec_mode", "IDEMPOTENT"),)}, False),
+        # The oldest log of b is older than A:4, or it is not.
+        ({"executed": "", "begun": 18}, True),
+        ({"executed": "", "begun": 19}, False),
+        ({"settings": (("replica_skip_errors", "all"),), "begun": 18}, True),
+    ],
+)
+def test_a_reset_is_excluded_only_where_that_is_certain(
+    facts: dict[str, Any], *, excludes: bool
+) -> None:
+    assert not_reset(**facts) is excludes
 
 
 def test_what_is_purged_is_not_logged() -> None:

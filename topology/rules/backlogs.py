@@ -37,7 +37,7 @@ from topology.rules.out_of_order import (
     rows_without_history,
     unread_order,
 )
-from topology.rules.settings import may_be_dropped
+from topology.rules.settings import are_dropped, may_be_dropped
 from topology.skipping import why_it_may_skip
 from topology.snapshot import ROW_LOCK_RETRY, ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.unread_relay_log import has_had_no_work
@@ -151,7 +151,7 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             skips = _skips(facts, edge)
             late = behind_later_ones(facts, edge, edge.expected, received=channel.gtid_retrieved)
             doubt = out_of_order_text(edge, late) or unread_order(facts, edge, edge.expected)
-            doubt += rows_without_history(facts, edge)
+            doubt += rows_without_history(facts, edge) + are_dropped(facts, edge)
             dropped = may_be_dropped(facts, edge)
             no_reset = is_to_come(facts, edge, edge.expected)
             comes = comes and no_reset and not (skips or doubt or dropped)

@@ -8,6 +8,7 @@ from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.joining import Joining, evaluate_parts
 from topology.reset_signs import excludes_reset, logged
+from topology.rules.absent_causes import logs_nothing_received
 from topology.rules.build import evidence, finding, many
 from topology.rules.passing_on import mode_not_on
 from topology.rules.threads import has_no_log
@@ -127,6 +128,12 @@ def _refusal_doubt(facts: ClusterFacts, joining: Joining) -> str:
         return (
             f" {joining.candidate} has no binary log (log_bin = OFF): it refuses every receiver"
             " until it is restarted with one."
+        )
+    if logs_nothing_received(candidate) and candidate.channels:
+        return (
+            f" {joining.candidate} does not log what it receives (log_replica_updates = OFF), and"
+            f" counts it as purged: it refuses {joining.server} with error 1236 once it has"
+            " received more."
         )
     mode = mode_not_on(candidate)
     if mode is None:

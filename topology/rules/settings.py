@@ -16,7 +16,7 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Finding, Grade, Severity
-from topology.former_ids import maybe_own_server_id
+from topology.former_ids import maybe_own_server_id, shown_with_own_server_id
 from topology.notable_settings import notable_values
 from topology.rules.build import evidence, finding, many, on_edge
 from topology.snapshot import ServerSnapshot, ThreadState
@@ -131,6 +131,21 @@ _AS_EARLIER_ONES: Final = (
     " The receiver of {name} has read past earlier transactions of the same origin (H8). If a"
     " server with the server_id of {name} committed them, it drops these as well."
 )
+
+
+_SHOWN_OWN: Final = (
+    " The log of {source} shows {what} of these with the server_id of {name}: its receiver drops"
+    " them. If {name} committed them itself and lost them since, compare the rows before they are"
+    " fetched again (a crash, an older copy of its data, RESET BINARY LOGS AND GTIDS, a clone that"
+    " kept the server_id)."
+)
+
+
+def are_dropped(facts: ClusterFacts, edge: EdgeFacts) -> str:
+    """Explain that a receiver drops what carries the replica's server_id; empty if none does."""
+    own = shown_with_own_server_id(edge.edge, servers=facts.last) & edge.expected
+    names = {"name": edge.edge.replica, "source": edge.edge.source}
+    return _SHOWN_OWN.format(what=many(own), **names) if own else ""
 
 
 def may_be_dropped(facts: ClusterFacts, edge: EdgeFacts) -> str:

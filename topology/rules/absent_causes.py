@@ -1,0 +1,282 @@
+"""Why a replica does not have transactions that its channel has gone past: one table of causes.
+
+1. The sets look the same whatever the cause is, and the right repair is not the same: after a RESET
+   the rows are there, behind a file position they are not. A likely finding names each cause that
+   no evidence excludes; a proved one has a single cause left.
+2. A row is a cause: its words, and the evidence that excludes it. A condition excludes a cause only
+   where it is certain; what was not read excludes nothing.
+3. Some causes are possible for one kind of channel or place alone: `applies` says for which.
+
+===============  ==================================================================================
+cause            what excludes it
+===============  ==================================================================================
+ignored          the channel has no IGNORE_SERVER_IDS
+reset            the replica has a binary log from before them, or one of its transactions that its
+                 source logged before them (reset_signs.py)
+file position    the channel runs by auto-position, and has done so since it was behind them
+skipped          it was received only later, and the replica has been running since before
+crash, copy      the replica has been running since before they were committed
+source reset     the place is one of the source's present log: its receiver is connected
+not logged       the log of the source shows them, or they were received
+same server_id   the log of the source shows other server_ids
+===============  ==================================================================================
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from gtid import GtidSet
+from topology.facts import ClusterFacts, EdgeFacts
+from topology.history_evidence import CommitRecord, ends_of
+from topology.log_order import received_by
+from topology.notable_settings import notable_values
+from topology.reset_signs import keeps_gtids, runs_since_before, was_not_reset
+from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
+from topology.unseen import group_uuids
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Transactions that a channel has gone past, and what shows where it was."""
+
+    facts: ClusterFacts
+    edge: EdgeFacts
+    received: GtidSet  # the relay log had them, and the applier is behind them
+    unsent: GtidSet  # the receiver, or its next connection, is behind them
+    is_place_proved: bool  # of the receiver for what is unsent, of the applier for what is received
+
+    @property
+    def gtids(self) -> GtidSet:
+        """Return all of them."""
+        return self.received | self.unsent
+
+    @property
+    def channel(self) -> ChannelSnapshot:
+        """Return the channel, as read last."""
+        return self.edge.edge.channel
+
+    @property
+    def replica(self) -> ServerSnapshot:
+        """Return the last reading of the replica."""
+        return self.facts.last[self.edge.edge.replica]
+
+    @property
+    def source(self) -> ServerSnapshot:
+        """Return the last reading of the source."""
+        return self.facts.last[self.edge.edge.source]
+
+    @property
+    def returns(self) -> bool:
+        """Return whether its next connection asks for them again."""
+        is_connected = self.channel.receiver is ThreadState.RUNNING
+        return bool(self.unsent) and self.channel.auto_position and not is_connected
+
+    @property
+    def records(self) -> list[CommitRecord | None]:
+        """Return the commits at both ends of each interval that was not received."""
+        found, ends = self.source.history_evidence, ends_of(self.unsent)
+        return [None if found is None else found.commit_of(end) for end in ends]
+
+    @property
+    def has_received_next(self) -> bool:
+        """Return whether the channel has received what follows each hole."""
+        following = ((tsid, end, end + 1) for tsid, _, end in self.unsent.intervals())
+        return GtidSet.from_intervals(following) <= self.channel.gtid_retrieved
+
+    @property
+    def runs_since_before(self) -> bool:
+        """Return whether the replica has been running since before they were committed."""
+        return runs_since_before(self.replica, self.gtids, self.source)
+
+
+def causes_left(absence: Absence) -> tuple[str, ...]:
+    """Return the names of the causes that no evidence excludes, in the order of the table."""
+    return tuple(row.name for row in _ROWS if row.is_left(absence))
+
+
+def causes_text(absence: Absence) -> str:
+    """Return the causes that no evidence excludes, and what each means for the rows."""
+    left = "; ".join(row.words(absence) for row in _ROWS if row.is_left(absence))
+    return (
+        f" Possible causes: {left}. Compare the rows before any repair: a second execution fails or"
+        " doubles data where the rows are there."
+    )
+
+
+def logs_nothing_received(source: ServerSnapshot) -> bool:
+    """Return whether a source's log has only what it commits itself: its place proves no more."""
+    return "log_replica_updates" in notable_values(source.notable_settings)
+
+
+# -- the table ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    name: str
+    words: Callable[[Absence], str]
+    applies: Callable[[Absence], bool]
+    is_excluded: Callable[[Absence], bool]
+
+    def is_left(self, absence: Absence) -> bool:
+        return self.applies(absence) and not self.is_excluded(absence)
+
+
+def _never(_absence: Absence) -> bool:
+    return False
+
+
+def _ignored_words(absence: Absence) -> str:
+    listed = ", ".join(map(str, absence.channel.ignored_server_ids))
+    return f"IGNORE_SERVER_IDS ({listed}) of its channel (the rows are missing)"
+
+
+def _is_ignored(absence: Absence) -> bool:
+    return bool(absence.unsent and absence.channel.ignored_server_ids)
+
+
+def _shows_no_ignored(absence: Absence) -> bool:
+    return _ids_are_known(absence) and not _ids(absence) & {*absence.channel.ignored_server_ids}
+
+
+def _reset_words(absence: Absence) -> str:
+    return f"RESET BINARY LOGS AND GTIDS on {absence.replica.name} behind them (the rows are there)"
+
+
+def _excludes_reset(absence: Absence) -> bool:
+    received = received_by(absence.edge, absence.replica)
+    return was_not_reset(absence.replica, absence.gtids, source=absence.source, received=received)
+
+
+def _may_be_by_position(absence: Absence) -> bool:
+    """Return whether a file position is, or was, in force behind them.
+
+    One that was set before auto-position shows in nothing but the applier's place.
+    """
+    return absence.returns or not absence.channel.auto_position
+
+
+def _skips_then_or_now(absence: Absence) -> bool:
+    """Return whether the applier may have had them: the relay log shows it, or shows it no more."""
+    return bool(absence.received) or absence.returns or not absence.channel.auto_position
+
+
+def _excludes_skip(absence: Absence) -> bool:
+    """Return whether the applier never had them: only the receiver's place is behind them.
+
+    Otherwise it may have executed what follows before the position was set, and its applier may
+    have skipped the hole; or it received them, passed them in its relay log, and a restart with
+    relay_log_recovery deleted that.
+    """
+    is_by_place = not (absence.received or absence.returns)
+    return is_by_place and absence.has_received_next and absence.runs_since_before
+
+
+def _crash_words(absence: Absence) -> str:
+    keeps = not absence.received or keeps_gtids(absence.replica)
+    rows = "compare the rows" if keeps else "the rows are probably there"
+    return (
+        f"a crash of {absence.replica.name} that lost the end of its binary log, or an older copy"
+        f" of its data ({rows})"
+    )
+
+
+def _excludes_crash(absence: Absence) -> bool:
+    """Return whether no crash lost them: where InnoDB has rows and GTIDs, the place goes along."""
+    is_placed = absence.is_place_proved and not absence.unsent and keeps_gtids(absence.replica)
+    return is_placed or absence.runs_since_before
+
+
+def _source_reset_words(absence: Absence) -> str:
+    return (
+        f"RESET BINARY LOGS AND GTIDS on {absence.source.name}, which restarts the log numbers"
+        " (then the place says nothing, and the rows may be there)"
+    )
+
+
+def _may_be_former_log(absence: Absence) -> bool:
+    """Return whether a place may be one of a former log.
+
+    A receiver that has connected since reads the new log, whose places may equal former ones.
+    """
+    edge, channel = absence.edge, absence.channel
+    is_connected = channel.receiver is ThreadState.RUNNING
+    is_old_place = bool(absence.received) and channel.applier is ThreadState.STOPPED
+    by_search = bool(edge.behind & absence.gtids) and not is_connected
+    is_by_position = bool(absence.unsent and edge.other_log) and not channel.auto_position
+    return absence.returns or is_old_place or by_search or is_by_position
+
+
+def _unlogged_words(absence: Absence) -> str:
+    name = absence.source.name
+    text = f"no event for them in the binary logs of {name} (the rows may be missing)"
+    if logs_nothing_received(absence.source):
+        return f"log_replica_updates = OFF on {name}: {text}"
+    return text
+
+
+def _are_in_log(absence: Absence) -> bool:
+    return None not in absence.records
+
+
+def _same_id_words(absence: Absence) -> str:
+    replica = absence.replica
+    return (
+        f"a server with the server_id of {replica.name}, {replica.server_id}, committed them (the"
+        " rows are missing)"
+    )
+
+
+def _are_of_others(absence: Absence) -> bool:
+    """Return whether other server_ids are shown, and nothing of the same UUID has the replica's."""
+    own = {each.uuid for each in absence.edge.own_id.tsids}
+    is_shown = _ids_are_known(absence) and absence.replica.server_id not in _ids(absence)
+    return is_shown and not own & {*absence.unsent.uuids}
+
+
+def _ids(absence: Absence) -> set[int]:
+    return {each.server_id for each in absence.records if each is not None}
+
+
+def _ids_are_known(absence: Absence) -> bool:
+    """Return whether the ends of each interval stand for the whole: one server committed it."""
+    is_whole = len(ends_of(absence.unsent)) == absence.unsent.gtid_count
+    groups = group_uuids(absence.facts.last.values())
+    return _are_in_log(absence) and (is_whole or not groups & {*absence.unsent.uuids})
+
+
+def _is_unsent(absence: Absence) -> bool:
+    return bool(absence.unsent)
+
+
+def _always(_absence: Absence) -> bool:
+    return True
+
+
+FILE_POSITION: Final = "file position"
+CRASH: Final = "crash or copy"
+
+_ROWS: Final = (
+    _Row("ignored", _ignored_words, _is_ignored, _shows_no_ignored),
+    _Row("reset", _reset_words, _always, _excludes_reset),
+    _Row(
+        FILE_POSITION,
+        lambda _: "a file position that was set behind them (the rows are missing)",
+        _may_be_by_position,
+        _never,
+    ),
+    _Row(
+        "skipped",
+        lambda _: (
+            "RELAY_LOG_POS, sql_replica_skip_counter, a purged relay log, or a server_id that was"
+            " then that of the server which committed them (the rows are missing)"
+        ),
+        _skips_then_or_now,
+        _excludes_skip,
+    ),
+    _Row(CRASH, _crash_words, _always, _excludes_crash),
+    _Row("source reset", _source_reset_words, _may_be_former_log, _never),
+    _Row("not logged", _unlogged_words, _is_unsent, _are_in_log),
+    _Row("same server_id", _same_id_words, _is_unsent, _are_of_others),
+)

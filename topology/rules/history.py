@@ -4,7 +4,8 @@ Which cause a loss has, and how sure that is, comes from lost.py; here are the w
 evidence does not exclude is named in the finding.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 from topology.dialect import dialect_of
 from topology.facts import ClusterFacts
@@ -45,7 +46,7 @@ def crash_lost(facts: ClusterFacts) -> Iterator[Finding]:
             f"{loss.origin} has lost {many(loss.gtid_set)} of its own that {loss.holder} still"
             f" holds. {distance_to(loss)} Then the sets look equal and the data differs."
             + ("" if has_no_rows else _ROWS_KEPT)
-            + ("" if is_proved else _causes(_CRASH, _RESET, _BY_HAND, _COPIED)),
+            + ("" if is_proved else _causes(loss)),
             None
             if is_proved and has_no_rows
             else ("check_data", "redo_on_source", "undo_on_replica"),
@@ -64,10 +65,9 @@ def history_reset(facts: ClusterFacts) -> Iterator[Finding]:
         if loss.is_reset_excluded and loss.restart is Restart.NOT_SINCE:
             yield _on(facts, loss, _neither_text(facts, loss), None)
             continue
-        remaining = [] if loss.grade is Grade.PROVED else [_RESET, _BY_HAND, _COPIED]
-        if remaining and loss.restart is not Restart.NOT_SINCE:
-            remaining.insert(0, _CRASH)
-        rows = "may still be there" if _CRASH in remaining else "are probably still there"
+        is_proved = loss.grade is Grade.PROVED
+        may_be_gone = not is_proved and _CRASH in _left(loss)
+        rows = "may still be there" if may_be_gone else "are probably still there"
         yield _on(
             facts,
             loss,
@@ -76,7 +76,7 @@ def history_reset(facts: ClusterFacts) -> Iterator[Finding]:
             f" that {loss.origin} had received may be gone from its list as well. Do not redo these"
             " transactions on it, and do not undo them on its replicas, before you have compared"
             f" the data. {distance_to(loss)} Replicas then skip its new transactions."
-            + (_causes(*remaining) if remaining else ""),
+            + ("" if is_proved else _causes(loss)),
             None,
         )
 
@@ -96,7 +96,7 @@ def _neither_text(facts: ClusterFacts, loss: Loss) -> str:
         f" logs show no reset of its history: {loss.history}.{shown} Their rows are probably not on"
         f" {loss.origin}. Read the content and compare the data before a repair."
         f" {distance_to(loss)} Replicas then skip its new transactions."
-    ) + _causes(_COPIED, _BY_HAND)
+    ) + _causes(loss)
 
 
 def made_by_hand(facts: ClusterFacts) -> Iterator[Finding]:
@@ -117,18 +117,9 @@ def made_by_hand(facts: ClusterFacts) -> Iterator[Finding]:
             f" {known}. {distance_to(loss)} {loss.holder}"
             " then skips the new transaction without an error. Read the content first, because"
             f" {loss.origin} does not have it. Then use up these GTIDs on {loss.origin}."
-            + ("" if is_proved else _causes(*_left_beside_by_hand(loss))),
+            + ("" if is_proved else _causes(loss)),
             None,
         )
-
-
-def _left_beside_by_hand(loss: Loss) -> Iterator[str]:
-    yield _BY_HAND
-    yield _COPIED
-    if loss.restart is not Restart.NOT_SINCE:
-        yield _CRASH
-    if not loss.is_reset_excluded:
-        yield _RESET
 
 
 def _on(
@@ -189,5 +180,21 @@ def _ordinal(number: int) -> str:
     return f"{number:,}{ending}"
 
 
-def _causes(*causes: str) -> str:
-    return f" What was read leaves these causes: {'; '.join(causes)}."
+# Each cause, and what excludes it.
+_EXCLUDED_BY: Final[Mapping[str, Callable[[Loss], bool]]] = {
+    _CRASH: lambda loss: loss.restart is Restart.NOT_SINCE,
+    _RESET: lambda loss: loss.is_reset_excluded,
+    _BY_HAND: lambda _: False,
+    _COPIED: lambda _: False,
+}
+
+
+def _left(loss: Loss) -> tuple[str, ...]:
+    """Return the causes that no evidence excludes; of GTIDs made by hand, that one first."""
+    left = [cause for cause, is_excluded in _EXCLUDED_BY.items() if not is_excluded(loss)]
+    at = left.index(_BY_HAND) if loss.cause is Cause.BY_HAND else 0
+    return (*left[at:], *left[:at])
+
+
+def _causes(loss: Loss) -> str:
+    return f" What was read leaves these causes: {'; '.join(_left(loss))}."

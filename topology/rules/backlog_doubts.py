@@ -1,18 +1,85 @@
-"""What keeps a backlog from being certain to arrive: another channel, a moved applier, a RESET.
+"""What keeps a backlog from being certain to arrive: one table for T1, T2 and T3.
 
-1. Each function returns which transactions of a backlog are in doubt, or whether any are; the words
-   are in backlog_words.py, and the findings in backlogs.py.
-2. None of this is a sign of a fault: it is what the readings do not exclude.
+1. A row is one doubt: the findings that it concerns, and its words; "" where the readings exclude
+   it. A backlog without a doubt that moves is proved to clear by itself.
+2. Nearly none of this is a sign of a fault: it is what the readings do not exclude. Where they show
+   that something has happened the row warns, and the finding is a warning without a strategy.
+3. The words are in backlog_words.py, out_of_order.py and settings.py, the findings in backlogs.py.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from gtid import GtidSet
+from topology.applier_facts import ApplierFacts
 from topology.facts import ClusterFacts, EdgeFacts
+from topology.progress import blocked_by_lock
 from topology.reset_signs import has_earlier, logged
-from topology.snapshot import ThreadState
+from topology.rules.backlog_words import (
+    BELOW,
+    LOCKED,
+    NO_EARLIER,
+    NOT_SEARCHED,
+    OTHER,
+    OVERTAKEN,
+    SKIPS,
+)
+from topology.rules.build import many
+from topology.rules.out_of_order import (
+    behind_later_ones,
+    out_of_order_text,
+    rows_without_history,
+    unread_order,
+)
+from topology.rules.settings import are_dropped, may_be_dropped
+from topology.skipping import can_have_skipped, why_it_may_skip
+from topology.snapshot import ServerSnapshot, ThreadState
 
 _NOTHING: Final = GtidSet()
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What a T finding is about."""
+
+    code: str
+    facts: ClusterFacts
+    edge: EdgeFacts
+    gtids: GtidSet
+
+    @property
+    def replica(self) -> ServerSnapshot:
+        """Return the last reading of the replica."""
+        return self.facts.last[self.edge.edge.replica]
+
+    @property
+    def applier(self) -> ApplierFacts:
+        """Return the facts of the channel's applier."""
+        return self.facts.appliers[self.replica.name, self.edge.edge.channel.name]
+
+    @property
+    def of_others(self) -> GtidSet:
+        """Return what the relay log of another channel has; none of what nobody has received."""
+        return _NOTHING if self.code == "T3" else of_other_channels(self.edge, self.gtids)
+
+
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """What is left of the table for one backlog."""
+
+    text: str  # "" if nothing is: sentences, each behind a space
+    warns: bool  # something shows a fault
+
+
+def doubts_of(backlog: Backlog) -> Doubts:
+    """Return what keeps a backlog from being certain to arrive."""
+    rows = [row for row in _ROWS if backlog.code in row.codes]
+    warnings = "".join(row.words(backlog) for row in rows if row.warns)
+    others = "".join(row.words(backlog) for row in rows if not row.warns)
+    if not (_RESET in warnings or is_to_come(backlog)):
+        others += NO_EARLIER.format(replica=backlog.replica.name)
+    return Doubts(others + warnings, bool(warnings))
 
 
 def of_other_channels(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
@@ -40,18 +107,16 @@ def may_be_below(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
     return (((queue - at_work) & shown.filled()) | of_others) - at_work
 
 
-def is_to_come(
-    facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet, other: GtidSet = _NOTHING
-) -> bool:
+def is_to_come(backlog: Backlog) -> bool:
     """Return whether a RESET of the replica is excluded: by its logs, or by the source's log.
 
     What lies ahead of this channel in its source's log (`ahead`) says nothing of what another
-    channel has received and may have applied before (`other`). Where the replica has executed
-    anything, it says nothing at all: a receiver that connects again after a RESET reads the log
-    from its beginning. Nor where the receiver moved between the readings and received nothing: its
-    source left out what the replica had when it connected.
+    channel has received and may have applied before. Where the replica has executed anything, it
+    says nothing at all: a receiver that connects again after a RESET reads the log from its
+    beginning. Nor where the receiver moved between the readings and received nothing: its source
+    left out what the replica had when it connected.
     """
-    replica = facts.last[edge.edge.replica]
+    edge, replica, gtids = backlog.edge, backlog.replica, backlog.gtids
     if has_earlier(logged(replica), gtids):
         return True
     channel = edge.edge.channel
@@ -61,7 +126,90 @@ def is_to_come(
         each.name == channel.name
         and each.received_to != channel.received_to
         and each.gtid_retrieved == channel.gtid_retrieved
-        for each in facts.first[edge.edge.replica].channels or ()
+        for each in backlog.facts.first[replica.name].channels or ()
     )
-    is_ahead = gtids <= edge.ahead - other and not (at_end or skips)
+    is_ahead = gtids <= edge.ahead - backlog.of_others and not (at_end or skips)
     return is_ahead and not replica.gtid_executed
+
+
+# -- the table ------------------------------------------------------------------------------------
+
+
+def _overtaken(backlog: Backlog) -> str:
+    found = backlog.gtids & backlog.applier.overtaken
+    return OVERTAKEN.format(what=many(found)) if found else ""
+
+
+def _below(backlog: Backlog) -> str:
+    edge = backlog.edge
+    if backlog.code == "T1":
+        found = _NOTHING if edge.edge.channel.auto_position else edge.queued_below & backlog.gtids
+    else:
+        found = may_be_below(edge, backlog.gtids)
+    return BELOW.format(what=many(found)) if found else ""
+
+
+def _other(backlog: Backlog) -> str:
+    found = backlog.of_others
+    return OTHER.format(what=many(found), replica=backlog.replica.name) if found else ""
+
+
+def _locked(backlog: Backlog) -> str:
+    """Explain that another applier of the replica waits for a lock (A5)."""
+    facts, replica = backlog.facts, backlog.replica
+    is_locked = any(
+        blocked_by_lock(other, facts.policy) is not None
+        for (name, channel), other in facts.appliers.items()
+        if name == replica.name and channel != backlog.edge.edge.channel.name
+    )
+    return LOCKED.format(replica=replica.name) if is_locked else ""
+
+
+def _skips(backlog: Backlog) -> str:
+    """Explain that the applier may skip these instead."""
+    why = why_it_may_skip(backlog.facts, backlog.edge.edge)
+    return SKIPS.format(replica=backlog.replica.name, why=why) if why else ""
+
+
+def _not_searched(backlog: Backlog) -> str:
+    """Explain that an applier that stands still may have skipped, where no log shows its place."""
+    applier, source = backlog.applier, backlog.facts.last[backlog.edge.edge.source]
+    answers = source.history_evidence
+    is_running = applier.channel.applier is ThreadState.RUNNING
+    if not is_running or applier.moved or not can_have_skipped(backlog.replica):
+        return ""
+    if answers is None or not answers.unread:
+        return ""
+    return NOT_SEARCHED.format(source=source.name, why=answers.unread)
+
+
+def _out_of_order(backlog: Backlog) -> str:
+    facts, edge = backlog.facts, backlog.edge
+    if backlog.code == "T1":
+        waits, received = edge.queued_below & backlog.gtids, None
+    else:
+        waits, received = backlog.gtids, edge.edge.channel.gtid_retrieved
+    late = behind_later_ones(facts, edge, waits, received=received)
+    return out_of_order_text(edge, late) or unread_order(facts, edge, waits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    codes: tuple[str, ...]
+    words: Callable[[Backlog], str]
+    warns: bool = False
+
+
+_RESET: Final = "RESET BINARY LOGS AND GTIDS"
+_ROWS: Final = (
+    _Row(("T2",), _overtaken),
+    _Row(("T1", "T2"), _below),
+    _Row(("T1", "T2"), _other),
+    _Row(("T2",), _locked),
+    _Row(("T1", "T2", "T3"), _skips),
+    _Row(("T1", "T2"), _not_searched),
+    _Row(("T3",), lambda backlog: may_be_dropped(backlog.facts, backlog.edge)),
+    _Row(("T1", "T3"), _out_of_order, warns=True),
+    _Row(("T3",), lambda backlog: rows_without_history(backlog.facts, backlog.edge), warns=True),
+    _Row(("T3",), lambda backlog: are_dropped(backlog.facts, backlog.edge), warns=True),
+)

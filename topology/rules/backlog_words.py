@@ -23,6 +23,13 @@ OTHER: Final = (
     " this channel to receive them."
 )
 
+SKIPS: Final = " On {replica} {why}: its applier may skip some of these."
+
+NOT_SEARCHED: Final = (
+    " It may have skipped some of these while gtid_mode was not ON (sql_replica_skip_counter). The"
+    " binary log of {source} shows its place, and could not be read: {why}."
+)
+
 LOCKED: Final = (
     " Another applier of {replica} waits for a lock (A5), which may hold these back as well."
 )

@@ -19,25 +19,9 @@ from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.gtid_waits import OWNER, channel_that_owns, is_gtid_wait
 from topology.progress import blocked_by_lock, stalled
-from topology.rules.backlog_doubts import is_to_come, may_be_below, of_other_channels
-from topology.rules.backlog_words import (
-    BELOW,
-    LOCKED,
-    NO_EARLIER,
-    OTHER,
-    OVERTAKEN,
-    arrival,
-    at,
-    outlook,
-)
+from topology.rules.backlog_doubts import Backlog, doubts_of
+from topology.rules.backlog_words import arrival, at, outlook
 from topology.rules.build import evidence, finding, many, on_edge
-from topology.rules.out_of_order import (
-    behind_later_ones,
-    out_of_order_text,
-    rows_without_history,
-    unread_order,
-)
-from topology.rules.settings import are_dropped, may_be_dropped
 from topology.skipping import why_it_may_skip
 from topology.snapshot import ROW_LOCK_RETRY, ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.unread_relay_log import has_had_no_work
@@ -52,34 +36,25 @@ def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
         if gap:
             replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
             clears = applier.moved and not (edge.queued_below or applier.is_started)
-            other = of_other_channels(edge, gap)
-            no_reset = is_to_come(facts, edge, gap, other)
-            skips = _skips(facts, edge)
-            late = behind_later_ones(facts, edge, edge.queued_below & gap)
-            doubt = out_of_order_text(edge, late) or unread_order(facts, edge, edge.queued_below)
-            below = GtidSet() if edge.edge.channel.auto_position else edge.queued_below & gap
-            known = bool(edge.applying_below) and no_reset and not applier.is_started
-            known = known and not (skips or doubt or below or other)
+            clears = clears and not why_it_may_skip(facts, edge.edge)
+            doubts = doubts_of(Backlog("T1", facts, edge, gap))
+            known = bool(edge.applying_below) and not (applier.is_started or doubts.text)
             yield on_edge(
                 facts,
                 edge,
                 "T1",
                 gap,
                 grade=Grade.PROVED if known else Grade.LIKELY,
-                severity=Severity.WARNING if doubt else None,
-                strategies=() if doubt else None,
+                severity=Severity.WARNING if doubts.warns else None,
+                strategies=() if doubts.warns else None,
                 proof=(
                     evidence("owned or being applied", edge.applying_below, replica),
                     evidence("missing below the highest applied", gap, replica),
                     *_progress(applier, replica),
                 ),
                 explanation=f"{edge.edge.replica} applies {many(gap)} out of order. "
-                + ("The gap closes by itself." if clears and not skips else outlook(applier))
-                + (BELOW.format(what=many(below)) if below else "")
-                + (OTHER.format(what=many(other), replica=replica.name) if other else "")
-                + ("" if no_reset else NO_EARLIER.format(replica=replica.name))
-                + skips
-                + doubt,
+                + ("The gap closes by itself." if clears else outlook(applier))
+                + doubts.text,
             )
 
 
@@ -96,21 +71,15 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             queue |= edge.queued_below
         if queue:
             replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
-            lag = channel.lag_seconds
-            overtaken = queue & applier.overtaken
-            other = of_other_channels(edge, queue)
-            works = bool((edge.applying_above - other) or channel.gtid_applying)
+            lag, backlog = channel.lag_seconds, Backlog("T2", facts, edge, queue)
+            works = bool((edge.applying_above - backlog.of_others) or channel.gtid_applying)
             moves = applier.moved or (works and applier.lock_wait is None)
-            no_reset = is_to_come(facts, edge, queue, other)
             is_delayed = applier.is_delayed and applier.lock_wait is None
             runs_on = (is_delayed or moves) and not channel.until
             runs_on = runs_on and not is_without_work(channel)
+            doubts = doubts_of(backlog)
             known = channel.applier is not ThreadState.RUNNING or runs_on
-            skips = _skips(facts, edge)
-            below = may_be_below(edge, queue)
-            known = known and no_reset and not applier.is_started
-            locked = _locked_beside(facts, applier, replica)
-            known = known and not (overtaken or below or other or locked or skips)
+            known = known and not (applier.is_started or doubts.text)
             yield on_edge(
                 facts,
                 edge,
@@ -123,13 +92,7 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                     *_progress(applier, replica),
                 ),
                 explanation=f"{edge.edge.replica} has received {many(queue)} that it has not"
-                f" applied yet. {outlook(applier)}"
-                + (OVERTAKEN.format(what=many(overtaken)) if overtaken else "")
-                + (BELOW.format(what=many(below)) if below else "")
-                + (OTHER.format(what=many(other), replica=replica.name) if other else "")
-                + (LOCKED.format(replica=replica.name) if locked else "")
-                + ("" if no_reset else NO_EARLIER.format(replica=replica.name))
-                + skips,
+                f" applied yet. {outlook(applier)}{doubts.text}",
             )
 
 
@@ -147,22 +110,16 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             replica, source = facts.last[edge.edge.replica], facts.first[edge.edge.source]
             runs = channel.receiver is ThreadState.RUNNING
             moved = _receiver_moved(facts.first[edge.edge.replica], channel)
-            comes = runs and moved and channel.auto_position
-            skips = _skips(facts, edge)
-            late = behind_later_ones(facts, edge, edge.expected, received=channel.gtid_retrieved)
-            doubt = out_of_order_text(edge, late) or unread_order(facts, edge, edge.expected)
-            doubt += rows_without_history(facts, edge) + are_dropped(facts, edge)
-            dropped = may_be_dropped(facts, edge)
-            no_reset = is_to_come(facts, edge, edge.expected)
-            comes = comes and no_reset and not (skips or doubt or dropped)
+            doubts = doubts_of(Backlog("T3", facts, edge, edge.expected))
+            comes = runs and moved and channel.auto_position and not doubts.text
             yield on_edge(
                 facts,
                 edge,
                 "T3",
                 edge.expected,
                 grade=Grade.PROVED if comes else Grade.LIKELY,
-                severity=Severity.WARNING if doubt else None,
-                strategies=() if doubt else None,
+                severity=Severity.WARNING if doubts.warns else None,
+                strategies=() if doubts.warns else None,
                 proof=(
                     evidence("missing and not retrieved", edge.expected, replica),
                     evidence("receiver", channel.receiver.value, replica),
@@ -173,8 +130,7 @@ def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("auto_position", int(channel.auto_position), replica),
                 ),
                 explanation=f"{edge.edge.replica} has not received {many(edge.expected)} of"
-                f" {edge.edge.source} yet. {arrival(channel, moved=moved)}{skips}{dropped}{doubt}"
-                + ("" if no_reset or doubt else NO_EARLIER.format(replica=replica.name)),
+                f" {edge.edge.source} yet. {arrival(channel, moved=moved)}{doubts.text}",
             )
 
 
@@ -324,12 +280,6 @@ _MOVE = (
 _SEMI_SYNC = "semi-sync ACK"  # "Waiting for semi-sync ACK from replica"
 
 
-def _skips(facts: ClusterFacts, edge: EdgeFacts) -> str:
-    """Explain that the applier may skip these instead; empty where it cannot."""
-    why = why_it_may_skip(facts, edge.edge)
-    return f" On {edge.edge.replica} {why}: its applier may skip some of these." if why else ""
-
-
 # -- leaves ---------------------------------------------------------------------------------------
 
 
@@ -346,15 +296,6 @@ def _progress(applier: ApplierFacts, replica: ServerSnapshot) -> tuple[Evidence,
         age = "unknown" if wait.seconds is None else f"{wait.seconds} s"
         shown += (evidence("longest worker", f"{wait.state}, {age}", replica),)
     return shown
-
-
-def _locked_beside(facts: ClusterFacts, applier: ApplierFacts, replica: ServerSnapshot) -> bool:
-    """Return whether another applier of the replica waits for a lock (A5)."""
-    return any(
-        blocked_by_lock(other, facts.policy) is not None
-        for (name, channel), other in facts.appliers.items()
-        if name == replica.name and channel != applier.channel.name
-    )
 
 
 def _receiver_moved(before: ServerSnapshot, channel: ChannelSnapshot) -> bool:

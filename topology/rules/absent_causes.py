@@ -256,6 +256,7 @@ def _always(_absence: Absence) -> bool:
 
 FILE_POSITION: Final = "file position"
 CRASH: Final = "crash or copy"
+SOURCE_RESET: Final = "source reset"
 
 _ROWS: Final = (
     _Row("ignored", _ignored_words, _is_ignored, _shows_no_ignored),
@@ -276,7 +277,7 @@ _ROWS: Final = (
         _excludes_skip,
     ),
     _Row(CRASH, _crash_words, _always, _excludes_crash),
-    _Row("source reset", _source_reset_words, _may_be_former_log, _never),
+    _Row(SOURCE_RESET, _source_reset_words, _may_be_former_log, _never),
     _Row("not logged", _unlogged_words, _is_unsent, _are_in_log),
     _Row("same server_id", _same_id_words, _is_unsent, _are_of_others),
 )

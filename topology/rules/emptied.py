@@ -11,16 +11,26 @@ from topology.snapshot import ChannelSnapshot, ServerSnapshot
 _LOG_BEGINS = 4  # behind the magic number: the first place of a binary log
 
 
-def emptied_text(replica: ServerSnapshot, channel: ChannelSnapshot) -> str:
-    """Return what to do about an emptied replica, as a sentence behind others; "" elsewhere."""
+def emptied_text(
+    replica: ServerSnapshot, channel: ChannelSnapshot, *, may_be_former: bool = False
+) -> str:
+    """Return what to do about an emptied replica, as a sentence behind others; "" elsewhere.
+
+    `may_be_former`: the place may be one of a former log of the source, and nothing was applied.
+    """
     place = channel.applied_to
     if replica.gtid_executed is None or replica.gtid_executed:
         return ""
     if place is None or place.position <= _LOG_BEGINS or place.is_before_all:
         return ""
+    shown = (
+        f", and the place of its channel is {place}"
+        if may_be_former
+        else f" although its channel has applied the log of its source up to {place}"
+    )
     return (
-        f" gtid_executed of {replica.name} is empty although its channel has applied the log of its"
-        f" source up to {place}. If RESET BINARY LOGS AND GTIDS emptied it, its rows are there. If"
-        " a `reset_and_purge` script of a repair stopped there, run that script again: it holds the"
-        " whole set. Until then start no channel and let no client write."
+        f" gtid_executed of {replica.name} is empty{shown}. If RESET BINARY LOGS AND GTIDS emptied"
+        " it, its rows are there. If a `reset_and_purge` script of a repair stopped there, run that"
+        " script again: it holds the whole set. Until then start no channel and let no client"
+        " write."
     )

@@ -22,6 +22,7 @@ from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade
 from topology.rules.absent_causes import (
     CRASH,
+    SOURCE_RESET,
     Absence,
     causes_left,
     causes_text,
@@ -63,8 +64,10 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
             unsent=unsent,
             is_place_proved=edge.passed_is_proved,
         )
+        left = causes_left(absence)
         is_proved = bool(edge.passed) and edge.passed_is_proved and not unsent
-        is_proved = is_proved and CRASH not in causes_left(absence)
+        is_proved = is_proved and CRASH not in left
+        emptied = emptied_text(replica, channel, may_be_former=SOURCE_RESET in left)
         yield on_edge(
             facts,
             edge,
@@ -74,7 +77,7 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
             proof=tuple(proof),
             explanation=_passed_text(absence, is_proved=is_proved)
             + causes_text(absence)
-            + ("" if logs_nothing_received(source) else emptied_text(replica, channel)),
+            + ("" if logs_nothing_received(source) else emptied),
             # What a receiver ignores does not come again.
             strategies=("configure", "inject_empty")
             if unsent and channel.ignored_server_ids

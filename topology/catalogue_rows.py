@@ -55,7 +55,8 @@ ROWS: tuple[Row, ...] = (
         "The replica will never receive these transactions: its channel has gone past them.",
         "The channel was pointed at a file position behind them, with auto-position off.",
         "They are in the source's gtid_executed and not in its gtid_purged; they are not in the"
-        " relay log, not being applied, and the receiver has read past them.",
+        " relay log, not being applied, and the receiver has read past them. Proved only where the"
+        " logs exclude a RESET, a crash, a skip and an equal server_id.",
     ),
     Row(
         "H2", "applier crash gap", "warning", False, ("until_after_gaps",),
@@ -104,7 +105,8 @@ ROWS: tuple[Row, ...] = (
         "The replica received these transactions, or read past them with auto-position on, and will"
         " not execute them. The rows may be there (RESET) or missing (skipped).",
         "RESET BINARY LOGS AND GTIDS on the replica, which has applied them; RELAY_LOG_POS;"
-        " sql_replica_skip_counter; a purged relay log; a source without an event for the GTID.",
+        " sql_replica_skip_counter; a purged relay log; an equal server_id; a crash or an older"
+        " copy of the data; a source without an event for the GTID.",
         "They were received before the first reading ended, and are not executed in the last. The"
         " applier has read all of its relay log, and no worker or session has them in hand.",
     ),

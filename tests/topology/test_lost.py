@@ -60,7 +60,7 @@ def test_neither_a_crash_nor_a_reset_is_another_server_with_the_uuid() -> None:
     assert (finding.code, finding.grade) == ("E6", Grade.LIKELY)
     assert "was reset" not in finding.explanation
     assert "They carry server_id 7, and a has 1." in finding.explanation
-    assert "leaves these causes: another server that commits under the same" in finding.explanation
+    assert "leaves these causes: a session elsewhere that set gtid_next" in finding.explanation
     assert "RESET" not in finding.explanation
 
 

@@ -81,9 +81,7 @@ SWITCHES: dict[str, Switch] = {
         "before = GtidSet()",
     ),
     "own-server-id-in-the-logs": Switch(
-        former_ids.with_own_server_id,
-        "if all(ids.get((name, end)) == own_id for end in ends_of(part))",
-        "if False",
+        former_ids._ids_in_logs, "if server.history_evidence is not None", "if False"
     ),
     "content-needs-a-decision": Switch(
         declaring._needs_decision, "if not content.needing_decision(wanted):", "if True:"

@@ -1,9 +1,9 @@
 """An undo where servers do not have the table: no script ends in error 1146."""
 
 from compose.native.server import Server
-from compose.native.shapes import Topology
+from compose.native.shapes import Pair, Topology, wait_for
 from repair.render import render_files
-from tests.repair.live import await_clean, examine, rows, run_plan, run_step
+from tests.repair.live import await_clean, examine, executed, rows, run_plan, run_step
 from tests.repair.test_live_late import refusals
 
 BY_HAND = "11111111-2222-3333-4444-555555555555:1"
@@ -62,3 +62,19 @@ def test_nothing_is_undone_on_a_server_without_the_table(star97: Topology) -> No
     assert "replica2: d.t is not there" in done.stderr
     refused = refusals(star97, before, before.steps[-1])
     assert any("replica2: d.t is not there" in each for each in refused)
+
+
+def test_a_table_of_its_own_is_asked_for_on_5_6(pair56: Pair) -> None:
+    a, b = pair56.a, pair56.b
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
+    a.execute("CREATE DATABASE d")
+    wait_for(b, executed(a))
+    unlogged(b, "CREATE TABLE d.own (id INT PRIMARY KEY)")
+    b.execute("INSERT INTO d.own VALUES (1)")
+    plan = examine(pair56).plan({"E1": "undo_on_replica"})
+    for _ in range(2):
+        for step in plan.steps:
+            assert refusals(pair56, plan, step) == []
+            assert run_step(pair56, plan, step).returncode == 0
+    assert rows(b, "d.own") == []
+    assert executed(a) == executed(b)

@@ -1,0 +1,183 @@
+"""Which causes are left of what a channel has gone past: each row of the table, and what excludes it."""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import NOON, A, B, a_channel, a_server
+from topology.facts import gather_facts
+from topology.history_evidence import CommitRecord, HistoryEvidence
+from topology.policy import Policy
+from topology.rules.absent_causes import Absence, causes_left, causes_text
+from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
+from topology.version import ServerVersion
+
+STOPPED = ThreadState.STOPPED
+POSITION, RESET, SKIPPED, CRASH = "file position", "reset", "skipped", "crash or copy"
+OLD_LOG, UNLOGGED, SAME_ID, IGNORED = "source reset", "not logged", "same server_id", "ignored"
+
+
+def gtids(text: str) -> GtidSet:
+    return GtidSet.parse(text.replace("A:", f"{A}:"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """b does not have A:4-5 of a; what was read of both, and of the log of a."""
+
+    received: str = ""
+    channel: tuple[tuple[str, Any], ...] = ()
+    uptime: int = 1000
+    version: ServerVersion | None = None
+    server_id: int = 2
+    committed_by: tuple[int, int] | None = (1, 1)  # of A:4 and A:5; None: they were not read
+    earlier: bool = True  # A:1 was read as well
+    is_place_proved: bool = True
+    source: tuple[tuple[str, str], ...] = ()  # settings
+
+
+def _records(case: Case) -> tuple[CommitRecord, ...]:
+    found = [(1, 1, 0)] if case.earlier else []
+    if case.committed_by is not None:
+        found += [(4, case.committed_by[0], 10), (5, case.committed_by[1], 20)]
+    return tuple(
+        CommitRecord(gtids(f"A:{number}"), by, at, is_exact=True, logged_at=at)
+        for number, by, seconds in found
+        for at in (NOON - timedelta(seconds=60 - seconds),)
+    )
+
+
+def absence(case: Case) -> Absence:
+    a = a_server(
+        "a",
+        A,
+        gtids("A:1-9"),
+        server_id=1,
+        settings=case.source,
+        history_evidence=HistoryEvidence(None, _records(case)),
+    )
+    channel = a_channel(
+        "a",
+        A,
+        **{"auto_position": False, "gtid_retrieved": gtids("A:6-9"), **dict(case.channel)},
+    )
+    b = a_server(
+        "b",
+        B,
+        gtids("A:1-3:6-9"),
+        server_id=case.server_id,
+        uptime_seconds=case.uptime,
+        channels=(channel,),
+        **({} if case.version is None else {"version": case.version}),
+    )
+    facts = gather_facts(ClusterSnapshot("pair", (a, b), (later(a), later(b))), Policy())
+    missing, received = gtids("A:4-5"), gtids(case.received)
+    return Absence(
+        facts,
+        facts.edges[0],
+        received=received,
+        unsent=missing - received,
+        is_place_proved=case.is_place_proved,
+    )
+
+
+def later(server: ServerSnapshot) -> ServerSnapshot:
+    at = NOON + timedelta(seconds=1)
+    return replace(server, phase=2, read_started=at, read_ended=at, server_clock=at)
+
+
+BY_SET = ("auto_position", True)
+HALTED = ("receiver", STOPPED)
+IDS = ("ignored_server_ids", (1, 7))
+
+
+@pytest.mark.parametrize(
+    ("case", "left"),
+    [
+        # By file position, and never received: H1, proved.
+        (Case(), {POSITION}),
+        (Case(earlier=False), {RESET, POSITION}),
+        (Case(uptime=30), {POSITION, SKIPPED, CRASH}),
+        (Case(channel=(("gtid_retrieved", gtids("A:7-9")),)), {POSITION, SKIPPED}),
+        (Case(committed_by=None), {RESET, POSITION, SKIPPED, CRASH, UNLOGGED, SAME_ID}),
+        (Case(committed_by=(1, 2)), {POSITION, SAME_ID}),
+        (Case(server_id=1), {POSITION, SAME_ID}),
+        (Case(channel=(IDS,)), {IGNORED, POSITION}),
+        (Case(channel=(("ignored_server_ids", (7,)),)), {POSITION}),
+        # By auto-position, and the receiver has read past them: H8.
+        (Case(channel=(BY_SET,)), set()),
+        (Case(channel=(BY_SET,), uptime=30), {CRASH}),
+        (Case(channel=(BY_SET,), committed_by=(2, 2)), {SAME_ID}),
+        # Its next connection asks for them again: the applier has been behind them.
+        (Case(channel=(BY_SET, HALTED)), {POSITION, SKIPPED, OLD_LOG}),
+        # Received, and behind the applier.
+        (Case(received="A:4-5", channel=(BY_SET,)), {SKIPPED}),
+        (Case(received="A:4-5"), {POSITION, SKIPPED}),
+        (Case(received="A:4-5", channel=(BY_SET,), uptime=30), {SKIPPED}),
+        (
+            Case(received="A:4-5", channel=(BY_SET,), uptime=30, is_place_proved=False),
+            {SKIPPED, CRASH},
+        ),
+        (
+            Case(received="A:4-5", channel=(BY_SET,), uptime=30, version=ServerVersion(8, 0, 16)),
+            {SKIPPED, CRASH},
+        ),
+        (
+            Case(received="A:4-5", channel=(BY_SET, ("applier", STOPPED))),
+            {SKIPPED, OLD_LOG},
+        ),
+        # What was received was logged, whatever its log shows now.
+        (
+            Case(received="A:4-5", channel=(BY_SET,), committed_by=None),
+            {RESET, SKIPPED},
+        ),
+        # A part of them was received.
+        (Case(received="A:4", channel=(BY_SET,), uptime=30), {SKIPPED, CRASH}),
+    ],
+)
+def test_each_cause_is_left_unless_it_is_excluded(case: Case, left: set[str]) -> None:
+    assert {*causes_left(absence(case))} == left
+
+
+def test_the_text_says_what_each_cause_means_for_the_rows() -> None:
+    case = Case(channel=(IDS,), uptime=30, committed_by=(7, 2), earlier=False)
+    text = causes_text(absence(case))
+    assert text.startswith(
+        " Possible causes: IGNORE_SERVER_IDS (1, 7) of its channel (the rows are"
+    )
+    assert "; RESET BINARY LOGS AND GTIDS on b behind them (the rows are there);" in text
+    assert "; a file position that was set behind them (the rows are missing);" in text
+    assert "; a crash of b that lost the end of its binary log, or an older copy" in text
+    assert "; a server with the server_id of b, 2, committed them (the rows are missing)." in text
+    assert text.endswith(
+        " Compare the rows before any repair: a second execution fails or doubles"
+        " data where the rows are there."
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ((), "; no event for them in the binary logs of a"),
+        ((("log_replica_updates", "OFF"),), "; log_replica_updates = OFF on a: no event for them"),
+    ],
+)
+def test_a_source_without_an_event_is_named(settings: Any, said: str) -> None:
+    assert said in causes_text(absence(Case(committed_by=None, source=settings)))
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        (ServerVersion(8, 0, 16), "its data (the rows are probably there)"),
+        (ServerVersion(8, 0, 17), "its data (compare the rows)"),
+    ],
+)
+def test_a_crash_leaves_rows_where_gtids_are_in_the_log_alone(
+    version: ServerVersion, said: str
+) -> None:
+    case = Case(received="A:4-5", uptime=30, version=version, is_place_proved=False)
+    assert said in causes_text(absence(case))

@@ -119,6 +119,9 @@ def _absent_on_replica(truth: Truth, one: Finding) -> str:
             step = "source reset" if _waits(replica, one, gtid) else "not logged"
         if step is None and one.code == "H1" and _lies_before(truth, one, gtid):
             step = "change-by-position"  # of a receiver that has not connected yet
+        path = replica.channel(one.channel or "")
+        if step is None and path is not None and path.source != source.name:
+            step = "copied"  # the channel is that of another server with this server_uuid
         oldest = source.files[0]
         if step is None and oldest.number == 1 and oldest.created_at:
             step = (

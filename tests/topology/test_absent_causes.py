@@ -159,6 +159,22 @@ def test_the_text_says_what_each_cause_means_for_the_rows() -> None:
 
 
 @pytest.mark.parametrize(
+    ("channel", "is_named"),
+    [
+        ({}, False),
+        ({"gtid_retrieved": gtids("A:6-10")}, False),  # at the address of a: a has lost A:10
+        ({"gtid_retrieved": gtids("A:6-10"), "source_host": "c.example"}, True),
+        ({"gtid_retrieved": gtids("A:6-10"), "source_port": 3307}, True),
+        ({"source_host": "c.example"}, False),  # a name of a, as far as is known
+    ],
+)
+def test_another_server_with_the_uuid_is_named(channel: dict[str, Any], *, is_named: bool) -> None:
+    case = Case(channel=tuple(channel.items()))
+    assert ("another source" in causes_left(absence(case))) is is_named
+    assert ("another server with the same server_uuid at" in causes_text(absence(case))) is is_named
+
+
+@pytest.mark.parametrize(
     ("settings", "said"),
     [
         ((), "; no event for them in the binary logs of a"),

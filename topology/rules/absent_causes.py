@@ -17,6 +17,7 @@ file position    the channel runs by auto-position, and has done so since it was
 skipped          it was received only later, and the replica has been running since before
 crash, copy      the replica has been running since before they were committed
 source reset     the place is one of the source's present log: its receiver is connected
+another source   the channel's address is that at which its source was read
 not logged       the log of the source shows them, or they were received
 same server_id   the log of the source shows other server_ids
 ===============  ==================================================================================
@@ -208,6 +209,30 @@ def _may_be_former_log(absence: Absence) -> bool:
     return absence.returns or is_old_place or by_search or is_by_position
 
 
+def _other_source_words(absence: Absence) -> str:
+    channel = absence.channel
+    return (
+        f"another server with the same server_uuid at {channel.source_host}:{channel.source_port},"
+        " the address of the channel (then nothing was passed)"
+    )
+
+
+def _received_elsewhere(absence: Absence) -> bool:
+    """Return whether the channel has received what its source, by server_uuid, never had or lost.
+
+    Two servers with one server_uuid and one server_id are separated by their address alone.
+    """
+    source = absence.source
+    assert source.server_uuid is not None, "only judgeable servers have edge facts"
+    had = (source.gtid_executed or GtidSet()) | (source.gtid_owned or GtidSet())
+    return bool(absence.channel.gtid_retrieved.from_uuid(source.server_uuid) - had)
+
+
+def _is_at_address(absence: Absence) -> bool:
+    channel, source = absence.channel, absence.source
+    return (channel.source_host, channel.source_port) == (source.host, source.port)
+
+
 def _unlogged_words(absence: Absence) -> str:
     name = absence.source.name
     text = f"no event for them in the binary logs of {name} (the rows may be missing)"
@@ -278,6 +303,7 @@ _ROWS: Final = (
     ),
     _Row(CRASH, _crash_words, _always, _excludes_crash),
     _Row(SOURCE_RESET, _source_reset_words, _may_be_former_log, _never),
+    _Row("another source", _other_source_words, _received_elsewhere, _is_at_address),
     _Row("not logged", _unlogged_words, _is_unsent, _are_in_log),
     _Row("same server_id", _same_id_words, _is_unsent, _are_of_others),
 )

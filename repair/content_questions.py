@@ -202,7 +202,7 @@ def _holders(
 
 def _missing(finding: Finding, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
     source, replica = servers.get(finding.source or ""), servers.get(finding.replica or "")
-    if source is None or replica is None or replica.server_uuid is None:
+    if source is None or replica is None:
         return GtidSet()
     return _from_others(available(source) - _executed(replica), replica, servers)
 

@@ -98,7 +98,7 @@ def refetch(case: Case) -> Outcome:
     if (why := _not_to_be_switched(case, replica, channel, source)) is not None:
         return Refusal(why)
     gone = case.finding.gtid_set - replica.executed - source.available
-    if case.is_hole and gone:
+    if gone:
         return Refusal(f"{source.name} can no longer send {gone.shortened()}")
     # What the model lets another channel bring is fetched here as well, if it comes first.
     there = case.was_there(replica.name)

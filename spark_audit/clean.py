@@ -221,7 +221,7 @@ def clean_clusters(batch: Batch) -> tuple[Flags, Sets]:
         row_ok,
         clean,
     )
-    ids = filled(one(table["server_id"]), 0)
+    ids = numbers(table["server_id"])
     sources = (*channels.source[:2], ids, channels.source_id)
     kernels.linked(batch.starts, uuid.high, uuid.low, channels.starts, *sources, clean)
     keep_places_in_log(

@@ -9,7 +9,7 @@ import pytest
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, InjectEmpty, MovePast, StartChannel
-from repair.case import Case, Outcome, Proposal
+from repair.case import Case, Hole, Outcome, Proposal
 from repair.content_questions import ContentQuestion
 from repair.evidence import FailingEvent
 from repair.model import Model
@@ -278,6 +278,18 @@ def test_an_event_that_would_stop_the_applier_again_is_left_empty() -> None:
     # What is warned of the others stays.
     both = proposed(refetch(a_case(pair(), HOLE, event=event(), content=None)))
     assert len(both.warnings) == 2
+
+
+def test_a_hole_that_two_findings_name_is_compared_once() -> None:
+    """H8 about the same GTIDs was not read: its content is known from the other finding."""
+    for wanted, words in (("a:2", ""), ("a:3", f"what {UUIDS['a']}:3 did has not been read")):
+        servers = pair("a:1 a:4").replace(server("a", "a:1-4"))
+        holes = (Hole("H8", "", gtids(wanted), None),)
+        case = unasked(servers, HOLE, content=FITTING, holes=holes)
+        if words:
+            assert words in reason(refetch(case))
+        else:
+            assert fetched(case).rows == ROWS
 
 
 def by_position(executed: str = "a:1") -> Case:

@@ -9,15 +9,18 @@ import pytest
 
 from gtid import GtidSet
 from repair.actions import InjectEmpty, StartChannel
+from repair.dialect import ChannelQuestions
 from repair.model import Model, simulate
 from repair.other_servers import checks_before
 from repair.plan import content_shown
 from repair.privileges import _admin
 from repair.procedure import Setting
 from repair.procedures import make_step
+from repair.start_guards import refuses_nothing
 from repair.transaction_content import ContentClass, TransactionContent
 from tests.repair.build import NEW, OLD, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_finding
+from topology.version import ServerVersion
 
 STOPPED = model(server("a", "a:1-3"), server("b", "a:1", channel("a", runs=False)))
 
@@ -70,6 +73,25 @@ def test_the_source_of_what_was_compared_has_nothing_more(
 ) -> None:
     setting = setting_of(servers, action, seen=STOPPED)
     assert [each.server for each in checks_before(action, setting)] == asked
+
+
+@pytest.mark.parametrize(
+    ("version", "executed", "facts", "asked"),
+    [
+        (NEW, "a:1", {}, True),
+        (NEW, "a:1-3", {}, False),  # nothing arrives
+        (NEW, "a:1", {"by_choice": True}, False),
+        (OLD, "a:1", {}, False),  # its channels have no such settings
+    ],
+)
+def test_settings_of_a_channel_that_may_refuse_what_arrives_are_asked(
+    version: ServerVersion, executed: str, facts: dict[str, Any], *, asked: bool
+) -> None:
+    stopped = channel("a", runs=False)
+    servers = model(server("a", "a:1-3"), server("b", executed, stopped, version=version))
+    action = StartChannel("b", "", **facts)
+    asks = ChannelQuestions.of(version, "")
+    assert bool([*refuses_nothing(action, setting_of(servers, action), asks)]) is asked
 
 
 def test_a_source_may_have_what_was_read_of_it_what_steps_bring_and_what_its_replica_has() -> None:

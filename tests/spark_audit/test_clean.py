@@ -238,7 +238,10 @@ def test_an_unknown_rule_settles_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 # By any rule, unless something is amiss.
 # `notable_settings` is made of `settings`: one without the other is no reading.
 NOT_LOOKED_AT = {"settings", "notable_settings", "binary_logs", "filters"}
-ODD: tuple[Any, ...] = (None, "", "x", "Connecting", "No", 0, 1, 7, 10**9, False, [], "binlog.x")
+ODD: tuple[Any, ...] = (
+    *(None, "", "x", "Connecting", "No", 0, 1, 7, 10**9, False, [], "binlog.x"),
+    *({"file": None, "position": 4}, {"file": "binlog.000001", "position": None}),
+)
 
 
 @pytest.mark.long
@@ -265,6 +268,29 @@ def test_no_single_odd_field_is_passed_over() -> None:
     found = {record["cluster"]: record for record in in_columns(rows)}
     for expected in judged(clusters):
         assert found[expected["cluster"]] == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "odd"),
+    [
+        (("channels", 0, "filters"), [None]),
+        (("server_uuid",), "x"),
+        (("server_uuid",), ""),
+        (("server_uuid",), str(B).upper()),
+        (("server_uuid",), B.hex),
+    ],
+)
+def test_what_is_stored_in_other_words_or_in_part_is_left_to_the_rules(
+    path: tuple[Any, ...], odd: Any
+) -> None:
+    """In both readings of a replica, from which no server receives."""
+    replica = a_server("b", B, f"{A}:1-10", channels=(a_channel("a", A),))
+    cluster = a_cluster("one", a_server("a", A, f"{A}:1-10"), replica)
+    clean = [snapshot_to_record(each) for each in (*cluster.first, *cluster.last)]
+    assert in_columns(clean)[0]["verdict"] == "OK"
+    rows = [with_at(row, path, odd) if row["name"] == "b" else row for row in clean]
+    assert fits(rows)
+    assert in_columns(rows) == judged({"one": rows})
 
 
 def test_sets_that_say_the_same_in_other_words_are_not_canonical() -> None:

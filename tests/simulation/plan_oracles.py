@@ -198,7 +198,7 @@ def harm(
                     # No reading shows its rows, and each plan says that it does not consider it.
                     continue
                 error = channel.applier_error[1] or channel.receiver_error[1] or "stopped"
-                if name in unread and error == COPY:
+                if error == COPY and (name in unread or (seen and name not in seen)):
                     continue  # nothing shows that it has the server_uuid of the one that starts
                 yield Violation(oracle, codes, f"{name}: {channel.name!r} stops: {error}")
 
@@ -259,7 +259,8 @@ def _overwritten(was: Server, server: Server, world: World) -> Key | None:
     newest: dict[Key, int] = {}
     for made, undo in was.applied:
         for key, _ in undo:
-            if len(works[made.gtid]) == 1 or made.gtid not in world.by_hand:
+            is_one = len(works[made.gtid]) == 1 and world.by_hand.get(made.gtid) == was.name
+            if is_one or made.gtid not in world.by_hand:
                 newest[key] = max(newest.get(key, 0), made.work)
     for made, undo in server.applied:
         if not was.works[made.work]:

@@ -4,8 +4,9 @@ How it works
 ------------
     a ──► b ──► c (stopped)         b has not received a:5 yet; c committed c:1 itself
 
-A start of c brings a:5 as well, as soon as b has it. On a plain replica that is the order of one
-log, and fits. Where a server has committed what its sources do not get, its rows may be other ones.
+A start of c brings a:5 as well, as soon as b has it; also where b has received it while a is still
+committing it, so that no set shows it as executed. On a plain replica that is the order of one log,
+and fits. Where a server has committed what its sources do not get, its rows may be other ones.
 
 If `a` was not read, it is not known whether such an a:5 exists. The same holds where `b` is a
 member of a group: what one member has, every other member gets, and no channel shows it. So a
@@ -58,6 +59,8 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
                 f" source of {name} has passed it by, and its rows were not compared. Answer H1 and"
                 " H8 first, then audit and plan again"
             )
+        unapplied = _received_above(after, source) - server.executed - there
+        coming |= unapplied if own and name in receiving else GtidSet()
         if coming and own:
             return (
                 f"{coming.shortened()} was not yet on the source of {action.server} and could not"
@@ -86,6 +89,16 @@ def _own_work(after: Model, name: str, executed: GtidSet) -> GtidSet:
     for source in {*above, *peers}:
         executed -= after[source].executed
     return executed
+
+
+def _received_above(model: Model, source: str) -> GtidSet:
+    """Return what a source, and the servers above it, have received: their source may commit it."""
+    if source not in model.servers:
+        return GtidSet()
+    above = {source, *upstream(model, source)}
+    return GtidSet.union_of(
+        channel.retrieved for name in sorted(above) for channel in model[name].channels
+    )
 
 
 def _passed_above(after: Model, name: str) -> GtidSet:

@@ -182,13 +182,17 @@ def nothing_is_skipped(before: Model, after: Model, action: Action) -> Iterator[
     """Deliver nothing to a server whose applier skips what comes next, and start no channel there.
 
     sql_replica_skip_counter waits for the next event group. The transaction is received and passed
-    by: its GTID is missing for good (H8).
+    by: its GTID is missing for good (H8). What another channel is to bring as well may come first.
     """
     starts = isinstance(action, AutoPositionOn | StartChannel)
     for server in after.servers.values():
         brought = server.executed - before[server.name].executed
         if server.name == action.server:
             brought -= _added(action)
+        for channel in server.channels:
+            source = channel.source or ""
+            if server.skips_next and channel.running and source in after.servers:
+                brought |= after[source].executed - before[source].executed
         if server.skips_next and (brought or (starts and server.name == action.server)):
             yield (
                 f"sql_replica_skip_counter is set on {server.name}: its applier would skip the next"

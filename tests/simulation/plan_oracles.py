@@ -115,7 +115,7 @@ def plans(truth: Truth, snapshot: ClusterSnapshot, audit: ClusterAudit) -> Itera
         if not full.refused:
             yield from _afterwards(truth, full.world, plan, audit)
         yield from _interrupted(truth, plan, snapshot, audit, full)
-        yield from _late(truth, plan, snapshot, codes)
+        yield from _late(truth, plan, snapshot, full.world)
     except NotSimulated:
         return
 
@@ -287,7 +287,8 @@ def looks_done(before: World, server: Server, made: Transaction) -> bool:
         if each.keys & made.keys
     )
     holders = [other for other in before.servers.values() if other.works[made.work]]
-    still_open = [each for each in others if each.gtid not in server.executed]
+    anywhere = set[Gtid]().union(*(other.executed for other in before.servers.values()))
+    still_open = [each for each in others if each.gtid in anywhere - server.executed]
     if still_open:  # all of them later: the rows are as this one left them
         left = {change.key: change.new for change in made.changes}
         is_after = all(server.rows.get(key) == value for key, value in left.items())
@@ -413,10 +414,11 @@ def _is_the_same_loss(without: ClusterAudit, one: Finding) -> bool:
     """Return whether what is missing without the plan as well has another code behind it.
 
     E3 and E6, both likely, leave the same causes: which of the two it is depends on what else its
-    holders have received. H1 is H8 once the channel has auto-position on.
+    holders have received. Both name a session elsewhere (H7), which a log may prove later. H1 is H8
+    once the channel has auto-position on.
     """
-    pairs = ({"E3", "E6"}, {"H1", "H8"})
-    return one.grade is Grade.LIKELY and any(
+    pairs = ({"E3", "E6"}, {"H1", "H8"}, {"E3", "H7"}, {"E6", "H7"})
+    return (one.grade is Grade.LIKELY or one.code == "H7") and any(
         each.grade is Grade.LIKELY and one.gtid_set <= each.gtid_set
         for each in without.findings
         if {each.code, one.code} in pairs
@@ -505,12 +507,12 @@ def _met_statement(truth: Truth, plan: Plan, after: World, one: Finding) -> bool
     texts = (f"compared on {server.name} ", "a statement now or before")
     is_said = any(all(text in each for text in texts) for each in plan.warnings)
     statements = {  # logged as rows further down
-        made.gtid
+        made
         for each in truth.world.servers.values()
         for made, _ in each.applied
         if made.has_statements
     }
-    written = {key for made, undo in server.applied if made.gtid in statements for key, _ in undo}
+    written = {key for each in statements if each.gtid in server.executed for key in each.keys}
     stopped = (each.failed for each in server.channels if each.name == one.channel)
     return is_said and all(each is not None and each.keys & written for each in stopped)
 
@@ -673,8 +675,9 @@ def at(begin: int) -> str:
     return f"behind step {begin}," if begin else "after"
 
 
-def _late(truth: Truth, plan: Plan, snapshot: ClusterSnapshot, codes: str) -> Iterator[Violation]:
+def _late(truth: Truth, plan: Plan, snapshot: ClusterSnapshot, full: World) -> Iterator[Violation]:
     """8. The world moves on between planning and running, or between two steps."""
+    codes = codes_of(plan)
     dice = random.Random(truth.reading.seed)
     begin = dice_of_moment(truth).randrange(len(plan.steps))
     moved = moved_to(truth.world, plan, snapshot, begin)
@@ -710,6 +713,8 @@ def _late(truth: Truth, plan: Plan, snapshot: ClusterSnapshot, codes: str) -> It
         if "stops: " in each.text and "row event" not in each.text:
             continue  # the source refuses the connection because of the late step, and says so
         place = each.text.replace(":", " ").split()[0]
+        if _is_so_in_full(full[place], late.world[place], each.text):
+            continue
         if "stops: " in each.text and met_what_is_new(truth, moved, late.world[place]):
             continue
         if (
@@ -722,7 +727,9 @@ def _late(truth: Truth, plan: Plan, snapshot: ClusterSnapshot, codes: str) -> It
             continue
         if " is declared unneeded on " in each.text and _same_after(truth, plan, late, line):
             continue
-        if " is declared unneeded on " in each.text and _points_to_unseen(truth, line):
+        if " is declared unneeded on " in each.text and (
+            _points_to_unseen(truth, line) or _was_not_shown(truth, plan, each.text)
+        ):
             continue
         if name == "stop-replica" and late.world[place].rows == truth.rested[place].rows:
             continue  # it was stopped before the script started it: as if it had not been stopped
@@ -735,9 +742,28 @@ def _late(truth: Truth, plan: Plan, snapshot: ClusterSnapshot, codes: str) -> It
         yield replace(each, text=f"{at(begin)} {' '.join(map(str, line))}: {each.text}")
 
 
+def _is_so_in_full(full: Server, late: Server, text: str) -> bool:
+    """Return whether a server ends so without the late step as well: 7 has looked at that."""
+    if "stops: " in text:
+        stopped = {each.failed.gtid for each in full.channels if each.failed is not None}
+        return all(each.failed.gtid in stopped for each in late.channels if each.failed is not None)
+    twice = {work for work, count in late.works.items() if count > 1}
+    return " twice" in text and all(full.works[work] > 1 for work in twice)
+
+
 def _points_to_unseen(truth: Truth, line: Line) -> bool:
     """Return whether a late step lets a server receive from one that the plan has not considered."""
     return line[0] in ("repoint", "configure-only") and line[3] not in truth.reading.visible
+
+
+def _was_not_shown(truth: Truth, plan: Plan, text: str) -> bool:
+    """Return whether no log showed data under a GTID when the plan was made; a late RESET is no log."""
+    under = {made.gtid for each in truth.world.servers.values() for made, _ in each.applied}
+    return any(
+        text.startswith(f"{gtid_text(gtid)} ")
+        and not _data_under(truth.world, gtid, _seen(truth, plan))
+        for gtid in under
+    )
 
 
 def _forgot_later_ones(truth: Truth, server: Server) -> bool:

@@ -108,6 +108,10 @@ def refetch(case: Case) -> Outcome:
     compared_at: GtidSet | None = None
     if arriving and (certain := _never_fetched(case, arriving)) is not None:
         return Refusal(certain)
+    if not (arriving or channel.running or case.is_chosen):
+        switch = AutoPositionOn(replica.name, channel.name, filled=GtidSet())
+        if (why := misfit_of_waiting(case, switch)) is not None:  # it starts the channel as well
+            return Refusal(f"{why}. Compare the rows, then choose with {offered(case)}")
     if arriving:
         conflict = (
             _conflict(case, case.content, arriving)

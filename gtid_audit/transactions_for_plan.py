@@ -373,9 +373,13 @@ def _channel(server: ServerSnapshot | None, finding: Finding) -> ChannelSnapshot
 
 
 def _received(server: ServerSnapshot) -> GtidSet:
-    """Return what a server did not have when it received it, as auto-position makes certain."""
+    """Return what a server did not have when it received it, as auto-position makes certain.
+
+    Its own GTIDs it may have given itself since: a skip counter passes by what was received.
+    """
     by_sets = (each for each in server.channels or () if each.auto_position)
-    return GtidSet.union_of(each.gtid_retrieved for each in by_sets)
+    received = GtidSet.union_of(each.gtid_retrieved for each in by_sets)
+    return received.without_uuid(server.server_uuid) if server.server_uuid else received
 
 
 def _is_parallel(server: ServerSnapshot) -> bool:

@@ -126,7 +126,9 @@ def _shows_empty(server: Server, gtid: Gtid) -> bool:
     if gtid not in server.executed or (gtid in server.purged and gtid[0] != server.uuid):
         return True
     if server.permissive:  # it sends nothing by GTID; what it received came from those that do
-        return any(gtid in each.retrieved for each in server.channels if each.auto_position)
+        return gtid[0] != server.uuid and any(
+            gtid in each.retrieved for each in server.channels if each.auto_position
+        )
     version = server.logged_version(gtid)
     return version is not None and version.is_empty
 

@@ -303,17 +303,17 @@ def _data_under(world: World, gtid: Gtid, seen: Collection[str]) -> list[Transac
 
     A server that was reset may have used a GTID twice: the last one is what a plan can read. Two
     servers may have two contents: a third one has what its own source has, or what the other has.
-    Where its origin has logged it empty, no other log shows data that a session made under it on a
-    server that has purged it, or sends nothing by GTID (ON_PERMISSIVE).
+    Where a server has logged it empty, no other log shows data that a session made under it on a
+    server that is not its origin and has purged it, or sends nothing by GTID (ON_PERMISSIVE).
     """
     found = []
-    origins = [each for each in world.servers.values() if each.uuid == gtid[0]]
-    logged = [each.logged_version(gtid) for each in origins if each.name in seen]
+    logged = [each.logged_version(gtid) for each in world.servers.values() if each.name in seen]
     is_empty = any(each is not None and each.is_empty for each in logged)
     for server in world.servers.values():
         if gtid not in server.executed or server.name not in seen:
             continue
-        if is_empty and (gtid in server.purged or server.permissive):
+        is_hidden = server.uuid != gtid[0] and (gtid in server.purged or server.permissive)
+        if is_empty and is_hidden:
             continue
         under = [(made, undo) for made, undo in server.applied if made.gtid == gtid]
         found += [made for made, undo in under[-1:] if undo and server.works[made.work]]
@@ -512,7 +512,11 @@ def _met_statement(truth: Truth, plan: Plan, after: World, one: Finding) -> bool
         for made, _ in each.applied
         if made.has_statements
     }
-    written = {key for each in statements if each.gtid in server.executed for key in each.keys}
+    works: dict[Gtid, set[int]] = {}
+    for made in (each for other in truth.world.servers.values() for each, _ in other.applied):
+        works.setdefault(made.gtid, set()).add(made.work)
+    there = {each for each in statements if each.gtid in server.executed}
+    written = {key for each in there if len(works[each.gtid]) == 1 for key in each.keys}
     stopped = (each.failed for each in server.channels if each.name == one.channel)
     return is_said and all(each is not None and each.keys & written for each in stopped)
 
@@ -572,7 +576,8 @@ def _came_meanwhile(truth: Truth, first: ClusterAudit, audit: ClusterAudit, name
     return any(
         (one.gtid_set & there.get(one.id, GtidSet())) - had.get(one.id, GtidSet()) - _of(then, one)
         for one in above_info(audit)
-        if one.code[0] in "EHPJ" and name in (one.source, one.replica)
+        if one.code[0] in "EHPJ" or one.code == "A7"
+        if name in (one.source, one.replica)
     )
 
 
@@ -657,6 +662,9 @@ LATE: tuple[str, ...] = (
 )  # fmt: skip
 
 
+_STOPPING = ("stop-replica", "configure-only")
+
+
 def dice_of_moment(truth: Truth) -> random.Random:
     """Return what decides behind which step of a plan the world moves on."""
     return random.Random(~truth.reading.seed)
@@ -731,7 +739,7 @@ def _late(truth: Truth, plan: Plan, snapshot: ClusterSnapshot, full: World) -> I
             _points_to_unseen(truth, line) or _was_not_shown(truth, plan, each.text)
         ):
             continue
-        if name == "stop-replica" and late.world[place].rows == truth.rested[place].rows:
+        if name in _STOPPING and late.world[place].rows == truth.rested[place].rows:
             continue  # it was stopped before the script started it: as if it had not been stopped
         if (
             name.startswith("reset-")

@@ -14,6 +14,7 @@ and then it is only by chance the same on both: a row that was never inserted lo
 the source has deleted by now.
 """
 
+from gtid import GtidSet
 from repair.case import Case
 from repair.holes import depends_on_a_hole
 from repair.model import below
@@ -36,7 +37,7 @@ def is_there_already(case: Case) -> bool:
     ):
         return False
     return not depends_on_a_hole(case, content) and all(
-        _is_there(content.state_on(name))
+        _is_there(case, content.state_on(name))
         for name in (replica.name, *below(case.model, replica.name))
         if case.wanted - case.was_there(name)
     )
@@ -50,5 +51,7 @@ def is_there_by_later_ones(case: Case) -> bool:
     )
 
 
-def _is_there(on: RowsOn) -> bool:
-    return on.state is RowState.AS_AFTER or on.is_like_source
+def _is_there(case: Case, on: RowsOn) -> bool:
+    """Return whether rows are there; a source that is committing them yet has none to be like."""
+    has_them = case.wanted <= case.snapshot_executed.get(case.finding.source or "", GtidSet())
+    return on.state is RowState.AS_AFTER or (on.is_like_source and has_them)

@@ -98,6 +98,7 @@ class ModelServer:
     row_image: str = "FULL"  # binlog_row_image
     logs_partial_json: bool = False  # binlog_row_value_options
     are_settings_known: bool = True  # otherwise these are taken for the defaults
+    committing: GtidSet = field(default_factory=GtidSet)  # gtid_owned, as it was read
     skips_next: bool = False  # sql_replica_skip_counter: the next transaction is not applied
 
     @property

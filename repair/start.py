@@ -125,6 +125,7 @@ def _server(
         version=version,
         executed=server.gtid_executed or GtidSet(),
         purged=server.gtid_purged or GtidSet(),
+        committing=server.gtid_owned or GtidSet(),
         channels=channels,
         server_id=server.server_id,
         group_name=group_name,

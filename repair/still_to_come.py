@@ -92,13 +92,12 @@ def _own_work(after: Model, name: str, executed: GtidSet) -> GtidSet:
 
 
 def _received_above(model: Model, source: str) -> GtidSet:
-    """Return what a source, and the servers above it, have received: their source may commit it."""
+    """Return what a source, and the servers above it, have received, or are committing."""
     if source not in model.servers:
         return GtidSet()
-    above = {source, *upstream(model, source)}
-    return GtidSet.union_of(
-        channel.retrieved for name in sorted(above) for channel in model[name].channels
-    )
+    above = [model[name] for name in sorted({source, *upstream(model, source)})]
+    received = (channel.retrieved for server in above for channel in server.channels)
+    return GtidSet.union_of((*received, *(server.committing for server in above)))
 
 
 def _passed_above(after: Model, name: str) -> GtidSet:

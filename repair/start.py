@@ -204,16 +204,20 @@ def _appliers(
 
 
 def _behind(applier: ApplierFacts | None) -> GtidSet:
-    """Return what an applier that runs has passed, or one that has stopped between the readings.
+    """Return what an applier that runs has passed, or one that stands at its receiver's place.
 
-    Its place was read once then, which is no finding (H8) yet.
+    If it stopped between the readings the place was read once, which is no finding (H8) yet. Nor is
+    it before all transactions of a log, where a restart may have put both.
     """
     if applier is None:
         return GtidSet()
-    if applier.channel.applier is ThreadState.RUNNING:
+    channel = applier.channel
+    if channel.applier is ThreadState.RUNNING:
         return applier.passed
-    is_at_end = is_stopped_at_end(applier.channel)
-    return applier.channel.gtid_retrieved - applier.passed if is_at_end else GtidSet()
+    place = channel.applied_to
+    is_before_all = place is not None and place == channel.received_to and place.is_before_all
+    is_at_end = is_stopped_at_end(channel) or (is_before_all and not channel.has_error)
+    return channel.gtid_retrieved - applier.passed if is_at_end else GtidSet()
 
 
 def _passed_beside(name: str, channel: ChannelSnapshot, audit: ClusterAudit) -> GtidSet:

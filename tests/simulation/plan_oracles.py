@@ -353,6 +353,8 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
             continue
         if one.code == "H1" and _was_named_by_a_backlog(truth, without, one):
             continue
+        if _was_hidden_by_a_loss(audit, again, one):
+            continue
         if one.code == "H8" and _was_named_by_a_refusal(plan, one):
             continue
         if _is_the_same_loss(without, one):
@@ -371,6 +373,20 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
         elif one.id in answered and (not one.gtid_set or one.gtid_set & seen[one.id]):
             # What joined the finding since, without the plan as well, is not what was answered.
             yield Violation("plan", one.code, f"{one.code} was answered and is still there")
+
+
+def _was_hidden_by_a_loss(audit: ClusterAudit, again: ClusterAudit, one: Finding) -> bool:
+    """Return whether E3 or E6 explained what a channel shows, and its transactions are H7 by now.
+
+    Another server's log, which the plan filled, shows that they were made by hand (H7): that does
+    not explain the state of the channel, which was there before.
+    """
+    ends = {one.source, one.replica}
+    lost = [each for each in audit.findings if each.code in ("E3", "E6")]
+    by_hand = GtidSet.union_of(each.gtid_set for each in again.findings if each.code == "H7")
+    return one.code in ("A4", "A7", "C3", "T3") and any(
+        {each.source, each.replica} == ends and each.gtid_set <= by_hand for each in lost
+    )
 
 
 def _is_so_without(truth: Truth, one: Finding) -> bool:
@@ -502,7 +518,7 @@ def _met_what_two_bring(plan: Plan, after: World, one: Finding) -> bool:
 
 
 def _met_statement(truth: Truth, plan: Plan, after: World, one: Finding) -> bool:
-    """Return whether an applier stopped at a row that a statement made otherwise, as warned."""
+    """Return whether an applier stopped at a statement, or a row that one made otherwise, as warned."""
     server = after[one.replica or ""]
     texts = (f"compared on {server.name} ", "a statement now or before")
     is_said = any(all(text in each for text in texts) for each in plan.warnings)
@@ -518,7 +534,9 @@ def _met_statement(truth: Truth, plan: Plan, after: World, one: Finding) -> bool
     there = {each for each in statements if each.gtid in server.executed}
     written = {key for each in there if len(works[each.gtid]) == 1 for key in each.keys}
     stopped = (each.failed for each in server.channels if each.name == one.channel)
-    return is_said and all(each is not None and each.keys & written for each in stopped)
+    return is_said and all(
+        each is not None and (each.has_statements or bool(each.keys & written)) for each in stopped
+    )
 
 
 def _interrupted(
@@ -564,17 +582,25 @@ def _came_meanwhile(truth: Truth, first: ClusterAudit, audit: ClusterAudit, name
 
     They came without the plan as well: a hole or errant transactions that may need a decision
     first. A finding is answered as a whole, and a hole keeps what follows it from being answered.
-    So does a thread that stops meanwhile, with the plan and without it, on any server.
+    So does a thread that stops meanwhile, with the plan and without it, on any server. The same
+    goes for what was a backlog then (T1 to T3) and was passed since, and for contents that only the
+    later audit could compare (E4).
     """
     then = {each.name: each.gtid_executed or GtidSet() for each in truth.snapshot.first}
     _, without = look_again(truth, truth.rested, compares=True)
     there = {one.id: one.gtid_set for one in without.findings}
     had = {one.id: one.gtid_set for one in first.findings}
     stopped = {one.id for one in audit.findings if one.code in ("A1", "A2", "A3", "A4")}
-    if (stopped & there.keys()) - had.keys():
+    compared = {one.id for one in audit.findings if one.code == "E4" and one.replica == name}
+    if ((stopped | compared) & there.keys()) - had.keys():
         return True
+    backlog = GtidSet.union_of(
+        one.gtid_set for one in first.findings if one.code[0] == "T" and one.replica == name
+    )
     return any(
-        (one.gtid_set & there.get(one.id, GtidSet())) - had.get(one.id, GtidSet()) - _of(then, one)
+        (one.gtid_set & there.get(one.id, GtidSet()))
+        - had.get(one.id, GtidSet())
+        - (_of(then, one) - backlog)
         for one in above_info(audit)
         if one.code[0] in "EHPJ" or one.code == "A7"
         if name in (one.source, one.replica)

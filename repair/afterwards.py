@@ -70,8 +70,9 @@ def made_worse(
 ) -> Iterator[Finding]:
     """Yield what only the second audit shows above info, and differences that have grown.
 
-    `purged`: gtid_purged of each server as the plan begins. GTIDs in it that were never logged (E4)
-    are seen once the server logs lower ones: no action has made them.
+    `purged`: gtid_purged of each server as the plan begins, and what the steps that are looked at
+    add to it. GTIDs in it that were never logged (E4) are seen once the server logs lower ones, and
+    those that are added are what the strategy says: no action makes a server worse by them.
     """
     known = {finding.id: finding for finding in before.findings}
     for finding in after.findings:

@@ -339,8 +339,9 @@ class _Work:
             model = after
         outlook = self._look_ahead(model) if settings else self.outlook
         purged = {name: server.purged for name, server in self.started.servers.items()}
-        found = made_worse(self.outlook, outlook, purged=purged)
-        worse = [in_short(each) for each in found]
+        for action in (each for each, _ in settings if isinstance(each, AppendPurged)):
+            purged[action.server] |= action.gtids  # an E4 about them is announced, not worse
+        worse = [in_short(each) for each in made_worse(self.outlook, outlook, purged=purged)]
         if worse:
             return Refusal(f"afterwards the audit would show {'; '.join(worse)}")
         if unwanted := "; ".join(brings_in(case, model, tuple(self._kept_out()))):

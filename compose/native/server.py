@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pymysql
 from pymysql.connections import Connection
@@ -83,6 +84,8 @@ class Server:
         self.error_log = self.folder / "error.log"
         self.folder.mkdir()
         copy_data_directory(seed_data_directory(installation, progress=progress), self.datadir)
+        # 5.6 draws equal ones for servers that start at the same moment.
+        (self.datadir / "auto.cnf").write_text(f"[auto]\nserver-uuid={uuid4()}\n")
 
     def __repr__(self) -> str:
         return f"<Server {self.name} {self.version_text} {self.dsn}>"

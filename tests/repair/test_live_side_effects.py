@@ -81,7 +81,8 @@ def test_rows_that_differ_are_not_written_over_triggers_and_foreign_keys(
         )
     for server in (a, b):
         server.execute("START REPLICA")
-    b.execute(*TRIGGER)
+        # Each is the other's source: their addresses decide which of them the plan would change.
+        server.execute(*TRIGGER)
     capsys.readouterr()
     options = ("--json", "--content", "--strategy=E4=data_repair")
     assert run(["repair", "plan", "--pair", a.dsn, b.dsn, *options]) == 1

@@ -115,7 +115,12 @@ _RUNS = (
     f" WHERE {_NAME.format('receiver.')} = % AND {_NAME.format('applier.')} = %"
     " AND receiver.SERVICE_STATE = 'ON' AND applier.SERVICE_STATE = 'ON') = 1"
 )
-_ONLY_RECEIVES = _RUNS.replace("applier.SERVICE_STATE = 'ON'", "applier.SERVICE_STATE = 'OFF'")
+# A receiver that has just been started, or cannot connect, runs as well: CONNECTING.
+_ONLY_RECEIVES = _RUNS.replace(
+    "receiver.SERVICE_STATE = 'ON' AND applier.SERVICE_STATE = 'ON'",
+    "receiver.SERVICE_STATE <> 'OFF' AND applier.SERVICE_STATE = 'OFF'",
+)
+assert _ONLY_RECEIVES != _RUNS
 _RECEIVES = (
     "(SELECT COUNT(*) FROM performance_schema.replication_connection_status"
     f" WHERE {_NAME.format('')} = % AND SERVICE_STATE = 'ON') = 1"

@@ -144,6 +144,25 @@ def test_a_stopped_channel_and_an_errant_transaction(pair97: Pair) -> None:
     run_cut_started(pair97)
 
 
+def test_a_receiver_that_was_started_and_does_not_connect_is_seen(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE early")
+    pair97.settle()
+    faults_after_plan.remove_channel(a)
+    b.execute(b.dialect.stop_replica)
+    a.execute("CREATE DATABASE late")
+    plan = examine(pair97).plan()
+    [step] = [each for each in plan.steps if each.action == "StartChannel"]
+    a.freeze()
+    try:
+        b.execute(f"{b.dialect.start_replica} IO_THREAD")
+        refused = b.client(render_files(plan)[step.file_name])
+    finally:
+        a.thaw()
+    assert "an interrupted script): an operator may want that; audit and plan" in refused.stderr
+    assert not b.query("SHOW DATABASES LIKE 'late'")
+
+
 def test_an_undo_of_two_tables_that_stopped_between_them_goes_on(pair97: Pair) -> None:
     """Each script undoes the rows of one table; the next plan finds a part of them undone."""
     tables = ("kept.t", "kept.u")

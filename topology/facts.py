@@ -176,7 +176,9 @@ def _edge_facts(
     if edge.channel.applier is ThreadState.STOPPED:
         behind -= ahead  # the log of the source shows more than two places that are equal
     begun = _begun(edge, graph=graph, first=first, last=last)
-    committed = _set(source.gtid_executed) | (begun & behind)
+    applier = appliers.get((edge.replica, edge.channel.name))
+    overtaken = applier.overtaken if applier is not None else GtidSet()
+    committed = _set(source.gtid_executed) | (begun & (behind | overtaken))
     missing = _from_others(committed - executed, replica, last)
     own_id = with_own_server_id(edge, graph=graph, servers=last)
     dropped = missing & (same_server_id(replica, last) | own_id)

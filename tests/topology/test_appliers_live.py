@@ -274,10 +274,13 @@ def test_a_delayed_replica_is_a_backlog_that_names_the_delay(pair97: Pair) -> No
 
 
 def test_an_old_delayed_replica_is_a_backlog(pair56: Pair) -> None:
-    faults.delayed(pair56)
+    fault = faults.delayed(pair56)
     time.sleep(LONGER_SECONDS)
     audit = audited(pair56, SOON)
     assert (audit.verdict, above_info(audit)) == (Verdict.OK, {})
+    (finding,) = [each for each in audit.findings if each.code == "T2"]
+    assert (finding.grade, finding.gtid_set) == (Grade.PROVED, GtidSet.parse(fault.held))
+    assert "SOURCE_DELAY holds them back for 3600 s" in finding.explanation
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -12,6 +12,7 @@ from compose.native.installation import Clients, Installation
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology
 from gtid import GtidSet
+from gtid_audit import pair as pair_command
 from tests.repair.live import examine
 from tests.topology.test_faults_live import audited, only, targets_of
 from topology.adapters.collect import collect_cluster
@@ -73,6 +74,48 @@ def test_a_lost_tail_of_an_old_source_is_e3(pair56: Pair) -> None:
     finding = only(audited(pair56))
     assert finding.code == "E3"
     assert finding.gtid_set == GtidSet.parse(fault.lost)
+
+
+def test_a_lost_tail_is_counted_by_its_distance_and_not_by_its_size(pair97: Pair) -> None:
+    """It lies above free GNOs, which the source gives to its next transactions first."""
+    uuid, row = pair97.a.value("@@GLOBAL.server_uuid"), "INSERT INTO lost.t (note) VALUES ('lost')"
+    tail = [each for gno in (41, 42, 43) for each in (f"SET gtid_next = '{uuid}:{gno}'", row)]
+    fault = faults.lost_tail_crash(pair97, statements=tail)
+    finding = only(audited(pair97))
+    assert (finding.code, finding.gtid_set) == ("E3", GtidSet.parse(f"{uuid}:41-43"))
+    free = 40 - GtidSet.parse(str(fault.source.value("@@GLOBAL.gtid_executed"))).gtid_count
+    assert facts_in(finding)["commits until the first is reused"] == str(free + 1)
+    assert facts_in(finding)["commits until the numbers are all reused"] == str(free + 3)
+    write = "INSERT INTO lost.t () VALUES ()"
+    for count, reused in ((free, ""), (1, f"{uuid}:41"), (2, f"{uuid}:41-43")):
+        faults.commit(fault.source, *[write] * count)
+        executed = GtidSet.parse(str(fault.source.value("@@GLOBAL.gtid_executed")))
+        assert finding.gtid_set & executed == GtidSet.parse(reused), "the distance was true"
+
+
+def test_a_lost_tail_with_a_tag_is_reused_by_transactions_with_the_tag(pair97: Pair) -> None:
+    tag, row = "SET gtid_next = 'AUTOMATIC:dba'", "INSERT INTO lost.t VALUES (1000, 'lost')"
+    fault = faults.lost_tail_crash(pair97, statements=[tag, row])
+    source = fault.source
+    faults.commit(source, *[f"INSERT INTO lost.t VALUES ({number}, '')" for number in range(1, 7)])
+    finding = only(audited(pair97))
+    assert (finding.code, finding.gtid_set) == ("E3", GtidSet.parse(fault.lost))
+    assert "1st next transaction. Only transactions with the same tag count." in finding.explanation
+    faults.commit(source, tag, "INSERT INTO lost.t VALUES (2000, 'reused')")
+    fault.replica.execute(fault.replica.dialect.start_replica)
+    pair97.settle()
+    rows = [server.query("SELECT note FROM lost.t ORDER BY id") for server in (source, pair97.b)]
+    assert rows[0] != rows[1], "and the sets are equal"
+    with_contents = only(audited_with_contents(pair97))
+    assert (with_contents.code, with_contents.gtid_set) == ("E4", finding.gtid_set)
+
+
+def audited_with_contents(topology: Topology) -> ClusterAudit:
+    """Audit as `pair` does behind a recent start."""
+    targets = targets_of(topology)
+    snapshot = collect_cluster("live", targets)
+    contents = pair_command.contents_of(snapshot, targets, None, None, lambda _text: None)
+    return audit_cluster(snapshot, None, contents)
 
 
 def test_a_gtid_made_by_hand_is_h7_with_its_distance(star97: Topology) -> None:
@@ -167,6 +210,31 @@ def test_what_waits_in_the_unseen_part_is_likely_and_names_it(ring97: Topology) 
     # Seen whole, the stopped channel is the one cause.
     assert only(whole).code == "A7"
     assert only(whole).gtid_set == GtidSet.parse(waiting)
+
+
+def test_a_replica_alone_is_compared_with_nothing(star97: Topology) -> None:
+    """Nothing but its source could show what it is missing, or has too much."""
+    source, replica = star97["source"], star97["replica1"]
+    star97.settle()
+    faults.commit(replica, "CREATE DATABASE errant")
+    alone = part_of(star97, "replica1")
+    audit = audited(alone)
+    assert codes(audit) == [("J4", Grade.UNKNOWN, Severity.WARNING)]
+    assert audit.verdict is Verdict.UNKNOWN
+    assert f"127.0.0.1:{source.port}" in audit.findings[0].explanation
+    # Of two channels, one comes from a server of the audit: the other one is still named.
+    second = star97["replica2"]
+    change = second.dialect.change_source_to(
+        host=replica.host, port=replica.port, user="replication", auto_position=1
+    )
+    second.execute(f"{change} FOR CHANNEL 'inside'", "START REPLICA FOR CHANNEL 'inside'")
+    shapes.wait_for(second, replica.value("@@GLOBAL.gtid_executed"))
+    audit = audited(part_of(star97, "replica1", "replica2"))
+    assert audit.verdict is Verdict.UNKNOWN
+    assert {(one.code, one.replica) for one in audit.findings} == {
+        ("J4", "replica1"),
+        ("J4", "replica2"),
+    }
 
 
 def test_the_ends_of_a_chain_are_not_called_unlinked(chain97: Topology) -> None:
@@ -344,6 +412,24 @@ def test_a_setting_that_hides_errors_is_c15(pair97: Pair, setting: str) -> None:
     pair97.b.execute(f"SET GLOBAL {setting}")
     finding = only(audited(pair97))
     assert (finding.code, finding.replica) == ("C15", "b")
+
+
+@pytest.mark.parametrize(
+    "setting", ["slave_exec_mode = 'IDEMPOTENT'", "slave_type_conversions = 'ALL_LOSSY'"]
+)
+def test_a_setting_of_an_old_replica_that_hides_errors_is_c15(pair56: Pair, setting: str) -> None:
+    pair56.b.execute("STOP SLAVE", f"SET GLOBAL {setting}", "START SLAVE")
+    await_status(pair56.b, faults._both_threads_run)
+    finding = only(audited(pair56))
+    assert (finding.code, finding.replica) == ("C15", "b")
+    assert setting.partition(" ")[2].strip("= '") in finding.explanation
+
+
+def test_skipped_errors_of_an_old_replica_are_c15(installation56: Installation) -> None:
+    with shapes.pair(installation56, extra=("--slave-skip-errors=1062,1032",)) as pair:
+        audit = audited(pair)
+    assert {(one.code, one.replica) for one in audit.findings} == {("C15", "a"), ("C15", "b")}
+    assert all("1062" in one.explanation for one in audit.findings)
 
 
 def test_skipped_errors_are_c15(installation97: Installation) -> None:

@@ -166,11 +166,14 @@ def _proof(facts: ClusterFacts, loss: Loss) -> Iterator[Evidence]:
 def distance_to(loss: Loss) -> str:
     """Say when the GTIDs are used again: a distance in commits of the origin, not a count."""
     first, every = loss.commits_until_first, loss.commits_until_all
+    # Each tag has GNOs of its own: transactions without it, or with another one, use none of them.
+    is_tagged = any(tsid.tag for tsid in loss.gtid_set.tsids)
+    counts = " Only transactions with the same tag count." if is_tagged else ""
     if first == every:
-        return f"{loss.origin} gives this GTID to its {_ordinal(first)} next transaction."
+        return f"{loss.origin} gives this GTID to its {_ordinal(first)} next transaction.{counts}"
     return (
         f"{loss.origin} gives the first of these GTIDs to its {_ordinal(first)} next transaction,"
-        f" and the last to its {_ordinal(every)}."
+        f" and the last to its {_ordinal(every)}.{counts}"
     )
 
 

@@ -7,51 +7,21 @@
    be lost, or refuses the direction in which it must not be run.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Mapping
 
 from gtid import GtidSet
-from repair.dialect import for_channel
+from repair.configuring import configure
 from repair.model import Model, ModelServer
+from repair.situation import Situation, Text, always, in_order
 from topology.catalogue import UnknownCode
-from topology.dialect import Dialect, dialect_of
 from topology.explain import Unexplained, explain
 from topology.findings import Finding
 from topology.gtid_waits import owning_channel, waits_for_gtid
-from topology.version import ServerVersion
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """One finding and the servers as the plan leaves them."""
-
-    finding: Finding
-    model: Model
-
-    @property
-    def dialect(self) -> Dialect:
-        """Return the words of the finding's replica; today's where it was not read."""
-        replica = self.model.servers.get(self.finding.replica or "")
-        return dialect_of(replica.version if replica is not None else ServerVersion(9, 0, 0))
-
-    @property
-    def channel(self) -> str:
-        """Return the FOR CHANNEL clause of the finding's channel, as words."""
-        return for_channel(self.dialect, self.finding.channel or "")
-
-
-Text: TypeAlias = Callable[[Situation], str]
 
 
 def by_hand(name: str, finding: Finding, model: Model) -> str:
     """Return what the operator does for a strategy that has no script."""
     return BY_HAND[name](Situation(finding, model))
-
-
-def _run(*statements: str) -> str:
-    """Return statements to run in this order."""
-    return ", ".join(f"`{each}`" for each in statements)
 
 
 def _attaching(situation: Situation, source: str) -> tuple[str, ...]:
@@ -80,7 +50,7 @@ def _reclone(situation: Situation) -> str:
         f" {here}; replace its data directory by it, but keep its own auto.cnf and its own"
         " configuration file; start it without its replication threads (skip_replica_start,"
         " skip_slave_start before 8.0.26). The copy may have the channels of"
-        f" {source.name}: on {here} run {_run(remove, *_attaching(situation, source.name))}"
+        f" {source.name}: on {here} run {in_order(remove, *_attaching(situation, source.name))}"
     )
     if len(replica.channels) > 1:
         attach += " and configure its other channels again"
@@ -140,9 +110,9 @@ def _donor_refetch(situation: Situation) -> str:
     words, where = situation.dialect, situation.channel
     stop = f"{words.stop_replica}{where}"
     text = (
-        f"on {finding.replica} run {_run(stop, *_attaching(situation, name))}; wait until"
+        f"on {finding.replica} run {in_order(stop, *_attaching(situation, name))}; wait until"
         f" gtid_executed contains {wanted.shortened()}; then point the channel back to"
-        f" {finding.source}: run {_run(stop, *_attaching(situation, finding.source or ''))}"
+        f" {finding.source}: run {in_order(stop, *_attaching(situation, finding.source or ''))}"
     )
     if more:
         text = (
@@ -184,8 +154,8 @@ def _until_after_gaps(situation: Situation) -> str:
     stop, start = f"{words.stop_replica}{where}", f"{words.start_replica}{where}"
     until = f"{words.start_replica} UNTIL SQL_AFTER_MTS_GAPS{where}"
     return (
-        f"on {situation.finding.replica} run {_run(stop, until)}; wait until the applier has"
-        f" stopped by itself; then run {_run(start)}"
+        f"on {situation.finding.replica} run {in_order(stop, until)}; wait until the applier has"
+        f" stopped by itself; then run {in_order(start)}"
     )
 
 
@@ -206,13 +176,13 @@ def _attach(situation: Situation) -> str:
     return (
         "compare the data of the two servers first: where the rows are there, the transactions"
         f" would be applied a second time. Then on {replica.name} run"
-        f" {_run(*_attaching(situation, source.name))}, and audit again"
+        f" {in_order(*_attaching(situation, source.name))}, and audit again"
     )
 
 
 def _rebuild_position(situation: Situation) -> str:
     words, where = situation.dialect, situation.channel
-    statements = _run(
+    statements = in_order(
         f"{words.stop_replica}{where}",
         words.reset_binary_logs_and_gtids,
         f"SET GLOBAL gtid_purged = '(@@GLOBAL.gtid_executed of {situation.finding.source})'",
@@ -232,31 +202,8 @@ def _new_server_uuid(situation: Situation) -> str:
     return (
         "only on the server whose data directory was copied: stop it, remove auto.cnf from its data"
         " directory, start it. Then, on each server whose receiver has stopped, run"
-        f" {_run(situation.dialect.start_replica)}"
+        f" {in_order(situation.dialect.start_replica)}"
     )
-
-
-def _configure(situation: Situation) -> str:
-    finding, words, where = situation.finding, situation.dialect, situation.channel
-    stop, start = f"{words.stop_replica}{where}", f"{words.start_replica}{where}"
-    if finding.code == "C2":
-        change = "SET GLOBAL server_id = (a number that no other server has)"
-        return (
-            f"on {finding.replica} run {_run(stop, change, start)}, and change it in the"
-            " configuration file of that server"
-        )
-    if finding.code == "H8" or any(each.fact == "IGNORE_SERVER_IDS" for each in finding.evidence):
-        change = f"{words.change_source} IGNORE_SERVER_IDS = (){where}"
-        return (
-            "find out why these servers are ignored; if their transactions are wanted, on"
-            f" {finding.replica} run {_run(stop, change, start)}"
-        )
-    if finding.code == "P1":
-        return (
-            "set log_replica_updates (log_slave_updates before 8.0.26) in the configuration file of"
-            f" {finding.source}, and restart it: it then logs what it receives from now on"
-        )
-    return "change the setting, in the configuration file too"
 
 
 def _explain(situation: Situation) -> str:
@@ -272,56 +219,54 @@ def _explain(situation: Situation) -> str:
     return otherwise
 
 
+_OWNED, _KILL = in_order("SELECT @@GLOBAL.gtid_owned"), in_order("KILL (id of the thread)")
+
+
 def _kill_blocker(situation: Situation) -> str:
     if owning_channel(situation.finding) is not None:
         return (
-            f"on {situation.finding.replica} run {_run('SELECT @@GLOBAL.gtid_owned')}: it lists"
-            " GTID#thread; the threads are workers of two channels that bring the same transactions"
-            f" and wait for each other: run {_run('KILL (id of the thread)')} for the one with the"
-            " lowest number; its applier stops with error 1317, and what it had in hand is applied"
-            " by the other channel. When that has caught up, start the stopped one again"
+            f"on {situation.finding.replica} run {_OWNED}: it lists GTID#thread; the threads are"
+            " workers of two channels that bring the same transactions and wait for each other: run"
+            f" {_KILL} for the one with the lowest number; its applier stops with error 1317, and"
+            " what it had in hand is applied by the other channel. When that has caught up, start"
+            " the stopped one again"
         )
     if waits_for_gtid(situation.finding):
         return (
-            f"on {situation.finding.replica} run {_run('SELECT @@GLOBAL.gtid_owned')}: it lists"
-            " GTID#thread; end the session of that thread with ROLLBACK, or run"
-            f" {_run('KILL (id of the thread)')}. It must not commit: the transaction would then be"
-            " executed without its rows"
+            f"on {situation.finding.replica} run {_OWNED}: it lists GTID#thread; end the session of"
+            f" that thread with ROLLBACK, or run {_KILL}. It must not commit: the transaction would"
+            " then be executed without its rows"
         )
     return (
         "find the session that holds the lock, not a replication thread:"
         " performance_schema.metadata_locks or data_locks (before 8.0:"
         " information_schema.INNODB_TRX and SHOW PROCESSLIST); make sure that its transaction may"
-        f" be rolled back; then on {situation.finding.replica} run"
-        f" {_run('KILL (id of the thread)')}. A prepared XA transaction holds its locks without a"
-        f" session (information_schema.INNODB_TRX shows thread 0): run {_run('XA RECOVER')}, and"
-        f" end it with {_run('XA COMMIT (xid)')} or {_run('XA ROLLBACK (xid)')}"
+        f" be rolled back; then on {situation.finding.replica} run {_KILL}. A prepared XA"
+        " transaction holds its locks without a session (information_schema.INNODB_TRX shows thread"
+        f" 0): run {in_order('XA RECOVER')}, and end it with {in_order('XA COMMIT (xid)')} or"
+        f" {in_order('XA ROLLBACK (xid)')}"
     )
-
-
-def _always(text: str) -> Text:
-    return lambda _situation: text
 
 
 # Keyed as in topology/strategies.py.
 BY_HAND: Mapping[str, Text] = {
-    "wait": _always("nothing to run: audit again in a few minutes"),
-    "read_again": _always("nothing to run: audit again"),
+    "wait": always("nothing to run: audit again in a few minutes"),
+    "read_again": always("nothing to run: audit again"),
     "until_after_gaps": _until_after_gaps,
     "donor_refetch": _donor_refetch,
     "reclone": _reclone,
-    "raise_retention": _always(
+    "raise_retention": always(
         "SET GLOBAL binlog_expire_logs_seconds (expire_logs_days before 8.0) to a higher value on"
         " the source now, and in its configuration file"
     ),
     "kill_blocker": _kill_blocker,
     "new_server_uuid": _new_server_uuid,
-    "configure": _configure,
-    "grant": _always("grant the privilege or repair the access, and audit again"),
+    "configure": configure,
+    "grant": always("grant the privilege or repair the access, and audit again"),
     "explain": _explain,
     "attach": _attach,
-    "add_servers": _always("add the servers that the finding names, and audit again"),
-    "check_data": _always(
+    "add_servers": always("add the servers that the finding names, and audit again"),
+    "check_data": always(
         "compare the rows of the tables that the transactions changed on both servers (`gtid-audit"
         " binlog show` lists the tables and rows), then audit again"
     ),

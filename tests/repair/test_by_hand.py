@@ -1,11 +1,14 @@
 """Manual instructions that depend on the sets of the servers."""
 
 from dataclasses import replace
+from pathlib import Path
 
-from repair.by_hand import by_hand
+from repair.by_hand import BY_HAND, by_hand
+from repair.configuring import SETTINGS
 from repair.model import Model
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from topology.audit import audit_cluster
+from topology.catalogue import CATALOGUE
 from topology.findings import Finding
 
 SERVERS = model(
@@ -74,3 +77,41 @@ def test_a_rebuilt_server_keeps_its_server_uuid_and_what_audits_remember() -> No
     assert "b keeps its server_uuid by this, as it does with CLONE INSTANCE" in text
     assert "delete the cluster's entry under `differences` in _content_looks.json" in text
     assert "_content_looks.json" not in by_hand("reclone", finding, SERVERS)
+
+
+# Every instruction that a finding can lead to, and the test on real servers that does it literally.
+EXECUTED = {
+    "attach": "test_live_by_hand.py::test_an_unlinked_server_is_attached",
+    "configure A4": "test_live_settings.py::test_a_source_gets_its_binary_log_back",
+    "configure C11": "test_live_settings.py::test_a_server_logs_all_schemas_again",
+    "configure C15": "test_live_settings.py::test_an_applier_that_ignores_errors_is_made_strict",
+    "configure C2": "test_live_by_hand.py::test_a_server_id_of_its_own_brings_what_was_dropped",
+    "configure C4": "test_live_settings.py::test_a_waiting_skip_counter_is_taken_back",
+    "configure C6": "test_live_settings.py::test_a_server_logs_again_what_it_receives",
+    "configure P1": "test_live_settings.py::test_a_server_logs_again_what_it_receives",
+    "donor_refetch": "test_live_by_hand.py::test_a_donor_serves_what_the_source_has_purged",
+    "explain": "test_live_by_hand.py::test_workers_that_report_nothing_but_1756",
+    "kill_blocker": "test_live_blockers.py::test_the_session_that_holds_a_lock_is_killed",
+    "new_server_uuid": "test_live_by_hand.py::test_a_copied_server_gets_a_uuid_of_its_own",
+    "rebuild_position": "test_live_by_hand.py::test_a_replica_follows_the_new_history_of_its_source",
+    "reclone": "test_live_by_hand.py::test_a_server_is_replaced_by_a_copy_of_its_source",
+}
+# They change no server: to wait, to look, to let the audit read more.
+WITHOUT_A_CHANGE = {"wait", "read_again", "add_servers", "check_data", "grant", "configure U1"}
+
+
+def test_every_instruction_is_done_literally_by_a_test() -> None:
+    named = {
+        each.name if each.name != "configure" else f"configure {code}"
+        for code, entry in CATALOGUE.items()
+        if entry.judged
+        for each in entry.strategies
+        if each.name in BY_HAND
+    }
+    # Rules add these to the strategies of their code: see topology/rules.
+    named |= {"configure A4", "configure P1", "configure U1"}
+    assert named == set(EXECUTED) | WITHOUT_A_CHANGE
+    assert {f"configure {code}" for code in SETTINGS} <= named
+    for place in EXECUTED.values():
+        file, _, test = place.partition("::")
+        assert f"def {test}(" in (Path(__file__).parent / file).read_text(), place

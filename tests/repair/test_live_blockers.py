@@ -4,18 +4,22 @@ For each kind of lock that an applier waits for: the instruction finds the sessi
 transaction, that holds it. When that has ended, the applier goes on and the rows agree.
 """
 
+import re
 import time
 
 import pytest
 
 from compose import faults_applier
+from compose.faults import commit, table_on
 from compose.faults_applier import PREPARED_XA
-from compose.native.shapes import Pair, wait_for
+from compose.native.server import Server
+from compose.native.shapes import Pair, Topology, wait_for
 from repair.by_hand import by_hand
 from repair.model import Model
 from tests.repair.live import await_clean, examine, rows, statements_of
 from topology.audit import audit_cluster
 from topology.findings import Finding
+from topology.gtid_waits import owning_channel
 from topology.policy import Policy
 
 # Who holds what, as the instruction names the tables: a lock that is granted to a client's session.
@@ -112,3 +116,58 @@ def test_a_session_that_owns_the_gtid_is_ended(shape: str, request: pytest.Fixtu
         wait_for(held.replica, held.held)
         assert rows(held.replica, "applier.t") == rows(held.source, "applier.t")
     await_clean(pair)
+
+
+def test_a_worker_of_one_of_two_channels_is_ended(star97: Topology) -> None:
+    """Both bring the same transaction: it is applied once, and the stopped channel goes on."""
+    source, middle, both = (star97[name] for name in ("source", "replica1", "replica2"))
+    table_on(source, both, "twice")
+    wait_for(both, commit(source, "INSERT INTO twice.t VALUES (1, 'held')"))
+    change = both.dialect.change_source_to(
+        host=middle.host, port=middle.port, user="replication", auto_position=1
+    )
+    both.execute(f"{change} FOR CHANNEL 'second'", "START REPLICA FOR CHANNEL 'second'")
+    with both.connect() as holder, holder.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("SELECT id FROM twice.t WHERE id = 1 FOR UPDATE")
+        held = commit(source, "UPDATE twice.t SET note = 'waits' WHERE id = 1")
+        wait_for(middle, held)
+        [behind] = _behind_another_channel(star97)
+        text = by_hand("kill_blocker", behind, Model({}))
+        assert "workers of two channels" in text
+        owned, kill = statements_of(star97, text, id="(id)")
+        threads = re.findall("#([0-9]+)", str(both.query(owned)[0][0]))
+        both.execute(kill.replace("(id)", str(min(map(int, threads)))))
+        stopped = _stopped_channel(both)
+        cursor.execute("ROLLBACK")
+    wait_for(both, held)
+    assert rows(both, "twice.t") == rows(source, "twice.t") == [(1, "waits")]
+    both.execute(f"START REPLICA FOR CHANNEL '{stopped}'")
+    await_clean(star97)
+    wait_for(both, commit(source, "INSERT INTO twice.t VALUES (2, 'later')"))
+    assert rows(both, "twice.t") == rows(source, "twice.t")
+
+
+def _behind_another_channel(star: Topology) -> list[Finding]:
+    """Return the waits of one channel for another one, once both have lasted a second."""
+    deadline = time.monotonic() + 30
+    while True:
+        audit = audit_cluster(examine(star).snapshot, SECOND)
+        found = [each for each in audit.findings if each.code == "A5"]
+        behind = [each for each in found if owning_channel(each) is not None]
+        if len(found) == 2 and behind:
+            return behind
+        assert time.monotonic() < deadline, [each.code for each in audit.findings]
+
+
+def _stopped_channel(server: Server) -> str:
+    """Return the channel whose applier stopped with the error that the instruction names."""
+    asks = (
+        "SELECT CHANNEL_NAME FROM performance_schema.replication_applier_status_by_worker"
+        " WHERE LAST_ERROR_NUMBER = 1317"
+    )
+    deadline = time.monotonic() + 30
+    while not (found := server.query(asks)):
+        assert time.monotonic() < deadline, "no applier has stopped"
+        time.sleep(0.05)
+    return str(found[0][0])

@@ -1,0 +1,128 @@
+"""What the operator changes in a configuration, by the code of the finding, and what stays missing.
+
+A setting that is put right brings nothing back: what was dropped, not logged or not applied before
+is missing still, and where no GTID set shows it the instruction says what does.
+"""
+
+from collections.abc import Mapping
+
+from repair.situation import Situation, Text, always, in_order
+
+
+def configure(situation: Situation) -> str:
+    """Return what to change for a finding."""
+    finding = situation.finding
+    ignores = any(each.fact == "IGNORE_SERVER_IDS" for each in finding.evidence)
+    if finding.code == "H8" or ignores:
+        return _ignoring_none(situation)
+    return SETTINGS[finding.code](situation)
+
+
+def _ignoring_none(situation: Situation) -> str:
+    words, where = situation.dialect, situation.channel
+    change = f"{words.change_source} IGNORE_SERVER_IDS = (){where}"
+    statements = in_order(f"{words.stop_replica}{where}", change, f"{words.start_replica}{where}")
+    return (
+        "find out why these servers are ignored; if their transactions are wanted, on"
+        f" {situation.finding.replica} run {statements}"
+    )
+
+
+def _another_server_id(situation: Situation) -> str:
+    words, where = situation.dialect, situation.channel
+    change = "SET GLOBAL server_id = (a number that no other server has)"
+    statements = in_order(f"{words.stop_replica}{where}", change, f"{words.start_replica}{where}")
+    return (
+        f"on {situation.finding.replica} run {statements}, and change it in the configuration file"
+        " of that server"
+    )
+
+
+def _logging_updates(situation: Situation) -> str:
+    finding = situation.finding
+    return (
+        "set log_replica_updates (log_slave_updates before 8.0.26) in the configuration file of"
+        f" {finding.source}, and restart it: it then logs what it receives from now on. What it has"
+        f" received before stays out of its logs: if {finding.replica} is refused (P1), a server"
+        " that has it must send it"
+    )
+
+
+def _with_a_log(situation: Situation) -> str:
+    finding = situation.finding
+    return (
+        f"remove skip_log_bin (disable_log_bin) from the configuration file of {finding.source},"
+        " and restart it. What it has committed without its binary log has no GTID and is sent to"
+        f" no replica: compare the rows, or replace {finding.replica} by a copy of {finding.source}"
+    )
+
+
+def _logging_all(situation: Situation) -> str:
+    options = ", ".join(each.fact for each in situation.finding.evidence if each.fact != "replicas")
+    source = situation.finding.source
+    return (
+        f"remove {options} from the configuration file of {source}, and restart it. What it has"
+        " logged without the changes is sent without them: compare the rows of these schemas with"
+        " those of its replicas"
+    )
+
+
+def _gtid_mode_on(situation: Situation) -> str:
+    finding = situation.finding
+    mode = next((each.value for each in finding.evidence if each.fact == "gtid_mode"), "")
+    steps = ("ON",) if mode == "ON_PERMISSIVE" else ("ON_PERMISSIVE", "ON")
+    return (
+        f"wait until Ongoing_anonymous_transaction_count is 0 on {finding.source} and its replicas"
+        f" have applied all that it had committed; then on {finding.source} run"
+        f" {in_order(*(f'SET GLOBAL gtid_mode = {each}' for each in steps))}, and change it in the"
+        " configuration file of that server"
+    )
+
+
+def _strict(situation: Situation) -> str:
+    """Return how an applier comes to stop at errors again, and what shows what it has left out."""
+    finding, words = situation.finding, situation.dialect
+    prefix = words.replica_variable_prefix
+    # A running applier has taken the counter over, and forgets it when it stops (seen on 9.7.4).
+    changes = {
+        "replica_exec_mode": (f"SET GLOBAL {prefix}exec_mode = 'STRICT'",),
+        "replica_type_conversions": (f"SET GLOBAL {prefix}type_conversions = ''",),
+        "sql_replica_skip_counter": (
+            f"{words.stop_replica} SQL_THREAD",
+            f"SET GLOBAL sql_{prefix}skip_counter = 0",
+            f"{words.start_replica} SQL_THREAD",
+        ),
+    }
+    names = [each.fact for each in finding.evidence]
+    statements = [each for name in names for each in changes.get(name, ())]
+    options = ", ".join(
+        each.replace("replica_", prefix) for each in names if each.startswith("replica_")
+    )
+    ways = [f"on {finding.replica} run {in_order(*statements)}"] if statements else []
+    if options:
+        ways.append(f"remove {options} from the configuration file of {finding.replica}")
+    if "replica_skip_errors" in names:
+        ways.append("restart it")
+    text = ", then ".join(ways)
+    if "sql_replica_skip_counter" in names:
+        text += ". The applier then applies the next transaction; what it has skipped is H8"
+    if options:
+        text += (
+            ". The applier then stops at the next change that does not fit (A2). What it has left"
+            " out stays missing, and equal sets hide it: `gtid-audit binlog compare SOURCE REPLICA"
+            f" --everywhere` shows it (the DSNs of its source and of {finding.replica})"
+        )
+    return text
+
+
+# What `configure` means for each code that it answers.
+SETTINGS: Mapping[str, Text] = {
+    "C2": _another_server_id,
+    "C4": _gtid_mode_on,
+    "C6": _logging_updates,
+    "P1": _logging_updates,
+    "C11": _logging_all,
+    "A4": _with_a_log,
+    "C15": _strict,
+    "U1": always("change the setting that the finding names, in the configuration file too"),
+}

@@ -1,0 +1,164 @@
+"""What `configure` tells the operator to change, done literally on real servers.
+
+A setting that is put right brings nothing back: where rows are missing, the instruction names the
+command that shows them.
+"""
+
+import json
+import re
+import shlex
+from dataclasses import replace
+
+import pytest
+
+from compose import faults_filters
+from compose.faults import await_status, commit
+from compose.faults_content import restart_with, skipped_errors
+from compose.native.server import Server
+from compose.native.shapes import Pair, Topology, wait_for
+from gtid import GtidSet
+from gtid_audit.cli import run
+from tests.repair.live import await_clean, examine, executed, rows, statements_of, wait_until
+
+
+def instruction(topology: Topology, code: str, strategy: str = "configure") -> str:
+    """Return what the operator is to do for the one finding of a code."""
+    [left] = [each for each in examine(topology).plan().not_planned if each.code == code]
+    [text] = [way for way in left.by_hand if way.startswith(f"{strategy}: ")]
+    return text.removeprefix(f"{strategy}: ")
+
+
+def restart_without(server: Server, option: str) -> None:
+    """Remove an option from the configuration of a server, and restart it."""
+    kept = tuple(each for each in server.settings.extra if not each.startswith(option))
+    assert kept != server.settings.extra
+    server.settings = replace(server.settings, extra=kept)
+    server.restart()
+
+
+def codes(topology: Topology) -> set[str]:
+    return {each for each in examine(topology).codes if not each.startswith("T")}
+
+
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+def test_an_applier_that_ignores_errors_is_made_strict(
+    shape: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair: Pair = request.getfixturevalue(shape)
+    fault = skipped_errors(pair, mode="idempotent")
+    text = instruction(pair, "C15")
+    assert "equal sets hide it" in text
+    pair.b.execute(*statements_of(pair, text))
+    assert "C15" not in codes(pair), "it needs no restart"
+    assert _left_out(text, pair, capsys) == GtidSet.parse(fault.skipped)
+    # It stops at the next row that does not fit, as the text says.
+    commit(pair.a, "UPDATE skipped.t SET note = 'again' WHERE id = 1")
+    wait_until(lambda: bool(pair.b.replica_status()["Last_SQL_Errno"]))
+    assert "A2" in codes(pair)
+
+
+@pytest.mark.slow
+def test_an_option_that_skips_errors_is_removed(
+    pair97: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fault = skipped_errors(pair97)
+    text = instruction(pair97, "C15")
+    assert text.startswith("remove replica_skip_errors from the configuration file of b, then rest")
+    assert not statements_of(pair97, text)
+    restart_without(pair97.b, "--replica_skip_errors")
+    for server in pair97.servers.values():
+        await_status(server, lambda status: status["Replica_IO_Running"] == "Yes")
+    assert "C15" not in codes(pair97)
+    assert _left_out(text, pair97, capsys) == GtidSet.parse(fault.skipped)
+
+
+def _left_out(text: str, pair: Pair, capsys: pytest.CaptureFixture[str]) -> GtidSet:
+    """Run the command of the instruction, and return the GTIDs whose work b has left out."""
+    [command] = re.findall("`gtid-audit ([^`]+)`", text)
+    command = command.replace("SOURCE", pair.a.dsn).replace("REPLICA", pair.b.dsn)
+    capsys.readouterr()
+    assert run([*shlex.split(command), "--json"]) == 1
+    [finding] = json.loads(capsys.readouterr().out)["findings"]
+    assert finding["code"] == "E4"
+    return GtidSet.parse(finding["gtid_set"])
+
+
+def test_values_are_converted_no_more(pair97: Pair) -> None:
+    pair97.b.execute("SET GLOBAL replica_type_conversions = 'ALL_LOSSY'")
+    pair97.b.execute(*statements_of(pair97, instruction(pair97, "C15")))
+    await_clean(pair97)
+
+
+def test_a_waiting_skip_counter_is_taken_back(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE counted", "CREATE TABLE counted.t (id INT PRIMARY KEY)")
+    pair97.settle()
+    stop, start = b.dialect.stop_applier, b.dialect.start_applier
+    b.execute("SET GLOBAL gtid_mode = ON_PERMISSIVE", stop)
+    b.execute("SET GLOBAL sql_replica_skip_counter = 1", start)
+    text = instruction(pair97, "C15")
+    assert "applies the next transaction" in text
+    b.execute(*statements_of(pair97, text))
+    assert "C15" not in codes(pair97)
+    wait_for(b, commit(a, "INSERT INTO counted.t VALUES (1)"))
+    assert rows(b, "counted.t") == [(1,)]
+    # C4 is left: b is the source of a.
+    text = instruction(pair97, "C4")
+    assert text.startswith("wait until Ongoing_anonymous_transaction_count is 0 on b")
+    assert b.query("SHOW STATUS LIKE 'Ongoing_anonymous_transaction_count'")[0][1] == "0"
+    b.execute(*statements_of(pair97, text))
+    a.execute(a.dialect.stop_receiver, a.dialect.start_receiver)
+    await_status(a, lambda status: status["Replica_IO_Running"] == "Yes")
+    await_clean(pair97)
+
+
+def test_a_server_logs_again_what_it_receives(chain97: Topology) -> None:
+    first, middle, last = (chain97[name] for name in ("first", "middle", "last"))
+    faults_filters.without_logged_updates(chain97)
+    text = instruction(chain97, "C6")
+    assert text.startswith("set log_replica_updates")
+    unlogged = faults_filters.unlogged_updates(chain97).gtids
+    assert instruction(chain97, "P1").startswith("set log_replica_updates")
+    donor = instruction(chain97, "P1", "donor_refetch")
+    restart_with(middle, "--log-replica-updates=ON")
+    await_status(middle, lambda status: status["Replica_IO_Running"] == "Yes")
+    there, back = donor.split("; wait until gtid_executed contains ")
+    assert "host of first" in there
+    last.execute(*statements_of(chain97, there))
+    wait_for(last, unlogged)
+    last.execute(*statements_of(chain97, back))
+    wait_for(last, commit(first, "CREATE DATABASE logged_now"))
+    await_clean(chain97)
+    assert executed(first) == executed(last)
+
+
+def test_a_server_logs_all_schemas_again(chain97: Topology) -> None:
+    middle, last = chain97["middle"], chain97["last"]
+    faults_filters.binary_log_filter(chain97)
+    text = instruction(chain97, "C11")
+    assert text.startswith(
+        "remove binlog_ignore_db from the configuration file of middle, and rest"
+    )
+    assert "compare the rows" in text
+    restart_without(middle, "--binlog-ignore-db")
+    await_status(last, lambda status: status["Replica_IO_Running"] == "Yes")
+    wait_for(last, commit(chain97["first"], "INSERT INTO filtered.t VALUES (99, 'logged')"))
+    await_clean(chain97)
+    assert rows(last, "filtered.t") == [(99, "logged")], "and the others stay missing, as it says"
+
+
+def test_a_source_gets_its_binary_log_back(chain97: Topology) -> None:
+    first, middle = chain97["first"], chain97["middle"]
+    first.execute("CREATE DATABASE logged", "CREATE TABLE logged.t (id INT PRIMARY KEY)")
+    chain97.settle()
+    restart_with(first, "--skip-log-bin")
+    first.execute("INSERT INTO logged.t VALUES (1)")
+    await_status(middle, lambda status: status["Replica_IO_Running"] != "Yes")
+    text = instruction(chain97, "A4")
+    assert text.startswith("remove skip_log_bin (disable_log_bin) from the configuration file of f")
+    assert "has no GTID and is sent to no replica: compare the rows" in text
+    restart_without(first, "--skip-log-bin")
+    middle.execute("START REPLICA")
+    wait_for(middle, commit(first, "INSERT INTO logged.t VALUES (2)"))
+    await_clean(chain97)
+    assert rows(middle, "logged.t") == [(2,)]

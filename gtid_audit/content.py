@@ -40,6 +40,7 @@ from gtid_audit.content_facts import Comparing, reading_of
 from gtid_audit.content_filters import Way, filters_of
 from topology.adapters.mysql import connect
 from topology.contents import ContentReading, UnreadContent
+from topology.dialect import BINARY_LOG, LOG_CLOSED
 from topology.graph import build_graph
 from topology.siblings import held_by_siblings
 from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
@@ -223,7 +224,9 @@ class _Logs:
         if server.binary_logs is None:
             return None  # which the audit reports
         if not server.binary_logs:
-            reason = "it has no binary logs (log_bin is off)"
+            is_closed = server.setting(BINARY_LOG) == LOG_CLOSED
+            how = "its binary log is closed" if is_closed else "log_bin is off"
+            reason = f"it has no binary logs ({how})"
             self.remarks.append(UnreadContent(server.name, reason))
             return None
         if (mode := server.setting("gtid_mode")) not in (None, "ON"):

@@ -57,6 +57,16 @@ def _with_a_log(situation: Situation) -> str:
     )
 
 
+def _with_its_log_again(situation: Situation) -> str:
+    name = situation.finding.replica
+    return (
+        f"stop the clients of {name}, remove the cause that its error log names, and restart it,"
+        " with binlog_error_action = ABORT_SERVER (5.7.7 and later). What it has committed without"
+        " its binary log has no GTID and is sent to no replica: compare the rows with those of its"
+        f" replicas, or replace them by copies of {name}"
+    )
+
+
 def _logging_all(situation: Situation) -> str:
     options = ", ".join(each.fact for each in situation.finding.evidence if each.fact != "replicas")
     source = situation.finding.source
@@ -123,6 +133,7 @@ SETTINGS: Mapping[str, Text] = {
     "P1": _logging_updates,
     "C11": _logging_all,
     "A4": _with_a_log,
+    "A9": _with_its_log_again,
     "C15": _strict,
     "U1": always("change the setting that the finding names, in the configuration file too"),
 }

@@ -92,7 +92,7 @@ class ModelServer:
     server_id: int | None = None
     # Of the group it is a member of; None for a server outside any group.
     group_name: UUID | None = None
-    has_log: bool = True  # log_bin
+    has_log: bool = True  # log_bin, and not closed after an error (A9)
     logs_received: bool = True  # log_replica_updates
     sends_by_sets: bool = True  # gtid_mode is ON: others may use auto-position
     row_image: str = "FULL"  # binlog_row_image

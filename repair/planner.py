@@ -66,7 +66,7 @@ from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
 # The model shows nothing of these: nothing is missing (E4, H7), or it assumes that every applier
 # that runs applies all (A5, A6, A8). Steps for other findings never answer them.
-_ONLY_BY_ITSELF = frozenset({"E4", "H7", "A5", "A6", "A8", "C1", "C2", "C4", "C15"})
+_ONLY_BY_ITSELF = frozenset({"E4", "H7", "A5", "A6", "A8", "A9", "C1", "C2", "C4", "C15"})
 # What the applier or a file position has passed stays missing, whatever the rules report of it.
 _ONLY_BY_ARRIVAL = frozenset({"H1", "H8"})
 # Only a step that starts their channel answers these, even if the set has arrived otherwise.

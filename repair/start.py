@@ -7,7 +7,7 @@ from gtid import GtidSet
 from repair.case import LogEvidence
 from repair.model import Model, ModelChannel, ModelServer, settle
 from topology.applier_facts import ApplierFacts, is_stopped_at_end
-from topology.dialect import REWRITES, dialect_of
+from topology.dialect import BINARY_LOG, REWRITES, dialect_of
 from topology.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row_of
 from topology.findings import ClusterAudit, Finding
 from topology.graph import Edge, Graph, build_graph
@@ -134,7 +134,7 @@ def _server(
         skips_next=skips_next,
         row_image=server.setting("binlog_row_image") or "FULL",
         logs_partial_json="PARTIAL_JSON" in (server.setting("binlog_row_value_options") or ""),
-        has_log=server.setting("log_bin") != "OFF",
+        has_log=server.setting("log_bin") != "OFF" and server.setting(BINARY_LOG) is None,
         logs_received=server.setting("log_replica_updates") != "OFF",
     )
 

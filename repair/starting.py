@@ -325,7 +325,7 @@ def _would_not_connect(model: Model, replica: ModelServer, channel: ModelChannel
     if is_same_server(source, replica):
         return f"{source.name} and {replica.name} have the same server_id or server_uuid"
     if not source.has_log:
-        return f"{source.name} has no binary log (log_bin=OFF): it would refuse the connection"
+        return f"{source.name} has no open binary log: it would refuse the connection"
     if not can_connect(source, replica, channel):
         return f"gtid_mode is not ON on {source.name}: no channel can use auto-position with it"
     lacking = refused(source, replica, channel)

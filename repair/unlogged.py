@@ -28,9 +28,10 @@ def refuses_replicas(model: Model, server: ModelServer, channel: ModelChannel) -
     ]
     if not names:
         return None
-    setting = "log_replica_updates" if server.has_log else "log_bin"
+    why, remedy = "log_replica_updates = OFF", "Set log_replica_updates = ON on"
+    if not server.has_log:
+        why, remedy = "log_bin = OFF, or its log is closed: A9", "Restart with its binary log"
     return (
-        f"{server.name} does not log what it receives ({setting} = OFF): once it receives again, it"
-        f" refuses {', '.join(names)} at the next connection (error 1236). Set {setting} = ON on"
-        f" {server.name} first"
+        f"{server.name} does not log what it receives ({why}): once it receives again, it refuses"
+        f" {', '.join(names)} at the next connection (error 1236). {remedy} {server.name} first"
     )

@@ -103,6 +103,7 @@ CLEAN_WHEN_SILENT: Final = (
     settings.duplicate_server_id,
     receivers.receiver_hangs,
     passing_on.source_without_log,
+    passing_on.log_closed,
     passing_on.source_refuses_sets,
     passing_on.updates_not_logged,
     filters.binary_log_filtered,

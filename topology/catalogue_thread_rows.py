@@ -69,5 +69,14 @@ THREAD_ROWS: tuple[Row, ...] = (
         "Nothing was applied between the readings, the current transaction is older than the limit,"
         " and no thread of the applier waits for a lock. SOURCE_DELAY does not count.",
     ),
+    Row(
+        "A9", "binary log closed", "critical", True, ("configure",),
+        "The server has closed its binary log after an error and goes on without it. What clients"
+        " commit on it gets no GTID and reaches no other server.",
+        "binlog_error_action is IGNORE_ERROR (the default before 5.7.7), and the server could not"
+        " write or open a log: a full disk, a file that cannot be created.",
+        "log_bin is ON, and the server shows no binary log. After a restart nothing shows it"
+        " any more, and the rows differ.",
+    ),
 )
 # fmt: on

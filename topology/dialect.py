@@ -183,6 +183,12 @@ BINARY_LOG_FILTERS: dict[str, str] = {
     "Binlog_Ignore_DB": "binlog_ignore_db",
 }
 
+# What has become of a server's binary log, where log_bin does not show it: read with the settings,
+# under our name. With binlog_error_action = IGNORE_ERROR a server that cannot write its log closes
+# it until it is restarted (MY-010816); log_bin stays ON.
+BINARY_LOG = "binary_log"
+LOG_CLOSED = "CLOSED"
+
 # Settings a rule or a plan needs. Ours on the left; the variable's names, newest first, on the
 # right.
 SETTINGS: dict[str, tuple[str, ...]] = {

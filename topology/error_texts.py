@@ -37,6 +37,7 @@ _NOT_SECURE = "authentication needs a secure connection"
 REFUSED_ACCOUNT = frozenset({_NOT_CONNECTED, _NOT_SECURE})
 # The titles of texts by which a source refuses to send what it has purged.
 FOR_WANT_OF_LOGS = frozenset({_PURGED, _NO_FILE})
+LOG_NOT_OPEN = "Binary log is not open"  # the source has none, or has closed it
 
 TEXTS: tuple[ErrorText, ...] = (
     ErrorText(
@@ -212,9 +213,9 @@ TEXTS: tuple[ErrorText, ...] = (
     ),
     ErrorText(
         "the source keeps no binary log",
-        r"Binary log is not open",
+        LOG_NOT_OPEN,
         "A4",
-        "log_bin is off on the source.",
+        "log_bin is off on the source, or the source closed its log after an error (A9).",
         ("Turn the binary log on and restart; build the replica anew from the source.",),
     ),
     ErrorText(

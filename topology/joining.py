@@ -40,7 +40,8 @@ from topology.snapshot import ServerSnapshot
 from topology.unseen import address_of, group_peers, outside_channels
 
 _PARTS_MIN: Final = 2  # one part is the whole
-_REFUSES: Final = frozenset({"gtid_mode", "log_bin"})  # not ON: no receiver by sets is accepted
+# With one of these, no receiver by sets is accepted.
+_REFUSES: Final = frozenset({"gtid_mode", "log_bin", "binary_log"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Final
 
 # Values with which the setting changes nothing, in upper case.
 _HARMLESS: Final[Mapping[str, frozenset[str]]] = {
+    "binary_log": frozenset(),  # listed only where it is closed: see dialect.py
     "binlog_do_db": frozenset({""}),
     "binlog_ignore_db": frozenset({""}),
     "group_replication_group_name": frozenset({""}),

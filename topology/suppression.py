@@ -11,7 +11,7 @@
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from topology.error_texts import FOR_WANT_OF_LOGS, row_of
+from topology.error_texts import FOR_WANT_OF_LOGS, LOG_NOT_OPEN, row_of
 from topology.findings import Finding, Grade, Severity
 from topology.rules.differences import MADE_BY_HAND, WAY_BACK
 from topology.rules.settings import EQUAL_IDS
@@ -112,6 +112,14 @@ def _between_equal_ids(cause: Finding, symptom: Finding) -> bool:
     return symptom.replica in (cause.source, cause.replica) and is_dropped
 
 
+def _logs_nothing(cause: Finding, symptom: Finding) -> bool:
+    """Reach the replicas of a server that closed its log: what is missing there does not come."""
+    if symptom.source != cause.replica:
+        return False
+    errors = [each.value for each in symptom.evidence if each.fact == RECEIVER_ERROR]
+    return all(LOG_NOT_OPEN in error for error in errors)
+
+
 def _hides(cause: Finding, symptom: Finding, reaches: Reach) -> bool:
     order = tuple(Severity)
     is_as_severe = order.index(cause.severity) >= order.index(symptom.severity)
@@ -139,6 +147,7 @@ EXPLAINS: tuple[tuple[tuple[str, ...], tuple[str, ...], Reach], ...] = (
     (("E1", "E2"), ("H7",), _names_the_hand),
     (("H1",), ("C3", "A7"), _if_proved(_same_edge)),
     (("U1",), ("A4",), _from_silent_server),
+    (("A9",), ("A4", "T3"), _logs_nothing),
     (("A4",), ("T3",), _hangs),
 )
 

@@ -24,7 +24,7 @@ BEFORE = model(
     server("a", "a:1-3"),
     server("b", "a:1-2", channel("a", runs=False), channel("a", name="other", runs=False)),
 )
-BY_ITSELF = ["E4", "H7", "A5", "A6", "A8"]
+BY_ITSELF = ["E4", "H7", "A5", "A6", "A8", "A9"]
 OF_A_CHANNEL = ["A1", "A2", "A3", "A4", "A7"]
 BY_SETS = ["H1", "H8", "E1", "E3", "J3", "P1", "T2", "T3"]
 

@@ -83,6 +83,7 @@ def test_a_rebuilt_server_keeps_its_server_uuid_and_what_audits_remember() -> No
 EXECUTED = {
     "attach": "test_live_by_hand.py::test_an_unlinked_server_is_attached",
     "configure A4": "test_live_settings.py::test_a_source_gets_its_binary_log_back",
+    "configure A9": "test_live_settings.py::test_a_server_writes_its_log_again",
     "configure C11": "test_live_settings.py::test_a_server_logs_all_schemas_again",
     "configure C15": "test_live_settings.py::test_an_applier_that_ignores_errors_is_made_strict",
     "configure C2": "test_live_by_hand.py::test_a_server_id_of_its_own_brings_what_was_dropped",

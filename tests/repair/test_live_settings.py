@@ -14,6 +14,7 @@ import pytest
 from compose import faults_filters
 from compose.faults import await_status, commit
 from compose.faults_content import restart_with, skipped_errors
+from compose.faults_logs import log_closed, restart_with_log
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
@@ -162,3 +163,16 @@ def test_a_source_gets_its_binary_log_back(chain97: Topology) -> None:
     wait_for(middle, commit(first, "INSERT INTO logged.t VALUES (2)"))
     await_clean(chain97)
     assert rows(middle, "logged.t") == [(2,)]
+
+
+def test_a_server_writes_its_log_again(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    fault = log_closed(pair97)
+    text = instruction(pair97, "A9")
+    assert text.startswith("stop the clients of a, remove the cause")
+    assert "has no GTID and is sent to no replica: compare the rows" in text
+    restart_with_log(a)
+    wait_for(b, commit(a, f"INSERT INTO {fault.table} VALUES (99, 'logged')"))
+    await_clean(pair97)
+    assert rows(b, fault.table) == [(99, "logged")], "and the others stay missing, as it says"
+    assert len(rows(a, fault.table)) == fault.rows_count + 1

@@ -339,6 +339,7 @@ def test_twins_are_not_settled() -> None:
         ("replica_exec_mode", "IDEMPOTENT", "C15"),
         ("replica_type_conversions", "ALL_LOSSY,ALL_NON_LOSSY", "C15"),
         ("wsrep_on", "ON", "U4"),
+        ("binary_log", "CLOSED", "A9"),
         ("replica_exec_mode", "STRICT", None),
     ],
 )

@@ -198,6 +198,7 @@ OF_A_SERVER: Mapping[str, Change] = {
         f"{name}={value}": _setting(name, value)
         for name, value in (
             *(("gtid_mode", "ON_PERMISSIVE"), ("gtid_mode", "OFF"), ("log_bin", "OFF")),
+            ("binary_log", "CLOSED"),
             *(("log_replica_updates", "OFF"), ("replica_skip_errors", "1062")),
             *(("replica_exec_mode", "IDEMPOTENT"), ("replica_type_conversions", "ALL_LOSSY")),
             *(("replica_preserve_commit_order", "ON"), ("replica_preserve_commit_order", "OFF")),

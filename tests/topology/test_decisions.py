@@ -20,6 +20,7 @@ from topology.rules import joining, threads
 from topology.snapshot import LogPosition, ThreadState, WorkerSnapshot
 
 SOME = GtidSet.parse(f"{A}:3")
+CLOSED = {"log_bin": "ON", "binary_log": "CLOSED"}
 FURTHER = LogPosition.of(file="binlog.000003", position=9999)
 
 
@@ -203,7 +204,7 @@ def test_a_gtid_is_isolated_if_nobody_has_what_lies_below_it(
 def test_a_server_that_refuses_receivers_is_the_last_candidate() -> None:
     """Of two servers that another one could join, the one with a binary log is named."""
     found = {}
-    for notable in ({}, {"gtid_mode": "ON_PERMISSIVE"}, {"log_bin": "OFF"}):
+    for notable in ({}, {"gtid_mode": "ON_PERMISSIVE"}, {"log_bin": "OFF"}, CLOSED):
         cluster = a_cluster(
             "two and one",
             a_server("a", A, f"{A}:1-3", settings=tuple(notable.items())),
@@ -216,11 +217,11 @@ def test_a_server_that_refuses_receivers_is_the_last_candidate() -> None:
 
 
 def test_nothing_but_a_server_that_refuses_receivers_is_only_likely() -> None:
-    for setting, value in (("gtid_mode", "ON_PERMISSIVE"), ("log_bin", "OFF")):
+    for refusing in ({"gtid_mode": "ON_PERMISSIVE"}, {"log_bin": "OFF"}, CLOSED):
         cluster = a_cluster(
             "two",
-            a_server("a", A, f"{A}:1-3", settings=((setting, value),)),
-            a_server("b", B, f"{A}:1-3", settings=((setting, value),)),
+            a_server("a", A, f"{A}:1-3", settings=tuple(refusing.items())),
+            a_server("b", B, f"{A}:1-3", settings=tuple(refusing.items())),
         )
         [one] = joining.can_join(gather_facts(cluster, Policy()))
         assert (one.grade, "refuses" in one.explanation) == (Grade.LIKELY, True)

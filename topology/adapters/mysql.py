@@ -19,16 +19,10 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import pymysql
-from pymysql.constants import CR, ER
+from pymysql.constants import ER
 
 from gtid import GtidError, GtidSet
-from topology.adapters.connection import (
-    AnswerTooLong,
-    Connection,
-    NotMysql,
-    PasswordNotSent,
-    connect,
-)
+from topology.adapters.connection import AnswerTooLong, Connection, connect
 from topology.adapters.reading_statements import (
     IDENTITY,
     ROW_LOCK_WAITS,
@@ -47,8 +41,11 @@ from topology.adapters.status import (
     workers_by_channel,
     workers_of_processlist,
 )
+from topology.adapters.unread import unread_fact
 from topology.dialect import (
+    BINARY_LOG,
     BINARY_LOG_FILTERS,
+    LOG_CLOSED,
     SETTINGS,
     STATUS_COLUMNS,
     Dialect,
@@ -74,29 +71,6 @@ __all__ = ["LostServer", "MysqlReader", "connect", "parse_owned"]
 
 _COLUMNS_SHOWN_MAX = 5
 _OLDEST = ServerVersion(5, 6, 0)
-
-_PRIVILEGE_ERRORS = frozenset(
-    {
-        ER.SPECIFIC_ACCESS_DENIED_ERROR,
-        ER.TABLEACCESS_DENIED_ERROR,
-        ER.COLUMNACCESS_DENIED_ERROR,
-        ER.DBACCESS_DENIED_ERROR,
-    }
-)
-_ACCOUNT_LOCKED, _PASSWORD_EXPIRED, _TOO_MANY, _OFFLINE = 3118, 1862, 1040, 3032
-_REFUSED_ERRORS = frozenset(
-    {ER.ACCESS_DENIED_ERROR, ER.HOST_NOT_PRIVILEGED, ER.HOST_IS_BLOCKED}
-    | {_ACCOUNT_LOCKED, _PASSWORD_EXPIRED, _TOO_MANY, _OFFLINE}
-)
-_LOST_CONNECTION = frozenset(
-    {
-        CR.CR_SERVER_GONE_ERROR,
-        CR.CR_SERVER_LOST,
-        CR.CR_CONN_HOST_ERROR,
-        CR.CR_CONNECTION_ERROR,
-        CR.CR_MALFORMED_PACKET,
-    }
-)
 
 
 class LostServer(Exception):
@@ -159,7 +133,7 @@ class MysqlReader:
         except (pymysql.MySQLError, OSError) as error:
             waited = time.monotonic() - begun
             raise LostServer(
-                _unread("connection", error, timed_out=waited >= self._timeout_seconds_max)
+                unread_fact("connection", error, timed_out=waited >= self._timeout_seconds_max)
             ) from error
 
 
@@ -178,6 +152,7 @@ class _Reading:
         self._timeout_seconds_max = timeout_seconds_max
         self._unread: list[UnreadFact] = []
         self._binary_log_filters: tuple[tuple[str, str], ...] = ()
+        self._shows_no_log = False
         self.snapshot = empty
 
     def read_all(self) -> None:
@@ -282,7 +257,8 @@ class _Reading:
     def _log_end(self, dialect: Dialect) -> LogPosition | None:
         rows = self._all(dialect.show_binary_log_status, "File")
         if not rows:
-            return None  # the binary log is off
+            self._shows_no_log = True  # it is off, or was closed
+            return None
         self._binary_log_filters = tuple(
             (ours, str(rows[0][column]))
             for column, ours in BINARY_LOG_FILTERS.items()
@@ -317,8 +293,11 @@ class _Reading:
             (ours, next((values[name] for name in names if name in values), None))
             for ours, names in SETTINGS.items()
         )
-        known = [(ours, value) for ours, value in found if value is not None]
-        return tuple(sorted([*known, *self._binary_log_filters]))
+        known = {ours: value for ours, value in found if value is not None}
+        is_on = known.get("log_bin") in ("ON", "1")
+        if is_on and self._shows_no_log and self.snapshot.binary_logs == ():
+            known[BINARY_LOG] = LOG_CLOSED
+        return tuple(sorted({**known, **dict(self._binary_log_filters)}.items()))
 
     def _parsed(self, name: str, row: Row) -> GtidSet | None:
         return self._fact(name, lambda: GtidSet.parse(str(row[name])))
@@ -343,7 +322,7 @@ class _Reading:
             self._connection = self._reopen()
         except (pymysql.MySQLError, OSError) as error:
             timed_out = time.monotonic() - begun >= self._timeout_seconds_max
-            unread = _unread(name, error, timed_out=timed_out)
+            unread = unread_fact(name, error, timed_out=timed_out)
             if unread.reason in (UnreadReason.UNREACHABLE, UnreadReason.TIMEOUT):
                 detail = f"while reading {name}: {unread.detail}"
                 raise LostServer(UnreadFact("connection", unread.reason, detail)) from error
@@ -375,21 +354,3 @@ class _Reading:
         if len(rows) != 1:
             raise ValueError(f"expected one row, got {len(rows)}: {statement}")
         return rows[0]
-
-
-def _unread(fact: str, error: Exception, *, timed_out: bool) -> UnreadFact:
-    number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
-    detail = str(error.args[1]) if len(error.args) > 1 else str(error)
-    if isinstance(error, TimeoutError) or (timed_out and number in _LOST_CONNECTION):
-        return UnreadFact(fact, UnreadReason.TIMEOUT, detail)
-    if isinstance(error, PasswordNotSent):
-        return UnreadFact(fact, UnreadReason.REFUSED, detail)
-    if isinstance(error, NotMysql):
-        return UnreadFact(fact, UnreadReason.UNREACHABLE, detail)
-    if number in _PRIVILEGE_ERRORS:
-        return UnreadFact(fact, UnreadReason.PRIVILEGE, detail)
-    if number in _REFUSED_ERRORS:
-        return UnreadFact(fact, UnreadReason.REFUSED, detail)
-    if isinstance(error, OSError) or number in _LOST_CONNECTION or not number:
-        return UnreadFact(fact, UnreadReason.UNREACHABLE, detail)
-    return UnreadFact(fact, UnreadReason.ERROR, f"error {number}: {detail}")

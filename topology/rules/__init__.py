@@ -36,6 +36,7 @@ from topology.rules.joining import (
 from topology.rules.partial import kind_not_evaluated, source_outside
 from topology.rules.passed import passed_by_applier
 from topology.rules.passing_on import (
+    log_closed,
     source_refuses_sets,
     source_without_log,
     updates_not_logged,
@@ -81,6 +82,7 @@ RULES: tuple[Rule, ...] = (
     replication_not_running,  # A7
     stops_at_until,  # A7
     applier_stalled,  # A8
+    log_closed,  # A9
     servers_not_linked,  # A7
     duplicate_server_uuid,  # C1
     duplicate_server_id,  # C2

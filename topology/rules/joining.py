@@ -11,7 +11,7 @@ from topology.reset_signs import excludes_reset, logged
 from topology.rules.absent_causes import logs_nothing_received
 from topology.rules.build import evidence, finding, many
 from topology.rules.passing_on import mode_not_on
-from topology.rules.threads import has_no_log
+from topology.rules.threads import has_closed_log, has_no_log
 from topology.snapshot import ServerSnapshot
 
 
@@ -128,6 +128,11 @@ def _refusal_doubt(facts: ClusterFacts, joining: Joining) -> str:
         return (
             f" {joining.candidate} has no binary log (log_bin = OFF): it refuses every receiver"
             " until it is restarted with one."
+        )
+    if has_closed_log(candidate):
+        return (
+            f" {joining.candidate} has closed its binary log (A9): it refuses every receiver until"
+            " it is restarted."
         )
     if logs_nothing_received(candidate) and candidate.channels:
         return (

@@ -9,6 +9,10 @@
 3. C4: a source with gtid_mode other than ON. A receiver with auto-position compares the source's
    mode with ON when it connects (sql/rpl_replica.cc, get_master_version_and_clock), and stops with
    13117 (seen on 9.7.4). One that is connected goes on, so nothing shows the fault until then.
+4. A9: a server that closed its binary log after an error, with binlog_error_action = IGNORE_ERROR
+   (the default before 5.7.7). It goes on: log_bin is ON, connected receivers stay connected, and
+   what clients commit gets no GTID, so that all sets stay equal (seen on 9.7.4). No benign twin:
+   a log that is rotated or reset is shown all the time.
 """
 
 from collections.abc import Iterator
@@ -18,7 +22,7 @@ from topology.findings import Finding, Grade
 from topology.graph import Graph
 from topology.notable_settings import notable_values
 from topology.rules.build import evidence, finding
-from topology.rules.threads import has_no_log, may_connect
+from topology.rules.threads import has_closed_log, has_no_log, may_connect
 from topology.snapshot import ServerSnapshot, ThreadState
 from topology.unseen import address_of, outside_channels
 
@@ -87,6 +91,33 @@ def source_without_log(facts: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+def log_closed(facts: ClusterFacts) -> Iterator[Finding]:
+    """A9: a server closed its binary log and goes on without it."""
+    for name in sorted(facts.last):
+        server = facts.last[name]
+        if not has_closed_log(server):
+            continue
+        below = sorted({edge.replica for edge in facts.graph.edges if edge.source == name})
+        receives = " What it receives is applied, and not logged." if server.channels else ""
+        yield finding(
+            facts,
+            "A9",
+            replica=name,
+            grade=Grade.PROVED,
+            proof=(
+                evidence("log_bin", "ON", server),
+                evidence("binary log", "closed", server),
+            ),
+            explanation=f"{name} has closed its binary log after an error, and runs on without it"
+            " (binlog_error_action = IGNORE_ERROR; the error log has the error). What clients"
+            " commit on it gets no GTID, and reaches no other server"
+            + (f", not even {', '.join(below)}" if below else "")
+            + f": the sets stay equal, and the rows do not.{receives} Stop the writes, remove the"
+            f" cause (often a full disk) and restart {name}. No log has what was committed"
+            " meanwhile: compare the rows afterwards, or rebuild the other servers.",
+        )
+
+
 def source_refuses_sets(facts: ClusterFacts) -> Iterator[Finding]:
     """C4: the next connection of a channel with auto-position stops with an error."""
     for edge in facts.graph.edges:
@@ -127,7 +158,8 @@ def mode_not_on(server: ServerSnapshot) -> str | None:
 
 def _logs_updates(server: ServerSnapshot) -> bool:
     """Return whether a server logs what it receives, or nothing else is known."""
-    return not {"log_replica_updates", "log_bin"} & notable_values(server.notable_settings).keys()
+    notable = notable_values(server.notable_settings).keys()
+    return not {"log_replica_updates", "log_bin"} & notable
 
 
 def _arriving(graph: Graph, replica: str, passing: frozenset[str]) -> frozenset[str]:

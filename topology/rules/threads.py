@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gtid import GtidSet
-from topology.dialect import dialect_of
+from topology.dialect import BINARY_LOG, dialect_of
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.notable_settings import notable_values
@@ -109,6 +109,11 @@ def may_connect(channel: ChannelSnapshot) -> bool:
 def has_no_log(server: ServerSnapshot) -> bool:
     """Return whether a server runs without a binary log: it refuses every receiver."""
     return "log_bin" in notable_values(server.notable_settings)
+
+
+def has_closed_log(server: ServerSnapshot) -> bool:
+    """Return whether a server closed its binary log after an error, and went on without it."""
+    return BINARY_LOG in notable_values(server.notable_settings)
 
 
 def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:

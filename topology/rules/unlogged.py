@@ -152,7 +152,7 @@ def _explanation(name: str, gtids: GtidSet) -> str:
         " cannot be compared. Possible causes: an operator declared them executed (SET GLOBAL"
         f" gtid_purged): then their rows are missing on {name}, unless a backup brought them. Or"
         f" {name} applied them without logging them (log_replica_updates or log_bin was off,"
-        " sql_log_bin=0), or lost the end of a log in a crash: then the rows are there, and its"
-        " replicas cannot get them."
+        " sql_log_bin=0, its log was closed after an error), or lost the end of a log in a crash:"
+        " then the rows are there, and its replicas cannot get them."
         f" Compare the rows of these transactions on {name} with another server."
     )

@@ -1,0 +1,61 @@
+"""Faults of binary logs, each produced on real servers: see faults.py."""
+
+from dataclasses import dataclass, replace
+
+import pymysql
+
+from compose.faults import FaultNotProduced, table_on
+from compose.native.server import Server
+from compose.native.shapes import Topology
+
+_SCHEMA = "logs"
+_FLUSHES_MAX = 2  # the first one opens the log with the highest number
+_UNUSABLE = ".21474836"
+_LAST_LOG_BUT_ONE = f"binlog{_UNUSABLE}46"
+
+
+@dataclass(frozen=True, slots=True)
+class LogClosed:
+    """``server`` has ``rows_count`` rows that its replicas never get; the sets are equal."""
+
+    server: Server
+    table: str
+    rows_count: int
+
+
+def log_closed(
+    topology: Topology, *, server: str = "a", replica: str = "b", rows_count: int = 3
+) -> LogClosed:
+    """Let a server fail to open its next binary log, as on a full disk, and go on without one.
+
+    Afterwards: log_bin is ON and no log is open; clients have committed rows on the server, which
+    have no GTID. 5.6.24 logs an incident instead, at which its replicas stop, and keeps its log.
+    """
+    there = topology[server]
+    if rows_count:
+        table_on(there, topology[replica], _SCHEMA)
+    there.execute("SET GLOBAL binlog_error_action = IGNORE_ERROR")
+    (there.datadir / _LAST_LOG_BUT_ONE).touch()
+    for _ in range(_FLUSHES_MAX):
+        try:
+            there.execute("FLUSH BINARY LOGS")
+        except pymysql.MySQLError:
+            break  # reported to this session; the server goes on
+    shown = there.query(there.dialect.words.show_binary_log_status)
+    if shown:
+        raise FaultNotProduced(f"{there.name} still writes {shown}")
+    there.execute(*[f"INSERT INTO {_SCHEMA}.t () VALUES ()"] * rows_count)
+    return LogClosed(server=there, table=f"{_SCHEMA}.t", rows_count=rows_count)
+
+
+def restart_with_log(server: Server) -> None:
+    """Remove what kept a server from opening its next log, and restart it."""
+    server.stop()
+    index = server.datadir / "binlog.index"
+    usable = [line for line in index.read_text().splitlines() if _UNUSABLE not in line]
+    index.write_text("".join(f"{line}\n" for line in usable))
+    for file in server.datadir.glob(f"*{_UNUSABLE}*"):
+        file.unlink()
+    extra = (*server.settings.extra, "--binlog-error-action=ABORT_SERVER")
+    server.settings = replace(server.settings, extra=extra)
+    server.start()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from compose import faults
+from compose import faults, faults_applier
 from compose.native.installation import Clients
 from compose.native.server import Server
 from compose.native.shapes import Pair
@@ -100,6 +100,17 @@ def test_a_hole_is_found_explained_and_planned_for(pair97: Pair, tmp_path: Path)
     wrong = run_cli("repair", "plan", "--pair", *dsns, "--strategy", "H1=pray")
     assert wrong.returncode == 64
     assert "no strategy 'pray'" in wrong.stderr
+
+
+def test_a_plan_without_steps_is_no_success(pair97: Pair) -> None:
+    """A reset of the replica needs a decision: exit status 0 would say that nothing is left."""
+    fault = faults_applier.reset_on_replica(pair97, received_again=False)
+    done = run_cli("repair", "plan", "--pair", pair97.a.dsn, pair97.b.dsn, "--json")
+    plan = document(done)
+    assert (done.returncode, plan["steps"], plan["answered"]) == (1, [], [])
+    [left] = [each for each in plan["not_planned"] if each["code"] == "H8"]
+    assert "on 127.0.0.1" in left["why"]
+    assert fault.passed.partition(":")[0] in json.dumps(plan)
 
 
 def test_a_hung_server_is_unknown_and_spoils_no_other_cluster(

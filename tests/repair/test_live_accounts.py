@@ -13,6 +13,7 @@ from repair.render import render_files
 from tests.repair.live import examine, executed, run_step
 
 ACCOUNT = "repairer@'%'"
+ODD_MODE = "PAD_CHAR_TO_FULL_LENGTH,ANSI,NO_BACKSLASH_ESCAPES,HIGH_NOT_PRECEDENCE"
 
 
 @contextmanager
@@ -192,15 +193,51 @@ def test_any_channel_name_any_sql_mode_any_client(pair97: Pair, name: str) -> No
 @pytest.mark.parametrize("shape", ["pair97", "pair56"])
 def test_a_servers_sql_mode_changes_no_script(shape: str, request: pytest.FixtureRequest) -> None:
     pair: Pair = request.getfixturevalue(shape)
-    mode = "PAD_CHAR_TO_FULL_LENGTH,ANSI,NO_BACKSLASH_ESCAPES,HIGH_NOT_PRECEDENCE"
     faults.position_bypass(pair)
     plan = examine(pair).plan({"H1": "inject_empty"})
-    pair.b.execute(f"SET GLOBAL sql_mode = '{mode}'")
+    pair.b.execute(f"SET GLOBAL sql_mode = '{ODD_MODE}'")
     for step in plan.steps:
         done = run_step(pair, plan, step)
         assert done.returncode == 0, done.stderr
     pair.settle()
     assert executed(pair.a) == executed(pair.b)
+
+
+def test_a_servers_sql_mode_hides_no_failing_event(pair56: Pair) -> None:
+    """What a server sets for all sessions must not keep the plan from the event at which it stands."""
+    for server in (pair56.a, pair56.b):
+        server.execute(f"SET GLOBAL sql_mode = '{ODD_MODE}'")
+    faults.failing_create_view(pair56)
+    plan = examine(pair56).plan()
+    assert [step.action for step in plan.steps] == ["MovePast", "InjectEmpty", "AutoPositionOn"]
+    for step in plan.steps:
+        assert run_step(pair56, plan, step).returncode == 0
+    pair56.settle()
+    assert executed(pair56.a) == executed(pair56.b)
+
+
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+def test_a_servers_sql_mode_changes_no_row(shape: str, request: pytest.FixtureRequest) -> None:
+    """A CHAR is read with its trailing spaces there, and is another value in the log."""
+    pair: Pair = request.getfixturevalue(shape)
+    faults_after_plan.remove_channel(pair.a)
+    pair.a.execute("CREATE DATABASE padded", "CREATE TABLE padded.t (id CHAR(9) KEY, note CHAR(9))")
+    pair.settle()
+    for server in (pair.a, pair.b):
+        server.execute(f"SET GLOBAL sql_mode = '{ODD_MODE}'")
+    pair.b.execute("SET SESSION sql_log_bin = 0", "INSERT INTO padded.t VALUES ('one', 'on b')")
+    pair.a.execute("INSERT INTO padded.t VALUES ('one', 'on a')")
+    faults.await_applier_stopped(pair.b)
+    found = examine(pair)
+    assert [(each.source_row, each.replica_row) for each in found.plan().rows] == [
+        ({"note": "on a"}, {"note": "on b"})
+    ]
+    plan = found.plan({"A2": "resolve_conflict"})
+    for step in plan.steps:
+        done = run_step(pair, plan, step)
+        assert done.returncode == 0, done.stderr
+    wait_for(pair.b, executed(pair.a))
+    assert _rows_of(pair.a, "padded") == _rows_of(pair.b, "padded")
 
 
 @pytest.mark.parametrize("shape", ["pair97", "pair56"])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from compose import faults, faults_applier, faults_history, faults_plans
+from compose.native.server import Server
 from compose.native.shapes import Topology, wait_for
 from repair import Plan
 from repair.render import RUNBOOK, render_files
@@ -96,9 +97,17 @@ def rows_behind_a_stopped_channel(pair: Topology) -> None:
 
 def purged_errant_rows(star: Topology) -> None:
     errant_rows(star)
-    replica = star["replica1"]
-    replica.execute("FLUSH BINARY LOGS")
-    replica.execute(f"PURGE BINARY LOGS TO '{replica.binary_log_position()[0]}'")
+    _purge(star["replica1"])
+
+
+def purged_errant_rows_in_pair(pair: Topology) -> None:
+    errant_rows_in_pair(pair)
+    _purge(pair["b"])
+
+
+def _purge(server: Server) -> None:
+    server.execute("FLUSH BINARY LOGS")
+    server.execute(f"PURGE BINARY LOGS TO '{server.binary_log_position()[0]}'")
 
 
 def conflict(pair: Topology) -> None:
@@ -128,6 +137,19 @@ def by_hand(star: Topology) -> None:
     faults_history.made_by_hand(star)
 
 
+def by_hand_in_pair(pair: Topology) -> None:
+    faults_history.made_by_hand(pair, owner="a", written_on="b")
+
+
+def table_there(pair: Topology) -> None:
+    """Make a table on b, with a row and without its log, that a makes as well (1050)."""
+    made = "CREATE TABLE made.t (id INT PRIMARY KEY)"
+    wait_for(pair["b"], faults.commit(pair["a"], "CREATE DATABASE made"))
+    pair["b"].execute("SET SESSION sql_log_bin = 0", made, "INSERT INTO made.t VALUES (7)")
+    faults.commit(pair["a"], made)
+    faults.await_applier_stopped(pair["b"])
+
+
 def relay_position(pair: Topology) -> None:
     faults_applier.relay_position_moved(pair, later_count=2)
 
@@ -147,8 +169,8 @@ def check_violated(pair: Topology) -> None:
 
 
 CASES = (
-    Case("refetch", "pair97", faults.position_bypass, "bypassed.t", as_on("a")),
-    Case("refetch, 5.6", "pair56", faults.position_bypass, "bypassed.t", as_on("a")),
+    Case("refetch, H1", "pair97", faults.position_bypass, "bypassed.t", as_on("a")),
+    Case("refetch, H1, 5.6", "pair56", faults.position_bypass, "bypassed.t", as_on("a")),
     Case(
         *("inject, H1", "pair97", faults.position_bypass, "bypassed.t", unchanged),
         *({"H1": "inject_empty"}, _LEFT_OUT),
@@ -277,6 +299,30 @@ CASES = (
     Case(
         *("reset, P1, 5.6", "pair56", one_way(faults.purge_under_stopped_replica), "purged.t"),
         *(unchanged, {"P1": "reset_and_purge"}, _LEFT_OUT),
+    ),
+    Case(
+        *("reset, A2, 5.6", "pair56", conflict, "clash.t", with_what_waits),
+        *({"A2": "reset_and_purge"}, _LEFT_OUT),
+    ),
+    Case(
+        *("append, A3", "pair97", check_violated, "checked.t", with_what_waits),
+        *({"A3": "gtid_purged_append"}, _LEFT_OUT),
+    ),
+    Case(
+        *("reset, A3, 5.6", "pair56", table_there, "made.t", unchanged),
+        *({"A3": "reset_and_purge"}, _LEFT_OUT),
+    ),
+    Case(
+        *("reset, E2, 5.6", "pair56", one_way(purged_errant_rows_in_pair), "shop.t", unchanged),
+        *({"E2": "reset_and_purge"}, _LEFT_OUT),
+    ),
+    Case(
+        *("append, H7", "pair97", one_way(by_hand_in_pair), "by_hand.t", unchanged),
+        *({"H7": "gtid_purged_append"}, _LEFT_OUT),
+    ),
+    Case(
+        *("reset, H7, 5.6", "pair56", one_way(by_hand_in_pair), "by_hand.t", unchanged),
+        *({"H7": "reset_and_purge"}, _LEFT_OUT),
     ),
     Case("start, E1", "pair97", rows_behind_a_stopped_channel, "waits.t", as_on("b")),
 )

@@ -1,0 +1,46 @@
+"""Every strategy with a script is tried for every code that it answers, on real servers.
+
+The cases are those of test_live_truth.py. What is tried in another file is listed here, with the
+test; so a new strategy, or a code that it answers from now on, cannot be forgotten.
+"""
+
+from pathlib import Path
+
+from repair.strategies import PLANNERS
+from tests.repair.test_live_truth import CASES
+from topology.catalogue import CATALOGUE, answers
+
+# The default of its case in test_live_truth.py: no choice names it there.
+BY_DEFAULT = {
+    ("A1", "position_bypass"),
+    ("A7", "start_channel"),
+    ("E1", "start_channel"),
+    ("H1", "refetch"),
+    ("H8", "refetch"),
+}
+ELSEWHERE = {
+    ("A3", "position_bypass"): ("test_live_by_hand.py::test_workers_that_report_nothing_but_1756"),
+    ("A4", "start_channel"): "test_live_again.py::test_the_start_that_is_left_is_planned",
+    ("E4", "data_repair"): "test_live_rows.py::test_rows_are_made_alike_on_9_7",
+}
+
+
+def test_every_strategy_is_tried_for_every_code_that_it_answers() -> None:
+    tried = {pair for case in CASES for pair in (case.choice or {}).items()}
+    by_default = {case.name.split(", ")[1] for case in CASES if case.choice is None}
+    assert {code for code, _ in BY_DEFAULT} == by_default
+    assert not tried & (BY_DEFAULT | set(ELSEWHERE))
+    to_try = {
+        (code, name)
+        for code, entry in CATALOGUE.items()
+        if entry.judged
+        for name in answers(code)
+        if name in PLANNERS
+    }
+    assert to_try == tried | BY_DEFAULT | set(ELSEWHERE)
+
+
+def test_what_is_tried_elsewhere_is_there() -> None:
+    for place in ELSEWHERE.values():
+        file, _, test = place.partition("::")
+        assert f"def {test}(" in (Path(__file__).parent / file).read_text(), place

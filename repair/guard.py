@@ -15,6 +15,16 @@ GUARD_CHARACTERS_MAX = 200
 DETAIL_CHARACTERS_MAX = 110
 _CUT = "..."
 
+# A statement that cannot be prepared from a text (CREATE PROCEDURE), or whose bytes must stay as
+# they are, is written as it is. In a session that only reads the server refuses whatever a log can
+# hold, DDL and GRANT too: error 1792 (seen on 5.6.24 and 9.7.4). A session that reconnected has no
+# @go. The other way round it undoes what an earlier script left in the session (`source`).
+ONLY_READ_UNLESS_GO = (
+    "SET @access = CONCAT('SET SESSION TRANSACTION READ ', IF(@go, 'WRITE', 'ONLY'));",
+    "PREPARE access FROM @access;",
+    "EXECUTE access;",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Guard:

@@ -25,6 +25,11 @@ _DYNAMIC_PRIVILEGES = ServerVersion(8, 0, 0)
 _SESSION_VARIABLES = ServerVersion(8, 0, 14)  # SESSION_VARIABLES_ADMIN
 _REPLICATION_APPLIER = ServerVersion(8, 0, 18)
 _ROLES = ServerVersion(8, 0, 0)
+# Of statement_sql.py, and since which version.
+_RESTRICTED_VARIABLES = (
+    (80013, "sql_require_primary_key"),
+    (80030, "sql_generate_invisible_primary_key"),
+)
 
 
 class StatementKind(Enum):
@@ -37,6 +42,7 @@ class StatementKind(Enum):
     SET_TAGGED_GTID_PURGED = "set gtid_purged to a set with tags"
     RESET_LOGS = "reset the binary logs"
     SET_SQL_LOG_BIN = "set sql_log_bin"
+    SET_RESTRICTED = "set what only an administrator may set in a session"
     READ_CHANNELS = "read the state of channels"
     WRITE_ROWS = "read and write rows"
     READ_ROWS = "read rows"
@@ -108,6 +114,7 @@ PRIVILEGES: Mapping[StatementKind, Callable[[ServerVersion], tuple[Requirement, 
     StatementKind.SET_TAGGED_GTID_PURGED: _tagged_gtid_purged,
     StatementKind.RESET_LOGS: lambda _version: (Requirement(("RELOAD",)),),
     StatementKind.SET_SQL_LOG_BIN: _session_variable,
+    StatementKind.SET_RESTRICTED: _session_variable,
     StatementKind.READ_CHANNELS: _read_channels,
     StatementKind.WRITE_ROWS: _write_rows,
     StatementKind.READ_ROWS: lambda _version: (Requirement(("SELECT",), _TABLES_OF_ROWS),),
@@ -149,6 +156,11 @@ def trial(kinds: Iterable[StatementKind]) -> tuple[str, ...]:
     wanted = set(kinds)
     if wanted & {StatementKind.SET_GTID_NEXT, StatementKind.SET_TAGGED_GTID_NEXT}:
         lines.append("SET SESSION gtid_next = 'AUTOMATIC';")
+    if StatementKind.SET_RESTRICTED in wanted:
+        lines += [
+            f"/*!{since} SET SESSION {name} = @@SESSION.{name} */;"
+            for since, name in _RESTRICTED_VARIABLES
+        ]
     if StatementKind.SET_TAGGED_GTID_NEXT in wanted:
         lines.insert(0, "SET SESSION gtid_next = 'AUTOMATIC:trial';")
     return tuple(lines)

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from binlog.cursor import MalformedBody
 from binlog.errors import CorruptBinlog
-from binlog.event_types import EventType, RowKind
+from binlog.event_types import EventType
 from binlog.events import (
     Event,
     Incident,
@@ -34,8 +34,15 @@ from binlog.transactions import TransactionKind
 from gtid import Gtid
 from repair.guard import Guard
 from repair.row_literals import CannotRender
-from repair.row_sql import check_named, member_columns, needs_lenience, redo_row, undo_row
-from repair.statement_sql import preparation, statement_lines
+from repair.row_sql import (
+    check_named,
+    needs_lenience,
+    redo_row,
+    undo_row,
+    unset_columns,
+)
+from repair.statement_sql import preparation, sets_restricted, statement_lines
+from repair.touched_tables import TouchedTable, touched
 from repair.unguarded import checks_nothing
 from topology.hidden import without_secrets
 
@@ -57,7 +64,10 @@ _END = (
 # EXECUTE are passed over where the GTID is executed; COMMIT never is. So a session whose rows are
 # not as they should be ends itself before it commits.
 _END_UNDER_GTID = (
-    "SET @end = IF(@go, 'DO 0', CONCAT('KILL ', CONNECTION_ID()));",
+    (
+        "SET @end = IF(@go, 'DO 0', IF(@@SESSION.gtid_next = 'AUTOMATIC', 'ROLLBACK',"
+        " CONCAT('KILL ', CONNECTION_ID())));"
+    ),
     *_END[1:],
     "COMMIT;",
 )
@@ -75,22 +85,6 @@ _CREATE_WITH_ROWS = re.compile(
     rb"(?P<create>CREATE\s.*\S)\s+START\s+TRANSACTION\s*\Z", re.IGNORECASE | re.DOTALL
 )
 _COMMENT_CHARACTERS_MAX = 200
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class TouchedTable:
-    """A table whose rows a script changes, and what must be asked of the server before."""
-
-    schema: str
-    table: str
-    # Nobody has said which of its columns are generated.
-    asks_for_generated: bool = False
-    # Rows went or changed. Foreign keys may have changed rows of other tables that the log does not
-    # show, or would change other rows there now.
-    asks_for_delete_rules: bool = False
-    asks_for_update_rules: bool = False
-    # ENUM and SET columns whose values are written as numbers: name, and type as it must begin.
-    members: tuple[tuple[str, str], ...] = ()
 
 
 class Lines(Collection[str], Protocol):
@@ -118,6 +112,8 @@ class Replayed:
     gtid: Gtid | None = None
     # The first statement of which no guard checks what it changes; empty if rows are all it has.
     unguarded: str = ""
+    # A statement's session has variables that not every account may set.
+    sets_restricted: bool = False
 
     def __post_init__(self) -> None:
         assert self.problem is None or not self.lines
@@ -173,8 +169,10 @@ def _replay(
         return Replayed(label, (), problem=str(refusal))
     kept = transaction.gtid if isinstance(writer, _Redo) and writer.keeps_gtid else None
     kept_lines = tuple(lines) if isinstance(lines, list) else lines
-    unguarded = writer.unguarded if isinstance(writer, _Redo) else ""
-    return Replayed(label, kept_lines, frozenset(writer.tables), gtid=kept, unguarded=unguarded)
+    done = Replayed(label, kept_lines, frozenset(writer.tables), gtid=kept)
+    if isinstance(writer, _Undo):
+        return done
+    return replace(done, unguarded=writer.unguarded, sets_restricted=writer.sets_restricted)
 
 
 def under_gtid(lines: Iterable[str]) -> Iterator[str]:
@@ -214,18 +212,6 @@ def _row_lines(changes: RowChanges, statements: Iterable[tuple[str, bool]]) -> I
             yield counted
 
 
-def _touched(changes: RowChanges, *, asks_for_rules: bool) -> TouchedTable:
-    asks = asks_for_rules and changes.foreign_key_checks
-    return TouchedTable(
-        changes.table.schema,
-        changes.table.table,
-        asks_for_generated=any(column.is_generated is None for column in changes.table.columns),
-        asks_for_delete_rules=asks and changes.kind is RowKind.DELETE,
-        asks_for_update_rules=asks and changes.kind is RowKind.UPDATE,
-        members=member_columns(changes.table),
-    )
-
-
 @dataclass(slots=True)
 class _Redo:
     """Writes a transaction forwards. The session is that of rows, or that of a statement."""
@@ -239,6 +225,7 @@ class _Redo:
     is_row_session: bool = True
     checks: tuple[bool, bool] | None = None
     unguarded: str = ""
+    sets_restricted: bool = False
 
     def write(self, label: str, items: Iterable[RowChanges | Event]) -> Iterator[str]:
         for item in items:
@@ -265,8 +252,12 @@ class _Redo:
 
     def rows(self, changes: RowChanges) -> Iterator[str]:
         check_named(changes.table)
-        # Under its GTID it must change what it changed: its replicas do not get the rest.
-        self.tables.add(_touched(changes, asks_for_rules=self.keeps_gtid))
+        # Under its GTID it must change what it changed: its replicas do not get the rest. And it
+        # is logged a second time: audits compare the two.
+        keeps = self.keeps_gtid
+        rows = changes.rows if keeps else ()
+        unset = (name for row in rows for name in unset_columns(changes.table, row))
+        self.tables.add(touched(changes, asks_for_rules=keeps, unset=unset))
         yield from self.row_session()
         yield from self.begin()
         checks = (changes.foreign_key_checks, changes.unique_checks)
@@ -275,7 +266,7 @@ class _Redo:
             self.checks = checks
         statements = []
         for row in changes.rows:
-            statement = redo_row(changes.table, row)
+            statement = redo_row(changes.table, row, keeps_form=keeps)
             if statement is not None:
                 statements.append((statement, needs_lenience(changes.table, row)))
         self.count += len(statements)
@@ -313,6 +304,7 @@ class _Redo:
             message = f"{label}: a row is not as it should be; nothing of it is done"
             yield from Guard(f"@rows = {self.count}", message).statements()
         self.is_row_session = False
+        self.sets_restricted = self.sets_restricted or sets_restricted(query)
         if not self.unguarded and checks_nothing(query.sql):
             self.unguarded = comment(without_secrets(query.sql))[3:]
         if create := _CREATE_WITH_ROWS.match(query.sql):
@@ -355,7 +347,7 @@ class _Undo:
                 _refuse_to_undo(item)
                 continue
             check_named(item.table)
-            self.tables.add(_touched(item, asks_for_rules=not item.logs_cascades))
+            self.tables.add(touched(item, asks_for_rules=not item.logs_cascades))
             statements = []
             for row in reversed(item.rows):
                 statement = undo_row(item.table, row)

@@ -6,7 +6,7 @@
    passes over statements whose gtid_next is executed (sql/rpl_gtid_execution.cc,
    gtid_pre_statement_checks; seen on 5.6.24 and 9.7.4), and the count of rows is not asked for.
    After a guard that failed (a client with --force) gtid_next is a GTID of this server's history,
-   so that nothing is run.
+   and the session only reads (guard.py): a history may be empty, or begin with a tag.
 3. On the server that gives out these GTIDs (its own, lost in a crash) one that is executed may be
    another transaction: the next commit takes the number. There the script runs once, before any
    commit, and stops at a GTID that is taken. Interrupted, the rest is planned anew.
@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from gtid import GtidSet
 from repair.actions import MakeRowsAlike, RedoTransactions, UndoRows
-from repair.guard import Guard
+from repair.guard import ONLY_READ_UNLESS_GO, Guard
 from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
 from repair.replay import ROW_SESSION, Replayed, under_gtid
@@ -118,10 +118,16 @@ def redo_transactions(action: RedoTransactions, setting: Setting) -> Procedure:
             StatementKind.SET_TAGGED_GTID_NEXT
             if any(tsid.tag for tsid in gtids.tsids)
             else StatementKind.SET_GTID_NEXT,
+            *_restricted(action.transactions),
             StatementKind.READ_CHANNELS,
             StatementKind.WRITE_ROWS,
         ),
     )
+
+
+def _restricted(replayed: tuple[Replayed, ...]) -> Iterator[StatementKind]:
+    if any(each.sets_restricted for each in replayed):
+        yield StatementKind.SET_RESTRICTED
 
 
 def _not_emptied(action: RedoTransactions) -> Iterator[Guard]:
@@ -147,6 +153,7 @@ def _statements(replayed: tuple[Replayed, ...], own: GtidSet) -> Iterator[str]:
             ).statements()
         for guard in engine_guards((each,)):
             yield from replace(guard, condition=f"@there OR {guard.condition}").statements()
+        yield from ONLY_READ_UNLESS_GO
         yield f"SET SESSION gtid_next = IF(@go, {quote_string(str(each.gtid))}, {_PASSED_OVER});"
         for line in under_gtid(each.lines):
             yield _COUNTED.sub(r"\1@there OR \2\3", line)

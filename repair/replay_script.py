@@ -14,17 +14,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 
 from gtid import Gtid
-from repair.guard import Guard
-from repair.replay import ROW_SESSION, Replayed, TouchedTable, comment, under_gtid
+from repair.guard import ONLY_READ_UNLESS_GO, Guard
+from repair.replay import ROW_SESSION, Replayed, comment, under_gtid
 from repair.table_questions import (
     carries_nothing,
     has_members,
     has_no_triggers,
+    leaves_as_they_are,
     may_write,
     none_in,
     rolls_back_if_there,
     sees_triggers,
 )
+from repair.touched_tables import TouchedTable
 from topology.quoting import quote_string
 
 _SESSION = (
@@ -94,6 +96,7 @@ def script_lines(
         yield ""
         yield comment(f"{number} of {count}: {each.label}")
         if each.gtid is None:
+            yield from ONLY_READ_UNLESS_GO
             yield from each.lines
         else:
             for guard in engine_guards((each,)):
@@ -128,7 +131,8 @@ def _under_gtid(gtid: Gtid, lines: Iterable[str]) -> Iterator[str]:
     text = quote_string(str(gtid))
     there = f"NOT GTID_SUBSET({text}, @@GLOBAL.gtid_executed)"
     yield from Guard(there, f"{gtid} has been executed here").statements()
-    yield f"SET SESSION gtid_next = {text};"
+    yield from ONLY_READ_UNLESS_GO
+    yield f"SET SESSION gtid_next = IF(@go, {text}, 'AUTOMATIC');"
     yield from under_gtid(lines)
     yield "SET SESSION gtid_next = 'AUTOMATIC';"
 
@@ -151,6 +155,7 @@ def _joined(replayed: Sequence[Replayed]) -> list[TouchedTable]:
             asks_for_delete_rules=any(table.asks_for_delete_rules for table in tables),
             asks_for_update_rules=any(table.asks_for_update_rules for table in tables),
             members=tuple(sorted({each for table in tables for each in table.members})),
+            unset=tuple(sorted({each for table in tables for each in table.unset})),
         )
         for name, tables in sorted(found.items())
     ]
@@ -181,6 +186,12 @@ def _guards(table: TouchedTable) -> Iterator[Guard]:
         yield Guard(
             has_members(table.schema, table.table, column, column_type),
             f"the members of {shown}.{column} are in another order here: the log has their numbers",
+        )
+    if table.unset:
+        yield Guard(
+            leaves_as_they_are(table.schema, table.table, table.unset),
+            f"{shown} has columns ON UPDATE CURRENT_TIMESTAMP, and the log shows that they were not"
+            " set",
         )
     for asks, rule in (
         (table.asks_for_delete_rules, "delete_rule"),

@@ -4,7 +4,10 @@
    left it (undo). A row that somebody has changed since is not found, and the script stops there.
 2. One row, one statement. LIMIT 1 stands where no key is known, because equal rows may be many.
 3. Generated columns are left out, invisible ones are named like all others.
-4. What is not in the log cannot be written: CannotRender says which column is missing.
+4. A redo under the same GTID must be logged as the first commit was (`keeps_form`). With
+   binlog_row_image=MINIMAL a log has the columns that an UPDATE sets, changed or not: so it sets
+   those again and no other.
+5. What is not in the log cannot be written: CannotRender says which column is missing.
 """
 
 from __future__ import annotations
@@ -29,17 +32,20 @@ from topology.quoting import quote_identifier, quote_string
 _SELF_SETTING = frozenset({OLD_TIMESTAMP, OLD_DATETIME, TIMESTAMP2, DATETIME2})
 
 
-def redo_row(table: RowTable, row: RowChange) -> str | None:
+def redo_row(table: RowTable, row: RowChange, *, keeps_form: bool = False) -> str | None:
     """Write the statement that changes a row as it was changed; None if nothing was.
 
-    Raises CannotRender.
+    `keeps_form`: it sets the columns that the log has, where the log leaves columns out; the server
+    must set none by itself (`unset_columns`). Raises CannotRender.
     """
     if row.before is None:
         assert row.after is not None
         return _insert(table, row.after)
     if row.after is None:
         return _delete(table, row.before)
-    return _update(table, found=row.before, wanted=row.after)
+    images = (row.before, row.after) if keeps_form else ()
+    is_cut = any(image[at] is ABSENT for image in images for at in _written(table))
+    return _update(table, found=row.before, wanted=row.after, only_logged=is_cut)
 
 
 def undo_row(table: RowTable, row: RowChange) -> str | None:
@@ -89,6 +95,14 @@ def needs_lenience(table: RowTable, row: RowChange) -> bool:
     return any(image[at] == 0 for image in images for at in enums)
 
 
+def unset_columns(table: RowTable, row: RowChange) -> Iterator[str]:
+    """Yield the columns that an UPDATE did not set, and that a server might set by itself."""
+    if row.before is not None and row.after is not None:
+        for at in _written(table):
+            if row.after[at] is ABSENT and table.columns[at].type_code in _SELF_SETTING:
+                yield table.columns[at].name or ""
+
+
 def _insert(table: RowTable, image: Image) -> str:
     present = [at for at in _written(table) if image[at] is not ABSENT]
     names = ", ".join(_name(table, at) for at in present)
@@ -101,9 +115,17 @@ def _delete(table: RowTable, image: Image) -> str:
 
 
 def _update(
-    table: RowTable, *, found: Image, wanted: Image, base: Image | None = None
+    table: RowTable,
+    *,
+    found: Image,
+    wanted: Image,
+    base: Image | None = None,
+    only_logged: bool = False,
 ) -> str | None:
-    """Write an UPDATE. `base` is what differences in `found` start from, where it has any."""
+    """Write an UPDATE. `base` is what differences in `found` start from, where it has any.
+
+    `only_logged`: it sets the columns of `wanted` that are not ABSENT, and no other.
+    """
     changed = [
         at
         for at in _written(table)
@@ -115,11 +137,11 @@ def _update(
     free: list[str] = []
     for at in _written(table):
         name, value = _name(table, at), wanted[at]
-        if at in changed:
+        if at in changed or (only_logged and value is not ABSENT):
             settings.append(f"{name} = {_new_value(table, at, value)}")
             if isinstance(value, JsonDiffs):
                 free += _free_paths(name, value.steps)
-        elif table.columns[at].type_code in _SELF_SETTING:
+        elif table.columns[at].type_code in _SELF_SETTING and not only_logged:
             settings.append(f"{name} = {name}")
     where = " AND ".join((*free, _where(table, found, base=base)))
     return f"UPDATE {table_name(table)} SET {', '.join(settings)} WHERE {where};"  # noqa: S608 - quoted

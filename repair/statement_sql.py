@@ -5,12 +5,15 @@
 2. The statement's bytes are not touched: they are in the client's character set, and the server is
    told which. A text here may therefore hold bytes that are no UTF-8, as lone surrogates
    (errors="surrogateescape").
-3. INSERT_ID, LAST_INSERT_ID, RAND's seeds and user variables come as events of their own, before
+3. An applier does not look at sql_generate_invisible_primary_key (8.0.30): the table that is made
+   has the columns that the log shows. So it is off here.
+4. INSERT_ID, LAST_INSERT_ID, RAND's seeds and user variables come as events of their own, before
    the statement.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
@@ -40,6 +43,8 @@ _FLAG_VARIABLES = (
 _NOT_LOGGED = 0xFF
 # LOG_EVENT_SUPPRESS_USE_F, binlog_event.h: CREATE DATABASE names the schema it makes as its own.
 _SUPPRESS_USE = 0x8
+_CREATES_TABLE = re.compile(rb"\bCREATE\b.*\bTABLE\b", re.IGNORECASE | re.DOTALL)
+_NO_GENERATED_KEY = " /*!80030 , sql_generate_invisible_primary_key = 0 */"
 _INTVAR_NAMES = {1: "last_insert_id", 2: "insert_id"}
 
 
@@ -56,13 +61,29 @@ def statement_lines(event: Event, query: Query) -> Iterator[str]:
         raise CannotRender(f"a statement that ended with error {query.error_code} on its server")
     if query.schema and not event.header.flags & _SUPPRESS_USE:
         yield f"USE {quote_identifier(query.schema)};"
-    yield f"SET {', '.join(_settings(event, query))};"
+    no_key = _NO_GENERATED_KEY if _may_create_table(query) else ""
+    yield f"SET {', '.join(_settings(event, query))}{no_key};"
     sql = query.sql.decode("utf-8", errors="surrogateescape")
     if DELIMITER in sql:
         raise CannotRender(f"a statement that holds {DELIMITER}")
     yield f"DELIMITER {DELIMITER}"
     yield f"{sql}\n{DELIMITER}"
     yield "DELIMITER ;"
+
+
+def sets_restricted(query: Query) -> bool:
+    """Return whether a statement's session has variables that not every account may set."""
+    return _may_create_table(query) or _requires_key(query) is not None
+
+
+def _may_create_table(query: Query) -> bool:
+    return _CREATES_TABLE.search(query.sql) is not None
+
+
+def _requires_key(query: Query) -> int | None:
+    """Return what the log has of sql_require_primary_key."""
+    logged = dict(query.status).get(_REQUIRE_PRIMARY_KEY, _NOT_LOGGED)
+    return None if logged == _NOT_LOGGED else logged
 
 
 def _settings(event: Event, query: Query) -> Iterator[str]:
@@ -88,8 +109,8 @@ def _settings(event: Event, query: Query) -> Iterator[str]:
         yield f"explicit_defaults_for_timestamp = {status[_EXPLICIT_DEFAULTS]}"
     if _UTF8MB4_COLLATION in status:
         yield f"default_collation_for_utf8mb4 = {status[_UTF8MB4_COLLATION]}"
-    if status.get(_REQUIRE_PRIMARY_KEY, _NOT_LOGGED) != _NOT_LOGGED:
-        yield f"sql_require_primary_key = {status[_REQUIRE_PRIMARY_KEY]}"
+    if (requires_key := _requires_key(query)) is not None:
+        yield f"sql_require_primary_key = {requires_key}"
     if status.get(_TABLE_ENCRYPTION, _NOT_LOGGED) != _NOT_LOGGED:
         yield f"default_table_encryption = {status[_TABLE_ENCRYPTION]}"
     yield f"timestamp = {event.header.timestamp_seconds}.{status.get(_MICROSECONDS, 0):06d}"

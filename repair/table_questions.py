@@ -4,7 +4,7 @@ A server shows an account only what it may see: without the privilege TRIGGER a 
 no triggers, and they fire all the same (Reference Manual, "The INFORMATION_SCHEMA TRIGGERS Table").
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from repair.guard import Guard
@@ -159,6 +159,16 @@ def has_members(schema: str, table: str, column: str, column_type: str) -> str:
         "columns",
         f"table_schema = {quote_string(schema)} AND table_name = {quote_string(table)}"
         f" AND column_name = {quote_string(column)} AND NOT ({same})",
+    )
+
+
+def leaves_as_they_are(schema: str, table: str, columns: Iterable[str]) -> str:
+    """Write that an UPDATE which does not set these columns does not change them."""
+    names = ", ".join(f"LOWER({quote_string(name)})" for name in columns)
+    return none_in(
+        "columns",
+        f"table_schema = {quote_string(schema)} AND table_name = {quote_string(table)}"
+        f" AND LOWER(column_name) IN ({names}) AND LOWER(extra) LIKE '%on update%'",
     )
 
 

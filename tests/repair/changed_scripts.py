@@ -19,7 +19,8 @@ from repair.actions import Action, AutoPositionOn, RedoTransactions, StartChanne
 from repair.model import Model, ModelServer, simulate
 from repair.procedure import Setting
 from repair.procedures import make_step
-from repair.replay import Replayed, TouchedTable
+from repair.replay import Replayed
+from repair.touched_tables import TouchedTable
 from repair.transaction_content import NetRow
 from tests.digests import digest
 from tests.finding_words import wrapped

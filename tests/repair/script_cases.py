@@ -45,9 +45,10 @@ from repair.plan import (
 from repair.procedure import Setting
 from repair.procedures import make_step
 from repair.render import render_files
-from repair.replay import Replayed, TouchedTable
+from repair.replay import Replayed
 from repair.row_versions import RowVersions
 from repair.steps import Step
+from repair.touched_tables import TouchedTable
 from repair.transaction_content import NetRow
 from tests.digests import digest
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
@@ -116,10 +117,21 @@ def _exchanging() -> tuple[RowVersions, ...]:
     return tuple(replace(each, table=unique) for each in found)
 
 
-def _replayed() -> Replayed:
+def _replayed(number: int = 1) -> Replayed:
     lines = ("BEGIN;", "INSERT INTO `d`.`t` VALUES (1);", "COMMIT;")
-    [gtid] = gtids("b:1").gtids()
+    [gtid] = gtids(f"b:{number}").gtids()
     return Replayed(str(gtid), lines, frozenset({TouchedTable("d", "t")}), gtid=gtid)
+
+
+def _created() -> Replayed:
+    lines = (
+        "SET sql_require_primary_key = 0 /*!80030 , sql_generate_invisible_primary_key = 0 */;",
+        "DELIMITER /*!*/;",
+        "CREATE TABLE `d`.`t` (id INT)\n/*!*/;",
+        "DELIMITER ;",
+    )
+    [gtid] = gtids("b:1").gtids()
+    return Replayed(str(gtid), lines, frozenset(), gtid=gtid, sets_restricted=True)
 
 
 def cases() -> Iterator[tuple[str, Model, Action]]:
@@ -167,6 +179,7 @@ def cases() -> Iterator[tuple[str, Model, Action]]:
     yield "rows undone", pair(NEW), UndoRows("b", gtids("b:1"), rows[:1])
     yield "rows that exchange values", pair(NEW), MakeRowsAlike("b", "a", _exchanging())
     yield "redone", pair(NEW), RedoTransactions("a", (_replayed(),))
+    yield "redone, a table made", pair(NEW), RedoTransactions("a", (_created(), _replayed(2)))
     one = NetRow(row((1, 5), None).table, (1, 5), (1, 6))
     waiting = gtids("a:4-9")
     for name, facts in (("rows compared", {"rows": (one,)}), ("in order", {"in_order": True})):

@@ -172,6 +172,7 @@ def test_what_another_server_holds_alone_is_looked_at_there() -> None:
         "rows undone",
         "redone",
         "redone, rows compared",
+        "redone, a table made",
         "redone, rows unread",
         "start, rows compared",
         "start, in order",

@@ -9,9 +9,9 @@ from gtid import GtidSet
 from repair.actions import Action, MakeRowsAlike, RedoTransactions, StartChannel, UndoRows
 from repair.case import Proposal, Refusal
 from repair.more_written import unless_more_is_written
-from repair.replay import TouchedTable
 from repair.row_versions import RowVersions
 from repair.side_effects import SideEffects
+from repair.touched_tables import TouchedTable
 from tests.repair.cases import a_table, reason, redone
 
 

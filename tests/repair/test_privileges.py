@@ -62,6 +62,18 @@ def test_what_a_script_sets_is_tried_first(kinds: tuple[str, ...], lines: list[s
     assert found == tuple(f"SET SESSION gtid_next = '{each}';" for each in lines)
 
 
+def test_what_the_session_of_a_statement_has_is_tried_where_the_version_knows_it() -> None:
+    found = trial([StatementKind.SET_GTID_NEXT, StatementKind.SET_RESTRICTED])
+    assert found == (
+        "SET SESSION gtid_next = 'AUTOMATIC';",
+        "/*!80013 SET SESSION sql_require_primary_key = @@SESSION.sql_require_primary_key */;",
+        (
+            "/*!80030 SET SESSION sql_generate_invisible_primary_key ="
+            " @@SESSION.sql_generate_invisible_primary_key */;"
+        ),
+    )
+
+
 def test_a_differing_row_shows_both_versions() -> None:
     changed = RowVersions(a_table(), "`id` = 1", (1, 5), (1, 6), (("n", "5", "6"),))
     gone = RowVersions(a_table(), "`id` = 2", (2, None), None, (("n", None, None),))

@@ -255,6 +255,22 @@ def test_a_row_that_changed_since_stops_the_undo_and_nothing_stays(
         assert "NOT done" in done.stdout
 
 
+def test_behind_a_failed_guard_no_statement_changes_anything(server: Server) -> None:
+    """DDL is written as it was logged, and a client with --force goes on to it."""
+    played = play(server, [T, ROWS], ["UPDATE t SET a = 'x'", "CREATE TABLE made (id INT)"])
+    text = script(Direction.REDO, played.replayed(Direction.REDO))
+    execute(
+        server,
+        f"DROP TABLE {SCHEMA}.made",
+        f"CREATE TRIGGER {SCHEMA}.fires BEFORE UPDATE ON {SCHEMA}.t FOR EACH ROW SET NEW.n = 1",
+    )
+    now = executed(server)
+    done = server.client(text, "--force")
+    assert "odd.t has triggers, which would fire again" in done.stderr
+    assert "NOT done" in done.stdout
+    assert executed(server) == now
+
+
 def test_triggers_would_fire_again(server: Server) -> None:
     trigger = "CREATE TRIGGER fires BEFORE UPDATE ON t FOR EACH ROW SET NEW.n = 1"
     played = play(server, [T, ROWS], ["UPDATE t SET a = 'x'", trigger])

@@ -1,0 +1,44 @@
+"""The tables whose rows a script changes, and what must be asked of the server about each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from binlog.event_types import RowKind
+from binlog.rows.values import RowChanges
+from repair.row_sql import member_columns
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TouchedTable:
+    """A table whose rows a script changes, and what must be asked of the server before."""
+
+    schema: str
+    table: str
+    # Nobody has said which of its columns are generated.
+    asks_for_generated: bool = False
+    # Rows went or changed. Foreign keys may have changed rows of other tables that the log does not
+    # show, or would change other rows there now.
+    asks_for_delete_rules: bool = False
+    asks_for_update_rules: bool = False
+    # ENUM and SET columns whose values are written as numbers: name, and type as it must begin.
+    members: tuple[tuple[str, str], ...] = ()
+    # What updates leave as it is, and would not if it were ON UPDATE CURRENT_TIMESTAMP here.
+    unset: tuple[str, ...] = ()
+
+
+def touched(
+    changes: RowChanges, *, asks_for_rules: bool, unset: Iterable[str] = ()
+) -> TouchedTable:
+    """Return what must be asked of the table of one event before its rows are written."""
+    asks = asks_for_rules and changes.foreign_key_checks
+    return TouchedTable(
+        changes.table.schema,
+        changes.table.table,
+        asks_for_generated=any(column.is_generated is None for column in changes.table.columns),
+        asks_for_delete_rules=asks and changes.kind is RowKind.DELETE,
+        asks_for_update_rules=asks and changes.kind is RowKind.UPDATE,
+        members=member_columns(changes.table),
+        unset=tuple(sorted(set(unset))),
+    )

@@ -46,6 +46,11 @@ def worker_is_idle(worker: WorkerSnapshot) -> bool:
     )
 
 
+def states_are_seen(channel: ChannelSnapshot) -> bool:
+    """Return whether the state of every worker was read: without it none is known to be at work."""
+    return all(worker.state for worker in channel.workers)
+
+
 def commits_in_order(server: ServerSnapshot, channel: ChannelSnapshot | None = None) -> bool:
     """Return whether an applier commits in the order of what it receives; any one without it."""
     if channel is not None and channel.workers:

@@ -13,7 +13,9 @@ ROWS: tuple[Row, ...] = (
         "The replica lacks a few transactions among its newest, and is applying them now.",
         "A parallel applier without commit order finishes transactions in any order.",
         "The GTIDs are owned by a thread of the replica or named by a worker, or they are in the"
-        " relay log, below what is already applied, and the applier has not passed them.",
+        " relay log, below what is already applied, and the applier has not passed them. It is"
+        " proved only if something was applied between the readings, or if the states of all"
+        " workers were read and none waits for a lock.",
     ),
     Row(
         "T2", "applier backlog", "info", True, ("wait",),
@@ -21,7 +23,7 @@ ROWS: tuple[Row, ...] = (
         "The applier is slower than the source, for now.",
         "The GTIDs are in the retrieved set of a channel, and its applier has not passed them. It"
         " is proved only if the applier moved between the readings, or if what holds it back is"
-        " known: SOURCE_DELAY, or a stopped applier.",
+        " known: SOURCE_DELAY, a stopped applier, or workers that were seen at work.",
     ),
     Row(
         "T3", "receiver backlog", "info", True, ("wait",),

@@ -165,6 +165,10 @@ UNTIL_REACHED: dict[str, str] = {"DONE": "SQL_AFTER_MTS_GAPS"}
 # What arrives for one database is applied in another one: (from,to). 5.6 does not show it.
 REWRITES = "Replicate_Rewrite_DB"
 
+# What the states of a receiver have in common, and no state of an applier but SOURCE_DELAY's.
+# That one is "Waiting until SOURCE_DELAY seconds after source executed event".
+RECEIVER_STATE = r"^(?!Waiting until ).*\b(?:source|master)\b|relay log space|^Queueing "
+
 # The channel's filters, as SHOW REPLICA STATUS lists them.
 FILTER_COLUMNS: tuple[str, ...] = (
     "Replicate_Do_DB",

@@ -51,6 +51,7 @@ _STATES = {
     "read all 5.6": "Slave has read all relay log; waiting for the slave I/O thread to update it",
     "delayed": "Waiting until SOURCE_DELAY seconds after source executed event",
     "no work": "Waiting for an event from Coordinator",
+    "not seen": "",
 }
 _THREADS = {
     "running": ThreadState.RUNNING,
@@ -373,7 +374,9 @@ def _workers(words: dict[str, str], errno: int, error: str) -> tuple[WorkerSnaps
     state, seconds = words.pop("worker-state", ""), words.pop("seconds", "")
     age = int(seconds) if seconds else None
     applying = [GtidSet.of(gtid) for gtid in _singly(words.pop("applying", ""))]
-    if state and not applying:
+    waits = bool(state)
+    state = _STATES.get(state, state) if state or errno else "Executing event"
+    if waits and not applying:
         applying = [GtidSet()]  # it waits before it begins
     last = [GtidSet.of(gtid) for gtid in _singly(words.pop("applied", ""))]
     last += [GtidSet()] * (len(applying) - len(last))
@@ -381,8 +384,8 @@ def _workers(words: dict[str, str], errno: int, error: str) -> tuple[WorkerSnaps
         WorkerSnapshot(number, gtids, errno, error, state, age, last_applied)
         for number, (gtids, last_applied) in enumerate(zip(applying, last, strict=True), start=1)
     ]
-    waits = words.pop("idle-seconds", "")
-    unused = int(waits) if waits else None
+    unused_for = words.pop("idle-seconds", "")
+    unused = int(unused_for) if unused_for else None
     idle = [
         WorkerSnapshot(len(busy) + number, GtidSet(), 0, "", _STATES["no work"], unused)
         for number in range(1, int(words.pop("idle", "0")) + 1)

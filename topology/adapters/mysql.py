@@ -23,8 +23,16 @@ from pymysql.constants import ER
 
 from gtid import GtidError, GtidSet
 from topology.adapters.connection import AnswerTooLong, Connection, connect
+from topology.adapters.hidden_workers import (
+    NEEDS_PROCESS,
+    NOT_ASSIGNED,
+    SYSTEM_USER,
+    hides_threads,
+    with_listed_states,
+)
 from topology.adapters.reading_statements import (
     IDENTITY,
+    PROCESSLIST,
     ROW_LOCK_WAITS,
     UPTIME,
     VERSION,
@@ -233,7 +241,27 @@ class _Reading:
             if any(map(may_wait_for_row, rows)):
                 rows = waiting_for_rows(rows, self._all(ROW_LOCK_WAITS, "thread"))
             return workers_of_processlist(rows, statuses)
-        return workers_by_channel(self._all(workers_statement(dialect), "worker_id"))
+        rows = self._all(workers_statement(dialect), "worker_id")
+        if hides_threads(rows):
+            threads = self._replication_threads()
+            seen = with_listed_states(rows, threads)
+            if seen is None and not threads:
+                self._note("workers", UnreadReason.PRIVILEGE, NEEDS_PROCESS)
+            elif seen is None:
+                self._note("workers", UnreadReason.UNSUPPORTED, NOT_ASSIGNED)
+            rows = seen or rows
+        return workers_by_channel(rows)
+
+    def _replication_threads(self) -> list[Row]:
+        """Return the threads of replication as the process list has them, receivers as well."""
+        listed: list[Row] = [
+            {"thread": int(row["Id"]), "seconds": int(row["Time"] or 0), "state": row["State"]}
+            for row in self._all(PROCESSLIST, "State")
+            if row["User"] == SYSTEM_USER
+        ]
+        if any(map(may_wait_for_row, listed)):
+            return waiting_for_rows(listed, self._all(ROW_LOCK_WAITS, "thread"))
+        return listed
 
     def _group(self, dialect: Dialect) -> GroupSnapshot | None:
         """Read this member's view of its group; None if it is in none, or OFFLINE.

@@ -15,18 +15,23 @@ VERSION = "SELECT @@GLOBAL.version AS version, @@GLOBAL.version_comment AS versi
 UPTIME = "SHOW GLOBAL STATUS LIKE 'Uptime'"
 # One row for each worker, or one row without a worker for a channel that has none. Times leave the
 # server as seconds since 1970, which no time zone changes. Row locks are looked at only for a
-# transaction that takes long: the table of lock waits is not free.
+# transaction that takes long: the table of lock waits is not free. With performance_schema = OFF no
+# thread is shown, and the times are 0: see hidden_workers.py.
 _WORKERS = (
     "SELECT c.CHANNEL_NAME AS channel, w.WORKER_ID AS worker_id, w.LAST_ERROR_NUMBER AS errno,"
-    " w.LAST_ERROR_MESSAGE AS error, t.PROCESSLIST_STATE AS state"
+    " w.LAST_ERROR_MESSAGE AS error, t.PROCESSLIST_STATE AS state,"
+    " w.SERVICE_STATE = 'ON' AND t.THREAD_ID IS NULL AS is_hidden"
+)
+# It has had no work since it started, and its channel has received what is not executed.
+_AWAITS = (
+    "w.APPLYING_TRANSACTION = '' AND w.LAST_APPLIED_TRANSACTION = ''"
+    " AND NOT GTID_SUBSET(c.RECEIVED_TRANSACTION_SET, @@GLOBAL.gtid_executed)"
 )
 _TRANSACTION_TIMES = (
-    ", w.APPLYING_TRANSACTION AS applying,"
+    ", w.APPLYING_TRANSACTION AS applying,"  # noqa: S608 - ours
     " IF(w.APPLYING_TRANSACTION <> '', GREATEST(0, UNIX_TIMESTAMP()"
-    " - FLOOR(UNIX_TIMESTAMP(w.APPLYING_TRANSACTION_START_APPLY_TIMESTAMP))),"
-    " IF(w.LAST_APPLIED_TRANSACTION = ''"
-    " AND NOT GTID_SUBSET(c.RECEIVED_TRANSACTION_SET, @@GLOBAL.gtid_executed),"
-    " t.PROCESSLIST_TIME, NULL)) AS applying_seconds,"
+    " - FLOOR(NULLIF(UNIX_TIMESTAMP(w.APPLYING_TRANSACTION_START_APPLY_TIMESTAMP), 0))),"
+    f" IF({_AWAITS}, t.PROCESSLIST_TIME, NULL)) AS applying_seconds, {_AWAITS} AS awaits,"
     " w.LAST_APPLIED_TRANSACTION AS applied,"
     " UNIX_TIMESTAMP(w.LAST_APPLIED_TRANSACTION_END_APPLY_TIMESTAMP) AS applied_at,"
     " c.LAST_QUEUED_TRANSACTION AS queued,"
@@ -50,6 +55,7 @@ _FROM_WORKERS = (
     " ON w.CHANNEL_NAME = c.CHANNEL_NAME"
     " LEFT JOIN performance_schema.threads t ON t.THREAD_ID = w.THREAD_ID"
 )
+PROCESSLIST = "SHOW PROCESSLIST"  # needs PROCESS; the table of it is deprecated since 8.0.35
 # 5.6 has no processlist state for a row lock: an applier that waits for one is in "System lock".
 ROW_LOCK_WAITS = (
     "SELECT trx_mysql_thread_id AS thread FROM information_schema.INNODB_TRX"

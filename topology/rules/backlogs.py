@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from gtid import GtidSet
 from topology.applier_facts import ApplierFacts, ApplierWait
-from topology.applier_workers import is_without_work
+from topology.applier_workers import is_without_work, states_are_seen
 from topology.dialect import dialect_of
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity
@@ -39,6 +39,8 @@ def tail_gap(facts: ClusterFacts) -> Iterator[Finding]:
             clears = clears and not why_it_may_skip(facts, edge.edge)
             doubts = doubts_of(Backlog("T1", facts, edge, gap))
             known = bool(edge.applying_below) and not (applier.is_started or doubts.text)
+            if edge.edge.channel.applier is ThreadState.RUNNING:
+                known = known and (applier.moved or _is_at_work(applier))
             yield on_edge(
                 facts,
                 edge,
@@ -73,7 +75,7 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
             replica, applier = facts.last[edge.edge.replica], _applier(facts, edge)
             lag, backlog = channel.lag_seconds, Backlog("T2", facts, edge, queue)
             works = bool((edge.applying_above - backlog.of_others) or channel.gtid_applying)
-            moves = applier.moved or (works and applier.lock_wait is None)
+            moves = applier.moved or (works and _is_at_work(applier))
             is_delayed = applier.is_delayed and applier.lock_wait is None
             runs_on = (is_delayed or moves) and not channel.until
             runs_on = runs_on and not is_without_work(channel)
@@ -296,6 +298,11 @@ def _progress(applier: ApplierFacts, replica: ServerSnapshot) -> tuple[Evidence,
         age = "unknown" if wait.seconds is None else f"{wait.seconds} s"
         shown += (evidence("longest worker", f"{wait.state}, {age}", replica),)
     return shown
+
+
+def _is_at_work(applier: ApplierFacts) -> bool:
+    """Return whether the workers are seen, and none waits for a lock."""
+    return states_are_seen(applier.channel) and applier.lock_wait is None
 
 
 def _receiver_moved(before: ServerSnapshot, channel: ChannelSnapshot) -> bool:

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from compose.faults import FaultNotProduced, _await, await_status, commit, table_on
+from compose.faults import (
+    FaultNotProduced,
+    _await,
+    await_applier_stopped,
+    await_status,
+    commit,
+    table_on,
+)
 from compose.native.server import Server
 from compose.native.shapes import Topology, wait_for
 
@@ -337,3 +344,30 @@ def relay_log_gone(topology: Topology, *, source: str = "a", replica: str = "b")
     there.execute(there.dialect.start_replica)
     await_status(there, lambda shown: shown["Replica_IO_Running"] == "Yes")
     return HeldUp(source=here, replica=there, held=held)
+
+
+def relay_log_damaged(topology: Topology, *, source: str = "a", replica: str = "b") -> HeldUp:
+    """Change a byte of the relay log that waits for a replica's applier, and start it.
+
+    Afterwards: the applier has applied the first of the transactions that waited, and has stopped
+    at the second, which it cannot read (13121, 1594 before 8.0). The receiver runs, and counts all
+    of them as received.
+    """
+    here, there = topology[source], topology[replica]
+    table_on(here, there, _SCHEMA)
+    there.execute(there.dialect.stop_applier)
+    first, damaged, behind = (
+        commit(here, f"INSERT INTO {_SCHEMA}.t (note) VALUES ('{note}')")
+        for note in ("is read", "is damaged", "is behind")
+    )
+    await_received(there, behind)
+    there.execute(there.dialect.stop_replica)
+    file = there.datadir / str(there.replica_status()["Relay_Log_File"])
+    content = file.read_bytes()
+    assert content.count(b"is damaged") == 1
+    file.write_bytes(content.replace(b"is damaged", b"is DAMAGED"))
+    there.execute(there.dialect.start_replica)
+    await_applier_stopped(there)
+    wait_for(there, first)
+    await_status(there, lambda shown: shown["Replica_IO_Running"] == "Yes")
+    return HeldUp(source=here, replica=there, held=f"{damaged},{behind}")

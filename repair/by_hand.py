@@ -13,6 +13,7 @@ from gtid import GtidSet
 from repair.configuring import configure
 from repair.model import Model, ModelServer
 from repair.situation import Situation, Text, always, in_order
+from topology.applier_errors import RELAY_LOG_UNREADABLE
 from topology.catalogue import UnknownCode
 from topology.explain import Unexplained, explain
 from topology.findings import Finding
@@ -215,8 +216,51 @@ def _explain(situation: Situation) -> str:
             found = explain(facts.get(fact, ""))
         except (Unexplained, UnknownCode):
             continue
+        if found.title == RELAY_LOG_UNREADABLE:
+            return _received_again(situation)
         return " ".join((found.meaning, *found.advice))
     return otherwise
+
+
+def _received_again(situation: Situation) -> str:
+    """Return how a relay log that cannot be read is replaced: it may be the last copy of a part."""
+    finding, words, where = situation.finding, situation.dialect, situation.channel
+    source, replica = (
+        situation.model.servers.get(name or "") for name in (finding.source, finding.replica)
+    )
+    channels = () if replica is None else replica.channels
+    channel = next((each for each in channels if each.name == finding.channel), None)
+    if source is None or replica is None or channel is None:
+        return (
+            "the relay log cannot be read, and the source was not: compare what is missing with its"
+            " binary logs before you delete the relay log"
+        )
+    gone = channel.retrieved - replica.executed - source.available
+    if gone:
+        return (
+            f"do NOT delete the relay log of {replica.name}: {gone.shortened()} is not in the"
+            f" binary logs of {source.name} any more. Save the relay log files, and get these"
+            " transactions from another server, or clone; only then let the source send the rest"
+            " again"
+        )
+    if channel.auto_position:
+        options = f"{words.option_prefix}AUTO_POSITION = 1"
+    else:
+        options = (
+            f"{words.option_prefix}LOG_FILE = '(Relay_{words.option_prefix.title()}Log_File)',"
+            f" {words.option_prefix}LOG_POS = (Exec_{words.option_prefix.title()}Log_Pos)"
+        )
+    statements = in_order(
+        f"{words.stop_replica}{where}",
+        f"{words.change_source} {options}{where}",
+        f"{words.start_replica}{where}",
+    )
+    how = "" if channel.auto_position else f", with the values of {words.show_replica_status}"
+    return (
+        f"no transaction is the cause, and {source.name} still has all of them: on {replica.name}"
+        f" run {statements}{how}. This deletes the relay log, and the source sends them again. Find"
+        " out what damaged the file"
+    )
 
 
 _OWNED, _KILL = in_order("SELECT @@GLOBAL.gtid_owned"), in_order("KILL (id of the thread)")

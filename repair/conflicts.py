@@ -18,6 +18,8 @@ from repair.row_literals import CannotRender
 from repair.row_sql import member_columns, needs_lenience, redo_row
 from repair.row_versions import RowVersions
 from repair.transaction_content import NetRow, RowState, TransactionContent
+from topology.applier_errors import OF_NO_TRANSACTION
+from topology.error_texts import NUMBERS
 
 _LOST_GTIDS = (
     "{name} seems to have lost GTIDs (RESET BINARY LOGS AND GTIDS, a gtid_purged that is too small)"
@@ -117,7 +119,25 @@ def _is_there(replica: ModelServer, content: TransactionContent) -> bool:
 
 def not_to_go_on(case: Case) -> str | None:
     """Return why a stopped applier (A2, A3) must not go on behind its transaction; or None."""
-    return _reused(case) or _received_again(case)
+    return _of_no_transaction(case) or _reused(case) or _received_again(case)
+
+
+def _of_no_transaction(case: Case) -> str | None:
+    """Return why the transaction at which an applier stands is not the cause (A3); or None.
+
+    A start applies it once the cause is gone, or the source sends it again. Left out, its rows
+    would be lost, and with a damaged relay log the applier would stop at the same place.
+    """
+    if case.finding.code != "A3":
+        return None
+    errors = [each.value for each in case.finding.evidence if each.fact == "applier errno"]
+    title = next((NUMBERS.get(int(each), "") for each in errors if each.isdigit()), "")
+    if title not in OF_NO_TRANSACTION:
+        return None
+    return (
+        f"error {errors[0]}: {title}. The transaction is not the cause, and is applied once the"
+        f" cause is gone: `gtid-audit explain {errors[0]}`"
+    )
 
 
 def _received_again(case: Case) -> str | None:

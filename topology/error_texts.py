@@ -10,19 +10,9 @@ reference manual's list of server errors.
 """
 
 import re
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class ErrorText:
-    """One kind of text: how to know it, what it means, what to do, and the verdict it leads to."""
-
-    title: str
-    pattern: str  # regular expression, any letter case, blanks folded
-    code: str | None  # catalogue code an audit would report
-    means: str
-    advice: tuple[str, ...]
-
+from topology.applier_errors import APPLIER_NUMBERS, APPLIER_TEXTS
+from topology.error_row import ErrorText
 
 _SOURCE = r"(?:master|source)"
 _REPLICA = r"(?:slave|replica)"
@@ -281,6 +271,7 @@ TEXTS: tuple[ErrorText, ...] = (
             "Compare its settings with those of a replica that runs: SHOW GLOBAL VARIABLES.",
         ),
     ),
+    *APPLIER_TEXTS,
     ErrorText(
         "a GTID set that the server cannot read",
         r"Malformed GTID set",
@@ -340,6 +331,7 @@ TEXTS: tuple[ErrorText, ...] = (
 
 # Error numbers on their own: the row whose text belongs to them.
 NUMBERS: dict[int, str] = {
+    **APPLIER_NUMBERS,
     1032: "row not found on the replica",
     1062: "duplicate key on the replica",
     1236: "the source refused to send",

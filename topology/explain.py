@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from gtid import GtidSet, MalformedText
 from topology.catalogue import CATALOGUE, CatalogueEntry, entry_of
-from topology.error_texts import NUMBERS, QUOTED_SETS, TEXTS, ErrorText, row_of
+from topology.error_row import ErrorText
+from topology.error_texts import NUMBERS, QUOTED_SETS, TEXTS, row_of
 
 _BLANKS = re.compile(r"\s+")
 _CODE = re.compile(r"[A-Za-z][0-9]{1,2}")

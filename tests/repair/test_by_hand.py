@@ -1,6 +1,7 @@
 """Manual instructions that depend on the sets of the servers."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from repair.by_hand import BY_HAND, by_hand
@@ -9,8 +10,9 @@ from repair.model import Model
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from topology.audit import audit_cluster
 from topology.catalogue import CATALOGUE
-from topology.findings import Finding
+from topology.findings import Evidence, Finding
 
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 SERVERS = model(
     server("a", "a:1-9", purged="a:1-6"),
     server("b", "a:1-3", channel("a")),
@@ -77,6 +79,36 @@ def test_a_rebuilt_server_keeps_its_server_uuid_and_what_audits_remember() -> No
     assert "b keeps its server_uuid by this, as it does with CLONE INSTANCE" in text
     assert "delete the cluster's entry under `differences` in _content_looks.json" in text
     assert "_content_looks.json" not in by_hand("reclone", finding, SERVERS)
+
+
+def test_a_damaged_relay_log_is_deleted_where_it_is_not_the_last_copy() -> None:
+    stopped = replace(
+        purged(SERVERS), code="A3", evidence=(Evidence("applier errno", "13121", "b", NOON),)
+    )
+    received = replace(channel("a"), retrieved=gtids("a:4-9"))
+    by_position = replace(received, auto_position=False)
+    for servers, words in (
+        (model(server("a", "a:1-9"), server("b", "a:1-3", received)), "SOURCE_AUTO_POSITION = 1`"),
+        (
+            model(server("a", "a:1-9"), server("b", "a:1-3", by_position)),
+            "SOURCE_LOG_FILE = '(Relay_Source_Log_File)', SOURCE_LOG_POS = (Exec_Source_Log_Pos)`",
+        ),
+        # What b has executed may be purged; what it has only received may not.
+        (model(server("a", "a:1-9", purged="a:1-3"), server("b", "a:1-3", received)), "START REP"),
+    ):
+        text = by_hand("explain", stopped, servers)
+        assert text.startswith("no transaction is the cause, and a still has all of them: on b run")
+        assert words in text
+        assert ("with the values of" in text) == ("LOG_FILE" in text)
+    kept = model(server("a", "a:1-9", purged="a:1-5"), server("b", "a:1-3", received))
+    text = by_hand("explain", stopped, kept)
+    assert text.startswith("do NOT delete the relay log of b")
+    assert gtids("a:4-5").shortened() in text
+    assert "`" not in text
+    for unread in (model(server("b", "a:1-3", received)), model(server("a", "a:1-9"))):
+        text = by_hand("explain", stopped, unread)
+        assert "before you delete the relay log" in text
+        assert "`" not in text
 
 
 # Every instruction that a finding can lead to, and the test on real servers that does it literally.

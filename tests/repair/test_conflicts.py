@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -26,8 +27,10 @@ from tests.repair.cases import (
     proposed,
     reason,
 )
+from topology.findings import Evidence
 from topology.version import ServerVersion
 
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 STUCK = a_finding("A2", "")
 PAIR = model(server("a", "a:1-3"), server("b", "a:1-2", channel("a", stuck=True)))
 
@@ -112,6 +115,40 @@ def test_a_replica_that_receives_its_own_history_again_is_not_let_on() -> None:
         outcome = resolve_conflict(a_case(servers, STUCK, content=read))
         if is_refused:
             assert "b seems to have lost GTIDs" in reason(outcome)
+        else:
+            assert proposed(outcome).actions
+
+
+STOPPED_BY = {
+    # They say nothing about the transaction: a start applies it, or it is received again.
+    **dict.fromkeys(("1205", "1213", "1317", "1021", "1114", "1197", "1594", "13121"), True),
+    # The transaction, or what it meets, is the cause: the operator may decide to leave it out.
+    **dict.fromkeys(("1142", "3750", "1146", "1007", "1677", "3819", "0", "unknown"), False),
+}
+
+
+@pytest.mark.parametrize(("errno", "is_refused"), STOPPED_BY.items())
+@pytest.mark.parametrize(
+    ("strategy", "version"),
+    [(inject_empty, NEW), (gtid_purged_append, NEW), (reset_and_purge, OLD)],
+)
+def test_what_is_not_the_cause_is_not_left_out(
+    strategy: Any, version: ServerVersion, errno: str, *, is_refused: bool
+) -> None:
+    stuck = server("b", "a:1-2", channel("a", stuck=True), version=version)
+    for code in ("A2", "A3"):
+        stopped = replace(
+            a_finding(code, ""), evidence=(Evidence("applier errno", errno, "b", NOON),)
+        )
+        case = a_case(
+            model(server("a", "a:1-3", version=version), stuck),
+            stopped,
+            content=content(*EXPECTED),
+        )
+        outcome = strategy(case)
+        if is_refused and code == "A3":
+            assert "The transaction is not the cause" in reason(outcome)
+            assert f"`gtid-audit explain {errno}`" in reason(outcome)
         else:
             assert proposed(outcome).actions
 

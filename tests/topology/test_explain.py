@@ -132,7 +132,36 @@ def test_a_set_that_was_cut_off_is_left_out_not_guessed() -> None:
     assert cut.gtid_sets == (("missing transactions", GtidSet.parse(MISSING)),)
 
 
-OTHER_TEXTS = [
+# As appliers of 5.6.24 and 9.7.4 report them, cut before what follows.
+APPLIER_TEXTS = (
+    (
+        "Relay log read failure: Could not parse relay log event entry. The possible reasons are: the"
+        " master's binary log is corrupted"
+    ),
+    "Worker 1 failed executing transaction 'x'; Query execution was interrupted",
+    (
+        "Could not execute Update_rows event on table t.t; Lock wait timeout exceeded; try restarting"
+        " transaction, Error_code: 1205"
+    ),
+    "Could not execute Write_rows event on table t.t; The table 't' is full, Error_code: 1114",
+    "INSERT command denied to user 'applier'@'%' for table 't'",
+    (
+        "Error 'Unable to create or change a table without a primary key, when the system variable"
+        " 'sql_require_primary_key' is set."
+    ),
+    "Multi-statement transaction required more than 'max_binlog_cache_size' bytes of storage",
+    (
+        "Column 2 (counting the first column as number 1) of table 'td.t' cannot be converted from type"
+        " 'varchar(160(bytes))' to type 'varchar(12(bytes) utf8mb4)'"
+    ),
+    "Error 'Data too long for column 'note' at row 1' on query.",
+    "Could not execute Update_rows event on table c.t; Check constraint 'no_source' is violated.",
+    "Error 'Can't create database 'd'; database exists' on query. Default database: 'd'.",
+    "Error 'Table 't' already exists' on query.",
+    "Error executing row event: 'Table 'td.t' doesn't exist'",
+    "Error 'Unknown collation: 'utf8mb4_0900_ai_ci'' on query.",
+)
+OTHER_TEXTS: list[tuple[str, str | None]] = [
     ("Query caused different errors on master and slave. Error on master: message", "A1"),
     ("Query caused different errors on source and replica.", "A1"),
     (
@@ -191,6 +220,7 @@ OTHER_TEXTS = [
         ),
         "A3",
     ),
+    *((text, "A3") for text in APPLIER_TEXTS),
     ("Malformed GTID set specification 'x'.", "U3"),
     ("@@GLOBAL.GTID_PURGED can only be set when @@GLOBAL.GTID_EXECUTED is empty.", None),
     (

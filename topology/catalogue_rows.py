@@ -116,18 +116,20 @@ ROWS: tuple[Row, ...] = (
         "E1", "errant, still in a binary log", "critical", True,
         ("start_channel", "inject_empty", "redo_on_source", "undo_on_replica"),
         "The replica has transactions that its source lacks and that will not flow back.",
-        "A client wrote on the replica.",
+        "A client wrote on the replica. Where no audited server has the server_uuid: also a former"
+        " source, or a source that was replaced, or has a new server_uuid and lost them.",
         "Read on the replica first and absent on the source afterwards; not the source's own, not"
         " on their way, not from another channel; still in the replica's binary logs. Likely where"
         " it is the first work of that origin behind a channel to the source that is stopped by"
         " hand. In a pair that has earlier work of both on both, it waits: A7. Through a server"
-        " outside the audit: likely, and for information only while earlier ones arrive.",
+        " outside the audit: likely, and for information only while earlier ones arrive. Likely as"
+        " well where no server of the audit has the server_uuid.",
     ),
     Row(
         "E2", "errant, already purged", "critical", True, ("inject_empty", "reclone"),
         "As E1, and the replica can no longer send them: a failover to it stops the others with"
         " 1236.",
-        "A client wrote on the replica, long ago.",
+        "A client wrote on the replica, long ago; or as E1.",
         "As E1, and within the replica's gtid_purged.",
     ),
     Row(

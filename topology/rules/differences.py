@@ -16,7 +16,7 @@ from topology.rules.build import evidence, finding, many, on_edge
 from topology.rules.history import distance_to
 from topology.snapshot import ServerSnapshot
 from topology.unlogged import received_unlogged
-from topology.unseen import unseen_sources
+from topology.unseen import group_uuids, unseen_sources
 
 # The fact that a channel on the way from the replica to its source is stopped by hand.
 WAY_BACK = "channel on the way there"
@@ -200,8 +200,8 @@ _UNLOGGED = (
 def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) -> Finding:
     """Write down an errant set: one story whether it is purged or not.
 
-    Proved unless a channel stopped by hand keeps it from the source: then it is a matter of what
-    was intended.
+    Proved unless a channel stopped by hand keeps it from the source (then it is a matter of what
+    was intended), or its origin is no server of the audit.
     """
     holder, source = _holder(facts, edge), facts.last[edge.edge.source]
     entry_strategies = {
@@ -243,13 +243,18 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     is_hidden = gtid_set.gtid_count == 1 and may_hide_received(source)  # the last one, no more
     if is_hidden:
         way_back += _MAY_BE_RECEIVED.format(source=source.name)
+    foreign = _of_no_server(facts, gtid_set)
+    if foreign:
+        proof += (evidence("server_uuid of no server of this audit", foreign, holder),)
+        way_back += _OF_NO_SERVER.format(source=source.name, what=foreign.shortened())
     origin = "its own" if gtid_set == _own(gtid_set, holder) else "committed elsewhere"
+    is_likely = edge.way_back_is_stopped or is_hidden or bool(foreign)
     return on_edge(
         facts,
         edge,
         code,
         gtid_set,
-        grade=Grade.LIKELY if edge.way_back_is_stopped or is_hidden else Grade.PROVED,
+        grade=Grade.LIKELY if is_likely else Grade.PROVED,
         severity=Severity.WARNING if is_hidden else None,
         strategies=entry_strategies[code, edge.way_back_is_stopped],
         proof=proof,
@@ -258,6 +263,12 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     )
 
 
+_OF_NO_SERVER = (
+    " No server of this audit has the server_uuid of {what}. Possible causes: a session set"
+    " gtid_next; a former source, or a server outside this audit, committed them; {source} was"
+    " replaced, or restored and given a new server_uuid, and lost them. Compare the rows on {source}"
+    " before you choose a repair."
+)
 _MAY_BE_RECEIVED = (
     " {source} is applying what it received, and its version does not count the last transaction"
     " that was in its relay log when its receiver connected: it may be there. Audit again when it"
@@ -324,6 +335,20 @@ def _earlier_ones_arrive(facts: ClusterFacts, edge: EdgeFacts, gtid_set: GtidSet
     now = facts.last[name].gtid_executed or GtidSet()
     arrived = now - (facts.first[name].gtid_executed or GtidSet())
     return not gtid_set & now.filled() and {*gtid_set.tsids} <= {*arrived.tsids}
+
+
+def _of_no_server(facts: ClusterFacts, gtid_set: GtidSet) -> GtidSet:
+    """Return what of a set has the UUID of no server that was read, and of no group of them.
+
+    Its origin cannot be asked: what a client wrote by hand looks like what a server lost that has
+    another server_uuid since (its auto.cnf was removed, or an empty server stands at its address).
+    """
+    for server in facts.last.values():
+        if server.server_uuid is not None:
+            gtid_set = gtid_set.without_uuid(server.server_uuid)
+    for uuid in group_uuids(facts.last.values()):
+        gtid_set = gtid_set.without_uuid(uuid)
+    return gtid_set
 
 
 def _own(gtid_set: GtidSet | None, server: ServerSnapshot) -> GtidSet:

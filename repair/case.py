@@ -80,7 +80,8 @@ class Case:
     model: Model
     event: FailingEvent | None
     is_chosen: bool  # the operator selected this strategy with --strategy
-    unread: tuple[str, ...]  # servers of the cluster that nothing is known of
+    # Servers of the cluster of which too little is known, and gtid_executed where it was read.
+    unread: Mapping[str, GtidSet]
     # Codes of the findings that say why the finding's source lacks what is extra on the replica: it
     # was meant to have it, so it is not the extra transactions that are the fault.
     meant_to_arrive: tuple[str, ...]

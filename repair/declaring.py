@@ -92,7 +92,8 @@ def gtid_purged_append(case: Case) -> Outcome:
     if isinstance(targets, Refusal):
         return targets
     if case.unread:
-        return Refusal(f"{_listed(case.unread)} could not be read, and may depend on the range")
+        names = _listed(list(case.unread))
+        return Refusal(f"{names} could not be read, and may depend on the range")
     old = [server for server, _ in targets if not dialect_of(server.version).has_purged_append]
     if old:
         return Refusal(f"{old[0].name} runs {old[0].version}: gtid_purged cannot be appended to")
@@ -135,7 +136,7 @@ def reset_and_purge(case: Case) -> Outcome:
     if not case.is_chosen:
         return Refusal("it deletes binary logs: only planned when selected")
     if case.unread:
-        return Refusal(f"{_listed(case.unread)} could not be read, and may replicate from it")
+        return Refusal(f"{_listed(list(case.unread))} could not be read, and may replicate from it")
     if server.executed != case.snapshot_executed[server.name]:
         return Refusal(
             f"{server.name} is still receiving transactions: stop all writes, wait, plan again"

@@ -377,15 +377,15 @@ class _Work:
         self.warnings.extend(step.warnings)
         return step
 
-    def _unread(self) -> tuple[str, ...]:
-        return tuple(each.name for each in self.snapshot.last if each.name not in self.known)
+    def _unread(self) -> dict[str, GtidSet]:
+        others = (each for each in self.snapshot.last if each.name not in self.known)
+        return {each.name: each.gtid_executed or GtidSet() for each in others}
 
     def _blind_spots(self) -> tuple[str, ...]:
         if not self.steps:
             return ()
-        unread = self._unread()
         lines = ["replicas that are not in this snapshot are not considered"]
-        if unread:
+        if unread := self._unread():
             lines.append(f"nothing is known of {', '.join(unread)}: not read, or not to be trusted")
         return tuple(lines)
 

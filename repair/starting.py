@@ -27,30 +27,32 @@ from repair.case import Case, Outcome, Proposal, Refusal
 from repair.content_questions import ContentQuestion
 from repair.doubted_content import delivered_empty
 from repair.emptied import is_emptied
-from repair.former_history import may_be_given_again
-from repair.holes import emptied_above, fetched_again, passed_by
+from repair.holes import fetched_again, passed_by
 from repair.misfit import misfit, misfit_of_held, misfit_unless_executed
 from repair.model import (
     Model,
     ModelChannel,
     ModelServer,
     below,
-    can_connect,
-    is_same_server,
-    refused,
     simulate,
     upstream,
 )
 from repair.offered import offered
 from repair.same_server_id import same_server_id
+from repair.start_doubts import (
+    as_warning,
+    doubts_of_start,
+    stops_by_wish,
+    waiting_ddl,
+    warnings_of_start,
+    would_not_connect,
+)
 from repair.still_to_come import unread_beside_own_work
 from repair.transaction_content import (
-    ContentClass,
     RowState,
     TransactionContent,
     nothing_read,
 )
-from repair.unlogged import refuses_replicas
 
 
 def start_channel(case: Case) -> Outcome:
@@ -67,33 +69,26 @@ def start_channel(case: Case) -> Outcome:
             " A7=start_channel"
         )
     why = (
-        _would_not_connect(case.model, replica, channel)
-        or _stops_by_wish(case, replica, channel)
+        would_not_connect(case.model, replica, channel)
+        or stops_by_wish(case, replica, channel)
         or same_server_id(case, replica)
     )
-    if why is None and not case.is_chosen:
-        why = may_be_given_again(case, replica, channel)
-    if why is None and not case.is_chosen:
-        why = refuses_replicas(case.model, replica, channel) or emptied_above(
-            case, replica, channel
-        )
-    if why is None and channel.passed and not case.is_chosen:
-        # By a restart or a lost relay log, and in 5.6 always for the last of them (the handshake
-        # leaves out the last GTID of the retrieved set: it may be incomplete), they come again.
-        why = (
-            f"it may fetch {channel.passed.shortened()} again, and its applier has been behind"
-            " them: their rows may be there. Answer H8 first; if none is reported, audit again"
-        )
     if why is not None:
         return Refusal(why)
+    doubt = next(doubts_of_start(case, replica, channel), None)
+    if doubt is not None and not case.is_chosen:
+        return Refusal(doubt)
     outcome = _unless_older(
         case, StartChannel(replica.name, channel.name, by_choice=case.is_chosen)
     )
-    if isinstance(outcome, Refusal) or channel.source in case.model.servers:
+    if isinstance(outcome, Refusal):
         return outcome
+    in_spite_of = tuple(warnings_of_start(case, replica, channel))
+    outcome = replace(outcome, warnings=(*in_spite_of, *outcome.warnings))
     unknown = unknown_source(case, StartChannel(replica.name, channel.name))
-    warning = f"{unknown}: it may stop the applier or overwrite rows"
-    return replace(outcome, warnings=(*outcome.warnings, warning))
+    if unknown is None:
+        return outcome
+    return replace(outcome, warnings=(*outcome.warnings, as_warning(unknown)))
 
 
 def unknown_source(case: Case, action: StartChannel | AutoPositionOn) -> str | None:
@@ -114,11 +109,11 @@ def _unless_older(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     if unread is not None and not case.is_chosen:
         return Refusal(unread)
     outcome = _if_rows_fit(case, action)
-    ddl = _waiting_ddl(case, action.server, action.channel)
+    ddl = waiting_ddl(case, action.server, action.channel)
     if isinstance(outcome, Refusal):
         return outcome
     warnings = (
-        *((f"it may stop the applier or overwrite rows: {behind}",) if behind is not None else ()),
+        *(as_warning(each) for each in (behind, unread) if each is not None),
         *((f"it applies {ddl}",) if ddl else ()),
         *delivered_empty(case, action),
     )
@@ -142,14 +137,6 @@ def _behind_a_hole(case: Case, action: StartChannel | AutoPositionOn) -> str | N
                 " change the same rows"
             )
     return None
-
-
-def _waiting_ddl(case: Case, server: str, channel: str) -> str:
-    content = case.arrivals.get((server, channel))
-    ddl = content.of_class(ContentClass.DDL) if content is not None else GtidSet()
-    if content is None or not ddl:
-        return ""
-    return f"DDL: {ddl.shortened()}, {', '.join(f'`{each}`' for each in content.statements)}"
 
 
 def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
@@ -183,10 +170,7 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     if problems and not case.is_chosen:
         return Refusal(f"{'; '.join(problems)}. Compare the rows, then choose with {offered(case)}")
     if problems:
-        return Proposal(
-            (action,),
-            tuple(f"it may stop the applier or overwrite rows: {each}" for each in problems),
-        )
+        return Proposal((action,), tuple(map(as_warning, problems)))
     warnings = tuple(_not_compared(case, content, after))
     if not is_read:
         return Proposal((_in_order(action),), warnings)
@@ -318,42 +302,6 @@ def _behind_later_ones(
         )
 
 
-def _would_not_connect(model: Model, replica: ModelServer, channel: ModelChannel) -> str | None:
-    source = model.servers.get(channel.source) if channel.source is not None else None
-    if source is None:
-        return None
-    if is_same_server(source, replica):
-        return f"{source.name} and {replica.name} have the same server_id or server_uuid"
-    if not source.has_log:
-        return f"{source.name} has no open binary log: it would refuse the connection"
-    if not can_connect(source, replica, channel):
-        return f"gtid_mode is not ON on {source.name}: no channel can use auto-position with it"
-    lacking = refused(source, replica, channel)
-    if not lacking:
-        return None
-    return f"{source.name} would refuse {replica.name} with error 1236: {lacking.shortened()}"
-
-
-def _stops_by_wish(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
-    """Return why a channel that an operator told to stop somewhere is not started unasked."""
-    if case.is_chosen or not (channel.until or channel.held_back_seconds):
-        return None
-    ddl = _waiting_ddl(case, replica.name, channel.name)
-    choice = f"select --strategy {case.finding.code}=start_channel"
-    if not channel.until:
-        return (
-            f"only the applier of {replica.name} is stopped, and SOURCE_DELAY is"
-            f" {channel.held_back_seconds} s: an operator may have stopped it before a transaction"
-            f" that must not be applied{f' ({ddl} waits)' if ddl else ''}. Find out why, then"
-            f" {choice}"
-        )
-    return (
-        f"{replica.name} was started with START REPLICA UNTIL {channel.until}: an operator wanted"
-        f" it to stop there, and what follows would be applied{f' ({ddl})' if ddl else ''}. Find"
-        f" out why, then {choice}"
-    )
-
-
 def _start_way_back(case: Case) -> Outcome:
     """Start the stopped channels on the way to the source that deliver the extra transactions.
 
@@ -371,13 +319,10 @@ def _start_way_back(case: Case) -> Outcome:
                 " compared: see C3"
             )
             continue
-        why = _would_not_connect(case.model, starting, replace(channel, auto_position=True))
-        why = why or _stops_by_wish(case, starting, channel) or same_server_id(case, starting)
-        if why is None and not case.is_chosen:
-            why = may_be_given_again(case, starting, channel)
-            why = why or refuses_replicas(case.model, starting, channel)
-        if why is None and channel.passed and starting.executed and not case.is_chosen:
-            why = f"{starting.name} may fetch {channel.passed.shortened()} again: answer H8 first"
+        why = would_not_connect(case.model, starting, replace(channel, auto_position=True))
+        why = why or stops_by_wish(case, starting, channel) or same_server_id(case, starting)
+        if why is None and starting.executed and not case.is_chosen:
+            why = next(doubts_of_start(case, starting, channel), None)
         if why is not None:
             reasons.append(why)
             continue
@@ -387,7 +332,11 @@ def _start_way_back(case: Case) -> Outcome:
             else AutoPositionOn(starting.name, channel.name, filled=GtidSet())
         )
         if wanted <= simulate(case.model, action)[case.source.name].executed:
-            return _unless_older(case, action)
+            outcome = _unless_older(case, action)
+            if isinstance(outcome, Refusal):
+                return outcome
+            in_spite_of = tuple(warnings_of_start(case, starting, channel))
+            return replace(outcome, warnings=(*in_spite_of, *outcome.warnings))
     return Refusal(
         "; ".join(reasons) or f"no stopped channel would bring them to {case.source.name}"
     )

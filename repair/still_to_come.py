@@ -41,11 +41,17 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
         if (hidden := hidden_by_steps(case, empty & question.wanted)) is not None:
             return hidden
     after = simulate(case.model, action)
+    if after.servers != case.model.servers and (unread := _work_of_unread(case)) is not None:
+        return (
+            f"{unread[0]} has {unread[1].shortened()}, which no other server has, and too little"
+            " could be read of it: it may receive what this start delivers, and its rows may be"
+            " other ones. Audit again when it can be read"
+        )
     receiving = {action.server, *below(after, action.server, running=True)}
     unseen = _unseen_above(case.model, source)
     for name, server in case.model.servers.items():
         coming = after[name].executed - server.executed - there
-        own = _own_work(after, name, server.executed)
+        own = _own_work(case, after, name)
         if own and unseen is not None and name in receiving:
             return (
                 f"{name} has {own.shortened()}, which its sources do not have, and {unseen} may"
@@ -81,14 +87,25 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
     return None
 
 
-def _own_work(after: Model, name: str, executed: GtidSet) -> GtidSet:
-    """Return what a server has and its sources do not get; a group is one source."""
+def _work_of_unread(case: Case) -> tuple[str, GtidSet] | None:
+    """Return a server whose sets were read and channels not, and what it alone has."""
+    there = GtidSet.union_of(each.executed for each in case.model.servers.values())
+    work = ((name, executed - there) for name, executed in sorted(case.unread.items()))
+    return next((each for each in work if each[1]), None)
+
+
+def _own_work(case: Case, after: Model, name: str) -> GtidSet:
+    """Return what a server has and its sources do not get; a group is one source.
+
+    What this plan leaves empty on a source has its content on the server alone.
+    """
     above = upstream(after, name)
     groups = {after[source].group_name for source in above} - {None}
     peers = (each.name for each in after.servers.values() if each.group_name in groups)
+    own = case.model[name].executed
     for source in {*above, *peers}:
-        executed -= after[source].executed
-    return executed
+        own -= after[source].executed - case.declared_on(source)
+    return own
 
 
 def _received_above(model: Model, source: str) -> GtidSet:

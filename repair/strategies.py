@@ -40,6 +40,7 @@ from repair.offered import offered
 from repair.refused_before import start_as_selected
 from repair.replaying import redo_on_source, undo_on_replica
 from repair.same_server_id import same_server_id
+from repair.start_doubts import as_warning
 from repair.starting import misfit_of_waiting
 from repair.transaction_content import (
     NetRow,
@@ -108,10 +109,12 @@ def refetch(case: Case) -> Outcome:
     compared_at: GtidSet | None = None
     if arriving and (certain := _never_fetched(case, arriving)) is not None:
         return Refusal(certain)
-    if not (arriving or channel.running or case.is_chosen):
+    if not (arriving or channel.running):  # it starts the channel as well
         switch = AutoPositionOn(replica.name, channel.name, filled=GtidSet())
-        if (why := misfit_of_waiting(case, switch)) is not None:  # it starts the channel as well
-            return Refusal(f"{why}. Compare the rows, then choose with {offered(case)}")
+        if (why := misfit_of_waiting(case, switch)) is not None:
+            if not case.is_chosen:
+                return Refusal(f"{why}. Compare the rows, then choose with {offered(case)}")
+            warnings = (as_warning(why),)
     if arriving:
         conflict = (
             _conflict(case, case.content, arriving)

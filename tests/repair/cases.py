@@ -80,7 +80,7 @@ def a_case(servers: Model, finding: Finding, **facts: Any) -> Case:
     made: dict[str, Any] = {
         "event": None,
         "is_chosen": True,
-        "unread": (),
+        "unread": {},
         "meant_to_arrive": (),
         "snapshot_executed": {each.name: each.executed for each in servers.servers.values()},
     }

@@ -422,5 +422,5 @@ def test_a_tail_that_two_servers_miss_is_left_on_the_second_by_a_stop() -> None:
 def test_transactions_of_a_holder_that_was_not_read_are_not_left_out() -> None:
     case = a_case(model(server("a", "a:1")), a_finding("E1", "b:1"), is_chosen=False)
     empty = a_content("b:1", ContentClass.EMPTY)
-    outcome = inject_empty(replace(case, content=empty, unread=("b",)))
+    outcome = inject_empty(replace(case, content=empty, unread={"b": GtidSet()}))
     assert "b could not be read" in reason(outcome)

@@ -380,7 +380,7 @@ def test_neither_is_done_while_a_server_that_was_not_read_may_deliver_them(strat
     unseen = replace(ERRANT, strategies=(STRATEGIES["add_servers"],))
     content = replace(UNDONE, redo=redone("b:1-2"))
     assert reason(strategy(a_case(pair(), unseen, content=content))).startswith("servers that were")
-    silent = a_case(pair(), ERRANT, content=content, unread=("c",))
+    silent = a_case(pair(), ERRANT, content=content, unread={"c": GtidSet()})
     assert reason(strategy(silent)).startswith("c could not be read, and may have")
     assert proposed(strategy(a_case(pair(), ERRANT, content=content))).actions
 

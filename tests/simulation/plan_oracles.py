@@ -170,7 +170,7 @@ def harm(
         if gone:
             yield Violation(oracle, codes, f"{name} loses the work of {len(gone)} transactions")
         twice = [work for work, count in server.works.items() if count > max(1, was.works[work])]
-        if twice and not _cancel_out(after, server, twice):
+        if twice and not cancel_out(after, server, twice):
             yield Violation(oracle, codes, f"{name} applies {_named(server.applied, twice)} twice")
         older = _overwritten(was, server, before)
         if older and not follows_its_source(before, server, older):
@@ -192,7 +192,7 @@ def harm(
         for channel in server.channels:
             old = was.channel(channel.name)
             if old is not None and old.runs and not channel.runs:
-                if _met_hidden_work(before, after, name, channel.failed):
+                if met_hidden_work(before, after, name, channel.failed):
                     continue
                 if seen and name not in seen and channel.failed is not None:
                     # No reading shows its rows, and each plan says that it does not consider it.
@@ -203,7 +203,7 @@ def harm(
                 yield Violation(oracle, codes, f"{name}: {channel.name!r} stops: {error}")
 
 
-def _cancel_out(world: World, server: Server, works: list[int]) -> bool:
+def cancel_out(world: World, server: Server, works: list[int]) -> bool:
     """Return whether transactions that were applied twice left no trace, as an INSERT and its DELETE.
 
     The rows were as before the first of them, no thread stopped, and they end like the source's.
@@ -214,7 +214,7 @@ def _cancel_out(world: World, server: Server, works: list[int]) -> bool:
     return len(works) > 1 and bool(sources) and all(alike)
 
 
-def _met_hidden_work(before: World, after: World, name: str, failed: Transaction | None) -> bool:
+def met_hidden_work(before: World, after: World, name: str, failed: Transaction | None) -> bool:
     """Return whether an applier met what was different before, by work that no set shows.
 
     A GTID with two contents, a change with sql_log_bin=0, or work that a RESET of its server removed
@@ -225,6 +225,8 @@ def _met_hidden_work(before: World, after: World, name: str, failed: Transaction
     """
     if failed is None:
         return False
+    if act.VIEW in failed.keys & before.drifted:
+        return True  # no row: the plan names the DDL that it applies
     sent = set[Gtid]().union(*(server.executed for server in after.servers.values()))
     new = sent - before[name].executed
     works = [each.transaction for each in before.acknowledged]
@@ -253,14 +255,10 @@ def _overwritten(was: Server, server: Server, world: World) -> Key | None:
     Not one that is as it was: older ones that make and delete it again leave nothing of themselves.
     Nor one of which the sets agree, because the GTID of the newer one has another content elsewhere.
     """
-    works: dict[Gtid, set[int]] = {}
-    for made in (each for other in world.servers.values() for each, _ in other.applied):
-        works.setdefault(made.gtid, set()).add(made.work)
     newest: dict[Key, int] = {}
     for made, undo in was.applied:
-        for key, _ in undo:
-            is_one = len(works[made.gtid]) == 1 and world.by_hand.get(made.gtid) == was.name
-            if is_one or made.gtid not in world.by_hand:
+        if not has_other_content(world, was, made):
+            for key, _ in undo:
                 newest[key] = max(newest.get(key, 0), made.work)
     for made, undo in server.applied:
         if not was.works[made.work]:
@@ -269,6 +267,22 @@ def _overwritten(was: Server, server: Server, world: World) -> Key | None:
                 if is_changed and made.work < newest.get(key, 0):
                     return key
     return None
+
+
+def has_other_content(world: World, server: Server, made: Transaction) -> bool:
+    """Return whether a GTID was given by hand, here or elsewhere, and other work has it there.
+
+    The sets agree. An audit that compares no contents sees nothing of what a server has under it.
+    """
+    if made.gtid not in world.by_hand:
+        return False
+    works = {
+        each.work
+        for other in world.servers.values()
+        for each, _ in other.applied
+        if each.gtid == made.gtid
+    }
+    return len(works) > 1 or world.by_hand[made.gtid] != server.name
 
 
 def _named(applied: list, works: list[int]) -> str:  # type: ignore[type-arg]
@@ -407,9 +421,9 @@ def _is_so_without(truth: Truth, one: Finding) -> bool:
 
 
 def _was_named_by_a_backlog(truth: Truth, without: ClusterAudit, one: Finding) -> bool:
-    """Return whether a file position has passed what is otherwise reported as not received yet (T3).
+    """Return whether a file position has passed what is otherwise reported as not received (T3, A4).
 
-    T3 names that cause, and is there without the plan; below a source that was reset (E6) it is not
+    Each names that cause, and is there without the plan; below a source that was reset (E6) it is not
     reported. The end of the source's log, which could not be read, would have shown it; what the
     plan commits there shows it, as any other commit does.
     """
@@ -422,7 +436,7 @@ def _was_named_by_a_backlog(truth: Truth, without: ClusterAudit, one: Finding) -
     return one.gtid_set <= stays & GtidSet.union_of(
         each.gtid_set
         for each in said
-        if each.code in ("T3", "H1") and "file position" in each.explanation
+        if each.code in ("T3", "A4", "H1") and "file position" in each.explanation
     )
 
 
@@ -503,7 +517,7 @@ def _met_hidden(truth: Truth, after: World, one: Finding) -> bool:
     """Return whether an applier that the plan started stopped at work that no set shows."""
     name = one.replica or ""
     return any(
-        _met_hidden_work(truth.rested, after, name, channel.failed)
+        met_hidden_work(truth.rested, after, name, channel.failed)
         for channel in after[name].channels
         if channel.name == one.channel
     )
@@ -673,15 +687,30 @@ def met_what_is_new(truth: Truth, moved: World, server: Server) -> bool:
 def but_for_what_is_new(
     truth: Truth, after: World, found: Iterable[Violation]
 ) -> Iterator[Violation]:
-    """Yield violations without appliers that stop at what no server had when they were read.
+    """Yield violations without what no server had when they were read, and what it does to rows.
 
     It meets a row that is another one already, as each transaction to come does that changes it:
-    work with one GTID and two contents, or with sql_log_bin=0, which no set shows.
+    work with one GTID and two contents, or with sql_log_bin=0, which no set shows. The applier
+    stops there, or overwrites a row whose only record a RESET removed.
     """
     for each in found:
-        place = after[each.text.partition(":")[0]] if "stops: " in each.text else None
-        if place is None or not met_what_is_new(truth, truth.rested, place):
-            yield each
+        place = after[each.text.partition(":")[0]] if ": " in each.text else None
+        if "stops: " in each.text and place and met_what_is_new(truth, truth.rested, place):
+            continue
+        if "an older version" in each.text and place and overwrote_forgotten(truth, place):
+            continue
+        yield each
+
+
+def overwrote_forgotten(truth: Truth, server: Server) -> bool:
+    """Return whether what no server had when they were read changed rows of forgotten work."""
+    known = GtidSet.union_of(each.gtid_executed or GtidSet() for each in truth.snapshot.last)
+    was = truth.rested[server.name]
+    forgotten = {
+        key for made, undo in was.applied if is_forgotten(truth.world, {made}) for key, _ in undo
+    }
+    new = (made for made, _ in server.applied if not was.works[made.work])
+    return any(made.keys & forgotten and not gtids([made.gtid]) <= known for made in new)
 
 
 LATE: tuple[str, ...] = (
@@ -752,6 +781,8 @@ def _late(truth: Truth, plan: Plan, snapshot: ClusterSnapshot, full: World) -> I
         if _is_so_in_full(full[place], late.world[place], each.text):
             continue
         if "stops: " in each.text and met_what_is_new(truth, moved, late.world[place]):
+            continue
+        if "an older version" in each.text and overwrote_forgotten(truth, late.world[place]):
             continue
         if (
             name == "repoint"

@@ -266,8 +266,8 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
 _OF_NO_SERVER = (
     " No server of this audit has the server_uuid of {what}. Possible causes: a session set"
     " gtid_next; a former source, or a server outside this audit, committed them; {source} was"
-    " replaced, or restored and given a new server_uuid, and lost them. Compare the rows on {source}"
-    " before you choose a repair."
+    " replaced, or restored and given a new server_uuid, and lost them. Compare the rows on"
+    " {source} before you choose a repair."
 )
 _MAY_BE_RECEIVED = (
     " {source} is applying what it received, and its version does not count the last transaction"

@@ -74,6 +74,9 @@ def _hanging_text(
             " not move between the readings. Possible causes: a dead network connection that"
             " replica_net_timeout has not ended yet; RESET BINARY LOGS AND GTIDS on"
             f" {source.name} while it was connected; a dump thread of {source.name} that hangs; a"
-            " large event on a slow connection."
+            " large event on a slow connection"
         )
+        if not channel.auto_position:
+            text += "; a file position that was set behind it: then it never arrives"
+        text += "."
     return f"{text} Stop and start the receiver (STOP REPLICA IO_THREAD; START REPLICA IO_THREAD)."

@@ -1,0 +1,99 @@
+"""Why a stopped channel cannot be started, or should not be without a decision.
+
+1. A refusal holds for everyone: the connection would fail, an operator stopped it at a place, the
+   server would drop what arrives.
+2. A doubt refuses a default plan. An operator who selects the start gets it as a warning.
+3. What is known of the rows that wait is in starting.py.
+"""
+
+from collections.abc import Iterator
+
+from gtid import GtidSet
+from repair.case import Case
+from repair.former_history import may_be_given_again
+from repair.holes import emptied_above
+from repair.model import Model, ModelChannel, ModelServer, can_connect, is_same_server, refused
+from repair.transaction_content import ContentClass
+from repair.unlogged import refuses_replicas
+
+
+def as_warning(doubt: str) -> str:
+    """Return a doubt as the warning of a step that the operator selected in spite of it."""
+    return f"it may stop the applier or overwrite rows: {doubt}"
+
+
+def doubts_of_start(case: Case, replica: ModelServer, channel: ModelChannel) -> Iterator[str]:
+    """Yield what speaks against a start, except for the rows of what waits."""
+    if (why := refuses_replicas(case.model, replica, channel)) is not None:
+        yield why
+    yield from _doubts_of_rows(case, replica, channel)
+
+
+def warnings_of_start(case: Case, replica: ModelServer, channel: ModelChannel) -> Iterator[str]:
+    """Yield the same as warnings of a start that the operator selected."""
+    if (why := refuses_replicas(case.model, replica, channel)) is not None:
+        yield why
+    yield from map(as_warning, _doubts_of_rows(case, replica, channel))
+
+
+def _doubts_of_rows(case: Case, replica: ModelServer, channel: ModelChannel) -> Iterator[str]:
+    """Yield why rows may be there already, or be others."""
+    doubts = (
+        may_be_given_again(case, replica, channel),
+        emptied_above(case, replica, channel),
+    )
+    yield from filter(None, doubts)
+    if channel.passed:
+        # By a restart or a lost relay log, and in 5.6 always for the last of them (the handshake
+        # leaves out the last GTID of the retrieved set: it may be incomplete), they come again.
+        yield (
+            f"{replica.name} may fetch {channel.passed.shortened()} again, and its applier has been"
+            " behind them: their rows may be there. Answer H8 first; if none is reported, audit"
+            " again"
+        )
+
+
+def waiting_ddl(case: Case, server: str, channel: str) -> str:
+    """Return the DDL that waits on a channel, in words; empty if there is none."""
+    content = case.arrivals.get((server, channel))
+    ddl = content.of_class(ContentClass.DDL) if content is not None else GtidSet()
+    if content is None or not ddl:
+        return ""
+    return f"DDL: {ddl.shortened()}, {', '.join(f'`{each}`' for each in content.statements)}"
+
+
+def would_not_connect(model: Model, replica: ModelServer, channel: ModelChannel) -> str | None:
+    """Return why the source would refuse the receiver; None if nothing known speaks against it."""
+    source = model.servers.get(channel.source) if channel.source is not None else None
+    if source is None:
+        return None
+    if is_same_server(source, replica):
+        return f"{source.name} and {replica.name} have the same server_id or server_uuid"
+    if not source.has_log:
+        return f"{source.name} has no open binary log: it would refuse the connection"
+    if not can_connect(source, replica, channel):
+        return f"gtid_mode is not ON on {source.name}: no channel can use auto-position with it"
+    lacking = refused(source, replica, channel)
+    if not lacking:
+        return None
+    return f"{source.name} would refuse {replica.name} with error 1236: {lacking.shortened()}"
+
+
+def stops_by_wish(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
+    """Return why a channel that an operator told to stop somewhere is not started unasked."""
+    if case.is_chosen or not (channel.until or channel.held_back_seconds):
+        return None
+    ddl = waiting_ddl(case, replica.name, channel.name)
+    choice = f"select --strategy {case.finding.code}=start_channel"
+    if not channel.until:
+        return (
+            f"only the applier of {replica.name} is stopped, and SOURCE_DELAY is"
+            f" {channel.held_back_seconds} s: an operator may have stopped it before a transaction"
+            f" that must not be applied{f' ({ddl} waits)' if ddl else ''}. Find out why, then"
+            f" {choice}"
+        )
+    return (
+        f"{replica.name} was started with START REPLICA UNTIL {channel.until}: an operator wanted"
+        f" it to stop there, and what follows would be applied{f' ({ddl})' if ddl else ''}. Find"
+        f" out why, then {choice}"
+    )

@@ -526,7 +526,7 @@ def test_what_fills_a_hole_must_be_the_last_change_of_its_rows(
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ({"has_log": False}, "a has no binary log"),
+        ({"has_log": False}, "a has no open binary log"),
         ({"server_id": 7}, "have the same server_id"),
     ],
 )

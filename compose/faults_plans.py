@@ -3,6 +3,7 @@
 Same rules as faults.py: real statements on real servers, and nothing is evaluated here.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compose.faults import (
@@ -74,22 +75,51 @@ def bypass_with_newer_rows(
     here, there = topology[source], topology[replica]
     table_on(here, there, "versions")
     wait_for(there, commit(here, "INSERT INTO versions.t VALUES (1, 'first')"))
+    return bypass(
+        here,
+        there,
+        skipped=("UPDATE versions.t SET note = 'second' WHERE id = 1",),
+        # Only the key finds a row where the table's other columns are not in the image.
+        applied=(
+            "SET SESSION binlog_row_image = 'MINIMAL'",
+            "UPDATE versions.t SET note = 'third' WHERE id = 1",
+        ),
+    )
+
+
+def bypass_with_value_taken(
+    topology: Topology, *, skipped: Sequence[str], source: str = "a", replica: str = "b"
+) -> PositionBypass:
+    """Skip changes of ``taken.t`` by file position; the replica then gets row 9 with the word 'x'.
+
+    ``word`` is unique. Rows 1 ('a') and 2 ('b') are on both servers before.
+    """
+    here, there = topology[source], topology[replica]
+    here.execute(
+        "CREATE DATABASE taken",
+        "CREATE TABLE taken.t (id INT PRIMARY KEY, word VARCHAR(9), n INT, UNIQUE (word, n))",
+        "INSERT INTO taken.t VALUES (1, 'a', 1), (2, 'b', 1)",
+    )
+    wait_for(there, here.value("@@GLOBAL.gtid_executed"))
+    applied = ("INSERT INTO taken.t VALUES (9, 'x', 1)",)
+    return bypass(here, there, skipped=skipped, applied=applied)
+
+
+def bypass(
+    here: Server, there: Server, *, skipped: Sequence[str], applied: Sequence[str]
+) -> PositionBypass:
+    """Skip what ``here`` commits first by file position, then let the replica apply the rest."""
     await_uptime(there)
     there.execute(there.dialect.stop_replica)
-    skipped = commit(here, "UPDATE versions.t SET note = 'second' WHERE id = 1")
+    passed = commit(here, *skipped)
     log_file, log_pos = here.binary_log_position()
-    # Only the key finds a row where the table's other columns are not in the image.
-    applied = commit(
-        here,
-        "SET SESSION binlog_row_image = 'MINIMAL'",
-        "UPDATE versions.t SET note = 'third' WHERE id = 1",
-    )
+    later = commit(here, *applied)
     there.execute(
         there.dialect.change_source_to(auto_position=0, log_file=log_file, log_pos=log_pos),
         there.dialect.start_replica,
     )
-    wait_for(there, applied)
-    return PositionBypass(source=here, replica=there, skipped=skipped, applied=applied)
+    wait_for(there, later)
+    return PositionBypass(source=here, replica=there, skipped=passed, applied=later)
 
 
 def bypass_with_rows_there(

@@ -2,12 +2,13 @@
 
 1. The server compares, by the conditions that scripts use (repair/row_sql.py): what is true here is
    what a script's guard will find.
-2. A row that would be inserted must not meet another row in any other unique key of the table.
+2. A row that would be written must not meet another row in any other unique key of the table, with
+   none of the values that the transactions give it one after the other.
 3. Up to ROWS_MAX rows are looked up; what was not looked up is UNREAD. So is every row if a table
    has other columns or members here now than in the log.
 4. Rows alone do not decide where the log does not hold them whole (binlog_row_image), where rows of
    other tables hang on them (foreign keys), or where a unique key has only the beginning of a
-   column: such rows are UNREAD as well.
+   column, or an expression: such rows are UNREAD as well.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from binlog.rows.tables import RowTable
-from binlog.rows.values import ABSENT, Image
+from binlog.rows.values import ABSENT, Image, Value
 from binlog.schema.tables import TableDefinition
 from gtid import GtidSet
 from gtid_audit.affected_rows import IN_UTC, Row, read_row
@@ -36,14 +37,17 @@ from topology.quoting import quote_identifier
 ROWS_MAX: Final = 1_000
 ROWS_SHOWN_MAX: Final = 20
 _ROWS_NAMED_MAX: Final = 3
+_VALUES_AT_ONCE: Final = 100
 _FOREIGN_KEYS: Final = (
     "SELECT 1 FROM information_schema.referential_constraints"
     " WHERE (constraint_schema = %(schema)s AND table_name = %(table)s)"
     " OR (unique_constraint_schema = %(schema)s AND referenced_table_name = %(table)s) LIMIT 1"
 )
-_PREFIX_KEYS: Final = (
+# A part that is an expression has no column.
+_INEXACT_KEYS: Final = (
     "SELECT 1 FROM information_schema.statistics WHERE table_schema = %(schema)s"
-    " AND table_name = %(table)s AND non_unique = 0 AND sub_part IS NOT NULL LIMIT 1"
+    " AND table_name = %(table)s AND non_unique = 0"
+    " AND (sub_part IS NOT NULL OR column_name IS NULL) LIMIT 1"
 )
 
 
@@ -77,7 +81,8 @@ class RowReader:
         if not_alone:
             return max(not_alone, key=lambda each: each.is_bound), ()
         for row in rows:
-            if any(image is not None and ABSENT in image for image in (row.before, row.after)):
+            images = (row.before, row.after, *row.between)
+            if any(image is not None and ABSENT in image for image in images):
                 what = f"{row.table.name}: the log does not hold the whole row"
                 return RowsOn(RowState.UNREAD, f"{what} (binlog_row_image is not FULL)"), ()
         for row in rows:
@@ -127,8 +132,11 @@ class RowReader:
                 if cursor.execute(_FOREIGN_KEYS, names):
                     why = f"{table.name}: foreign keys bind its rows to those of other tables"
                     return RowsOn(RowState.UNREAD, why, is_bound=True)
-                if cursor.execute(_PREFIX_KEYS, names):
-                    why = f"{table.name}: a unique key has only the beginning of a column"
+                if cursor.execute(_INEXACT_KEYS, names):
+                    why = (
+                        f"{table.name}: a unique key has only the beginning of a column, or an"
+                        " expression"
+                    )
                     return RowsOn(RowState.UNREAD, why)
         except pymysql.MySQLError as error:
             return RowsOn(RowState.UNREAD, f"{table.name}: {server_words(error)}")
@@ -256,39 +264,43 @@ class RowReader:
         """Return a unique key by which a row would meet any other than the known ones."""
         table = table_name(row.table)
         with self._connection.cursor(Cursor) as cursor:
-            for name, meets in self._unique_keys(row):
+            for name, conditions in self._unique_keys(row):
+                meets = ") OR (".join(conditions)
                 cursor.execute(
-                    f"SELECT 1 FROM {table} WHERE {meets} AND NOT ({known}) LIMIT 1"  # noqa: S608
+                    f"SELECT 1 FROM {table} WHERE (({meets})) AND NOT ({known}) LIMIT 1"  # noqa: S608
                 )
                 if cursor.fetchone() is not None:
                     return name
         return ""
 
-    def _unique_keys(self, row: NetRow) -> Iterator[tuple[str, str]]:
-        """Yield the conditions that another row with the same unique key would answer to."""
+    def _unique_keys(self, row: NetRow) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield keys with conditions that another row with the same values would answer to.
+
+        They are about each value that the row gets, one after the other, some at a time.
+        """
         definition: TableDefinition | None = self._definition_of(row.table.schema, row.table.table)
-        inserted = row.after if row.after is not None else row.between
-        if inserted is None or definition is None:
+        written = [image for image in (*row.between, row.after) if image is not None]
+        if definition is None:
             return
         places = {(column.name or "").casefold(): at for at, column in enumerate(row.table.columns)}
         for key in definition.unique_keys:
             columns = [places.get(name.casefold()) for name in key.columns]
-            values = [None if at is None else inserted[at] for at in columns]
-            if None in columns or any(value is None or value is ABSENT for value in values):
+            known = [at for at in columns if at is not None]
+            if not known or None in columns:
                 continue
-            yield (
-                key.name,
-                " AND ".join(
-                    condition(
-                        row.table.columns[at],
-                        quote_identifier(row.table.columns[at].name or ""),
-                        inserted[at],
-                        is_key=True,
-                    )
-                    for at in columns
-                    if at is not None
-                ),
-            )
+            each = dict.fromkeys(tuple(image[at] for at in known) for image in written)
+            conditions = [_condition(row.table, known, one) for one in each if None not in one]
+            for start in range(0, len(conditions), _VALUES_AT_ONCE):
+                yield key.name, tuple(conditions[start : start + _VALUES_AT_ONCE])
+
+
+def _condition(table: RowTable, columns: Sequence[int], values: Sequence[Value]) -> str:
+    return " AND ".join(
+        condition(
+            table.columns[at], quote_identifier(table.columns[at].name or ""), value, is_key=True
+        )
+        for at, value in zip(columns, values, strict=True)
+    )
 
 
 def _differing(

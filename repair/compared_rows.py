@@ -18,8 +18,9 @@ def compared_waiting(
 
 def rows_of(contents: Iterable[TransactionContent]) -> tuple[NetRow, ...]:
     """Return the rows of contents that were compared, each once."""
-    rows: list[NetRow] = []
+    rows: dict[tuple[object, ...], NetRow] = {}
     for content in contents:
-        known = content.rows_of_old_tables or content.rows_in_part
-        rows.extend(row for row in known if row not in rows)
-    return tuple(rows)
+        for row in content.rows_of_old_tables or content.rows_in_part:
+            key = tuple(row.key_image[at] for at in row.table.key or ())
+            rows.setdefault((row.table.schema, row.table.table, key, row.before, row.after), row)
+    return tuple(rows.values())

@@ -32,15 +32,10 @@ from binlog.rows.values import RowChanges
 from binlog.scan import EventGroup
 from binlog.transactions import TransactionKind
 from gtid import Gtid
+from repair.acts_by_itself import Acting, acting
 from repair.guard import Guard
 from repair.row_literals import CannotRender
-from repair.row_sql import (
-    check_named,
-    needs_lenience,
-    redo_row,
-    undo_row,
-    unset_columns,
-)
+from repair.row_sql import check_named, needs_lenience, redo_row, undo_row, unset_columns
 from repair.statement_sql import preparation, sets_restricted, statement_lines
 from repair.touched_tables import TouchedTable, touched
 from repair.unguarded import checks_nothing
@@ -114,6 +109,8 @@ class Replayed:
     unguarded: str = ""
     # A statement's session has variables that not every account may set.
     sets_restricted: bool = False
+    # What its statements create that acts by itself.
+    creates: tuple[Acting, ...] = ()
 
     def __post_init__(self) -> None:
         assert self.problem is None or not self.lines
@@ -172,7 +169,12 @@ def _replay(
     done = Replayed(label, kept_lines, frozenset(writer.tables), gtid=kept)
     if isinstance(writer, _Undo):
         return done
-    return replace(done, unguarded=writer.unguarded, sets_restricted=writer.sets_restricted)
+    return replace(
+        done,
+        unguarded=writer.unguarded,
+        sets_restricted=writer.sets_restricted,
+        creates=tuple(writer.creates),
+    )
 
 
 def under_gtid(lines: Iterable[str]) -> Iterator[str]:
@@ -226,6 +228,7 @@ class _Redo:
     checks: tuple[bool, bool] | None = None
     unguarded: str = ""
     sets_restricted: bool = False
+    creates: list[Acting] = field(default_factory=list)
 
     def write(self, label: str, items: Iterable[RowChanges | Event]) -> Iterator[str]:
         for item in items:
@@ -305,8 +308,11 @@ class _Redo:
             yield from Guard(f"@rows = {self.count}", message).statements()
         self.is_row_session = False
         self.sets_restricted = self.sets_restricted or sets_restricted(query)
+        shown = comment(without_secrets(query.sql))[3:]
         if not self.unguarded and checks_nothing(query.sql):
-            self.unguarded = comment(without_secrets(query.sql))[3:]
+            self.unguarded = shown
+        if (created := acting(query.schema, query.sql, shown)) is not None:
+            self.creates.append(created)
         if create := _CREATE_WITH_ROWS.match(query.sql):
             # A client may not fill a table so created; here the table stays if its rows do not.
             if self.keeps_gtid:

@@ -24,7 +24,7 @@ from repair.guard import ONLY_READ_UNLESS_GO, Guard
 from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
 from repair.replay import ROW_SESSION, Replayed, under_gtid
-from repair.replay_script import engine_guards, table_guards
+from repair.replay_script import engine_guards, table_guards, trigger_guards
 from repair.row_procedures import make_rows_alike, row_is
 from repair.script import (
     commits_nothing,
@@ -142,7 +142,7 @@ def _not_emptied(action: RedoTransactions) -> Iterator[Guard]:
 
 
 def _statements(replayed: tuple[Replayed, ...], own: GtidSet) -> Iterator[str]:
-    for each in replayed:
+    for number, each in enumerate(replayed, start=1):
         assert each.gtid is not None, "the action has checked"
         gtid = literal(GtidSet.of(each.gtid))
         yield f"SET @there = GTID_SUBSET({gtid}, @@GLOBAL.gtid_executed);"
@@ -151,7 +151,7 @@ def _statements(replayed: tuple[Replayed, ...], own: GtidSet) -> Iterator[str]:
                 "NOT @there",
                 f"{each.gtid} was given to another transaction meanwhile; audit with --content",
             ).statements()
-        for guard in engine_guards((each,)):
+        for guard in (*trigger_guards(each, replayed[:number]), *engine_guards((each,))):
             yield from replace(guard, condition=f"@there OR {guard.condition}").statements()
         yield from ONLY_READ_UNLESS_GO
         yield f"SET SESSION gtid_next = IF(@go, {quote_string(str(each.gtid))}, {_PASSED_OVER});"

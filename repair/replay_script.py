@@ -91,10 +91,12 @@ def script_lines(
         yield comment("what no log says; if it is not so, nothing is changed")
         for guard in (*table_guards(replayed), *engine_guards(replayed)):
             yield from guard.statements()
-    ordered = replayed if direction is Direction.REDO else reversed(replayed)
+    ordered = replayed if direction is Direction.REDO else tuple(reversed(replayed))
     for number, each in enumerate(ordered, start=1):
         yield ""
         yield comment(f"{number} of {count}: {each.label}")
+        for guard in trigger_guards(each, ordered[:number]):
+            yield from guard.statements()
         if each.gtid is None:
             yield from ONLY_READ_UNLESS_GO
             yield from each.lines
@@ -124,6 +126,18 @@ def engine_guards(replayed: Iterable[Replayed]) -> Iterator[Guard]:
             f"{schema}.{table} has an engine without transactions: its first row would use up the"
             " GTID, and the others would not be written",
         )
+
+
+def trigger_guards(each: Replayed, earlier: Iterable[Replayed]) -> Iterator[Guard]:
+    """Yield what must hold before a transaction where an earlier one may have created a trigger."""
+    made = [created for one in earlier for created in one.creates]
+    for schema, table in sorted({(table.schema, table.table) for table in each.tables}):
+        if any(created.fires_on([(schema, table)]) for created in made):
+            yield Guard(
+                has_no_triggers(schema, table),
+                f"{schema}.{table} has a trigger by now, which would fire again: do this"
+                " transaction before the one that creates it",
+            )
 
 
 def _under_gtid(gtid: Gtid, lines: Iterable[str]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from itertools import groupby
 
 from binlog.rows.values import ABSENT
 from gtid import GtidSet
+from repair.acting_again import acts_again
 from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows
 from repair.case import Case, Outcome, Proposal, Refusal
 from repair.logged_form import logged_otherwise
@@ -78,7 +79,7 @@ def redo_on_source(case: Case) -> Outcome:
         return Refusal(str(problem))
     if not redone:
         return Proposal(())
-    if reason := _unguarded(redone, source.name) or case.overtaken():
+    if reason := _unguarded(redone, source.name) or acts_again(redone) or case.overtaken():
         return Refusal(reason)
     where = _where_to_redo(case, redone)
     if reason := takes_gtid_with_first_row(content, where.name, redone):

@@ -23,7 +23,8 @@ of the transactions. Two questions about today's rows of one server follow:
 
 Folding row by row is necessary: a transaction that inserts a row and a later one that deletes it
 leave nothing, although neither of the two, looked at alone, fits the rows of today. Such a row is
-kept: it must be absent, for the insert fails on a server that has a row with its key. Where rows
+kept: it must be absent, for the insert fails on a server that has a row with its key. What a row
+was in between is kept as well: it may meet another row by a unique key. Where rows
 cannot be folded (a table without a key, statements, partial JSON, images that hold no key) the
 answer is UNREAD with the reason; it is never guessed. Logs and rows are read elsewhere.
 """
@@ -127,14 +128,15 @@ class NetRow:
     table: RowTable
     before: Image | None
     after: Image | None
-    # What they deleted of a row that they inserted themselves. Its net change is nothing, and still
-    # the insert fails on a server that has such a row.
-    between: Image | None = None
+    # What the row was between two of their changes, in order. A row that they insert and delete has
+    # no net change, and still the insert fails on a server that has such a row; so does a value of
+    # a unique key that it has only for a moment.
+    between: tuple[Image, ...] = ()
 
     @property
     def key_image(self) -> Image:
         """Return the image by whose key the row is found: all of them have the same key."""
-        images = (self.before, self.after, self.between)
+        images = (self.before, self.after, *self.between)
         return next(image for image in images if image is not None)
 
 
@@ -162,7 +164,7 @@ class OutOfOrder(CannotFold):
 
 def net_rows(changes: Iterable[RowChanges]) -> tuple[NetRow, ...]:
     """Fold changes, in the order of the log, to one change for each row. Raises CannotFold."""
-    net: dict[tuple[str, str, Image], NetRow] = {}
+    net: _Net = {}
     for change in changes:
         table = change.table
         if not table.key or not table.has_names:
@@ -180,7 +182,7 @@ def net_rows(changes: Iterable[RowChanges]) -> tuple[NetRow, ...]:
                 _fold(net, table, row.before, None)
             if after is not None:
                 _fold(net, table, None, after)
-    return tuple(net.values())
+    return tuple(replace(row, between=tuple(between)) for row, between in net.values())
 
 
 def rows_that_fold(changes: Iterable[RowChanges]) -> tuple[NetRow, ...]:
@@ -195,8 +197,12 @@ def rows_that_fold(changes: Iterable[RowChanges]) -> tuple[NetRow, ...]:
     return tuple(found)
 
 
+# By schema, table and key: a row, and what it was in between.
+_Net = dict[tuple[str, str, Image], tuple[NetRow, list[Image]]]
+
+
 def _fold(
-    net: dict[tuple[str, str, Image], NetRow],
+    net: _Net,
     table: RowTable,
     before: Image | None,
     after: Image | None,
@@ -204,17 +210,18 @@ def _fold(
     image = before if before is not None else after
     assert image is not None, "a change has a row"
     place = (table.schema, table.table, _key(table, image))
-    known = net.get(place)
-    if known is None:
-        net[place] = NetRow(table, before, after)
+    if place not in net:
+        net[place] = NetRow(table, before, after), []
         return
+    known, between = net[place]
     if not _continues(known.after, before):
         # Other transactions changed the row in between, and they are not in the set.
         raise OutOfOrder(f"{table.name}: the log changes a row in an order that does not fit")
     if known.after is not None and after is not None:
         after = _completed(known.after, after)
-    is_gone = known.before is None and after is None
-    net[place] = replace(known, after=after, between=known.after if is_gone else None)
+    if known.after is not None:
+        between.append(known.after)
+    net[place] = replace(known, after=after), between
 
 
 def _continues(left: Image | None, found: Image | None) -> bool:

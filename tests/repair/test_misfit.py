@@ -12,7 +12,7 @@ from tests.repair.build import channel, gtids, server
 from tests.repair.cases import a_content, a_net_row
 
 CHANGED = a_net_row((1, 5), (1, 6))
-GONE = replace(a_net_row(None, None), between=(2, 5))
+GONE = replace(a_net_row(None, None), between=((2, 5),))
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def own(kind: ContentClass, *rows: NetRow, **more: Any) -> TransactionContent:
     return TransactionContent("a", {kind: gtids("a:4")}, rows=rows, **more)
 
 
-BACK = NetRow(TABLE, None, None, (2, 9))  # inserted and deleted
+BACK = NetRow(TABLE, None, None, ((2, 9),))  # inserted and deleted
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_keys_of_text_may_be_the_same_row() -> None:
     by_name = replace(TABLE, columns=(replace(key, type_code=VARCHAR), *others))
     waiting = replace(WAITING, rows=(NetRow(by_name, None, (b"m", 7)),))
     for rows_of, state in ((by_name, RowState.CONFLICT), (OTHER, RowState.AS_BEFORE)):
-        done = own(ContentClass.DATA, NetRow(rows_of, None, None, (b"M", 9)))
+        done = own(ContentClass.DATA, NetRow(rows_of, None, None, ((b"M", 9),)))
         assert disturbed(waiting, [("a", gtids("a:4"), done)]).state_on("a").state is state
 
 

@@ -524,7 +524,7 @@ def test_a_row_that_cannot_be_set_back_is_refused(row: NetRow, words: str) -> No
 @pytest.mark.parametrize(
     "row",
     [
-        NetRow(a_table(), None, None, between=(1, 5)),  # inserted and deleted again
+        NetRow(a_table(), None, None, between=((1, 5),)),  # inserted and deleted again
         a_net_row((1, 5), (1, 5)),  # changed and changed back
         a_net_row((1, ABSENT), (1, ABSENT)),
     ],

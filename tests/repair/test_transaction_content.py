@@ -142,7 +142,7 @@ def test_a_row_that_came_and_went_is_no_change() -> None:
     [row] = net_rows([changes((None, (1, 1))), changes(((1, 1), None))])
     assert (row.before, row.after, row.key_image) == (None, None, (1, 1))
     [row] = net_rows([changes((None, (1, 1))), changes(((1, 1), None), (None, (1, 2)))])
-    assert (row.before, row.after, row.between) == (None, (1, 2), None)
+    assert (row.before, row.after, row.between) == (None, (1, 2), ((1, 1),))
 
 
 def test_an_update_keeps_what_an_earlier_transaction_wrote_and_it_did_not_log() -> None:
@@ -150,12 +150,12 @@ def test_an_update_keeps_what_an_earlier_transaction_wrote_and_it_did_not_log() 
     table = RowTable("d", "t", (NUMBER, VALUE, third), (0,), Origin.DEFINITION)
     written, minimal = (None, (1, 5, 7)), ((1, ABSENT, ABSENT), (ABSENT, 6, ABSENT))
     [row] = net_rows([changes(written, minimal, table=table)])
-    assert (row.before, row.after, row.between) == (None, (1, 6, 7), None)
+    assert (row.before, row.after, row.between) == (None, (1, 6, 7), ((1, 5, 7),))
 
 
 def test_a_row_that_was_there_before_is_a_deleted_row() -> None:
     [row] = net_rows([changes(((1, 1), (1, 2))), changes(((1, 2), None))])
-    assert (row.before, row.after, row.between) == ((1, 1), None, None)
+    assert (row.before, row.after, row.between) == ((1, 1), None, ((1, 2),))
 
 
 def test_a_changed_key_is_a_row_gone_and_a_row_come() -> None:

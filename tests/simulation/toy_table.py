@@ -30,7 +30,7 @@ def image(key: Key, value: int | None) -> Image | None:
 
 def net_row(key: Key, before: int | None, after: int | None) -> NetRow:
     """Return what transactions change of a row, with the key of a row that they make and delete."""
-    return NetRow(TABLE, image(key, before), image(key, after), image(key, 0))
+    return NetRow(TABLE, image(key, before), image(key, after), ((key.encode(), 0),))
 
 
 def key_of(row: RowVersions) -> Key:

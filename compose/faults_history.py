@@ -4,6 +4,7 @@ A history is what a server lists of its own UUID. It can be reset, used by anoth
 behind by a failover; and a server can carry another's server_id.
 """
 
+import re
 from dataclasses import dataclass
 
 from compose.faults import (
@@ -248,3 +249,29 @@ def readmit(source: Server, replica: Server) -> None:
         "SET SESSION sql_log_bin = 0", f"ALTER USER '{REPLICATION_USER}'@'127.0.0.1' ACCOUNT UNLOCK"
     )
     await_status(replica, lambda status: status["Replica_IO_Running"] == "Yes")
+
+
+def declared_too_much(
+    topology: Topology, *, source: str = "a", replica: str = "b", count: int = 4
+) -> MadeByHand:
+    """Give a replica a gtid_purged with GTIDs that its source has not reached.
+
+    It has all rows of its source, and no transaction belongs to the GTIDs. Afterwards: the source
+    gives them to its next transactions, and the replica skips these without an error.
+    """
+    here, there = topology[source], topology[replica]
+    table_on(here, there, "declared")
+    commit(here, "INSERT INTO declared.t () VALUES ()")
+    wait_for(there, here.value("@@GLOBAL.gtid_executed"))
+    uuid, executed = (
+        str(here.value(f"@@GLOBAL.{name}")) for name in ("server_uuid", "gtid_executed")
+    )
+    last = max(int(number) for number in re.findall(f"{uuid}[^,]*?([0-9]+)(?:,|$)", executed))
+    gtid = f"{uuid}:{last + 1}-{last + count}"
+    there.execute(
+        there.dialect.stop_replica,
+        there.dialect.words.reset_binary_logs_and_gtids,
+        f"SET GLOBAL gtid_purged = '{executed},{gtid}'",
+        there.dialect.start_replica,
+    )
+    return MadeByHand(owner=here, written_on=there, gtid=gtid)

@@ -82,6 +82,7 @@ class Loss:
     restart: Restart
     history: str  # what the logs show of a reset, in words
     is_reset_excluded: bool  # by the logs
+    is_declaration_excluded: bool  # the holder committed or applied them: gtid_purged did not
     committed: tuple[datetime, datetime] | None  # first and last commit that is known
     executed_by: tuple[int, ...]  # server_ids in the holder's log
     commits_until_first: int
@@ -265,11 +266,18 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
         restart=restart,
         history=history,
         is_reset_excluded=reset is False,
+        is_declaration_excluded=_is_logged_or_received(facts, lost, part),
         committed=committed,
         executed_by=executed_by,
         commits_until_first=first,
         commits_until_all=every,
     )
+
+
+def _is_logged_or_received(facts: ClusterFacts, lost: LostFacts, part: GtidSet) -> bool:
+    """Return whether the holder logged or received some of a part: gtid_purged alone shows none."""
+    is_logged = not part <= (facts.first[lost.holder].gtid_purged or GtidSet())
+    return is_logged or bool(part & _received(facts, lost, surely=True))
 
 
 def _crash_or_reset(

@@ -158,6 +158,30 @@ def test_a_gtid_made_by_hand_next_to_a_lost_tail_is_not_lost(star97: Topology) -
     assert "another server that commits under the same server_uuid" in found["H7"].explanation
 
 
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+def test_a_gtid_purged_that_is_too_large_is_among_the_causes(
+    shape: str, request: pytest.FixtureRequest
+) -> None:
+    """Nobody has lost these transactions: there were none."""
+    pair: Pair = request.getfixturevalue(shape)
+    pair.a.execute(pair.a.dialect.stop_replica, pair.a.dialect.reset_replica)
+    fault = faults_history.declared_too_much(pair)
+    [finding] = [one for one in audited(pair).findings if one.code in ("E3", "E6", "H7")]
+    assert (finding.grade, finding.gtid_set) == (Grade.LIKELY, GtidSet.parse(fault.gtid))
+    assert "SET GLOBAL gtid_purged on b, by hand or with a backup" in finding.explanation
+    plan = examine(pair)
+    for strategy in ("redo_on_source", "undo_on_replica"):
+        assert not plan.plan({finding.code: strategy}).steps, "there is nothing to redo or undo"
+    # Its twin has logged them.
+    pair.b.execute(pair.b.dialect.stop_replica, pair.b.dialect.words.reset_binary_logs_and_gtids)
+    pair.b.execute(f"SET GLOBAL gtid_purged = '{pair.a.value('@@GLOBAL.gtid_executed')}'")
+    by_hand = fault.gtid.rpartition("-")[0]
+    pair.b.execute(f"SET gtid_next = '{by_hand}'", "CREATE DATABASE by_hand")
+    [finding] = [one for one in audited(pair).findings if one.code in ("E3", "E6", "H7")]
+    assert finding.gtid_set == GtidSet.parse(by_hand)
+    assert "SET GLOBAL gtid_purged" not in finding.explanation
+
+
 # -- what is seen in part -------------------------------------------------------------------------
 
 

@@ -64,6 +64,33 @@ def test_neither_a_crash_nor_a_reset_is_another_server_with_the_uuid() -> None:
     assert "RESET" not in finding.explanation
 
 
+@pytest.mark.parametrize(
+    ("purged", "received", "is_a_cause"),
+    [
+        (f"{A}:1-100", "", True),
+        (f"{A}:98-200", "", True),
+        (f"{A}:1-99", "", False),  # the holder has logged one of them
+        ("", "", False),
+        (f"{A}:1-100", LOST, False),
+        (f"{A}:1-100", f"{A}:98", False),  # it has received one of them
+    ],
+)
+def test_more_than_was_committed_may_have_been_declared(
+    purged: str, received: str, *, is_a_cause: bool
+) -> None:
+    """Only the set of gtid_purged has them: a server that sets too much has no row of them."""
+    made = story(theirs=(), channel={"gtid_retrieved": GtidSet.parse(received)})
+    held = GtidSet.parse(purged)
+    executed = GtidSet.parse(f"{A}:1-100") | held
+    first, last = (
+        (a, replace(b, gtid_purged=held, gtid_executed=executed))
+        for a, b in (made.first, made.last)
+    )
+    text = found(replace(made, first=first, last=last)).explanation
+    assert ("SET GLOBAL gtid_purged on b, by hand or with a backup" in text) is is_a_cause
+    assert "{" not in text
+
+
 def graded(snapshot: ClusterSnapshot) -> tuple[str, Grade]:
     return found(snapshot).code, found(snapshot).grade
 

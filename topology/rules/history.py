@@ -21,6 +21,10 @@ _CRASH = (
 _RESET = "RESET BINARY LOGS AND GTIDS: then the rows are there, and redoing them would double them"
 _BY_HAND = "a session elsewhere that set gtid_next to a GTID of this server"
 _COPIED = "another server that commits under the same server_uuid"
+_DECLARED = (
+    "SET GLOBAL gtid_purged on {holder}, by hand or with a backup, to more than was ever committed:"
+    " then no rows belong to these GTIDs"
+)
 
 _ROWS_KEPT = (
     " Its rows may still be there: before 8.0.17 a crash with sync_binlog other than 1 can take the"
@@ -189,6 +193,7 @@ _EXCLUDED_BY: Final[Mapping[str, Callable[[Loss], bool]]] = {
     _RESET: lambda loss: loss.is_reset_excluded,
     _BY_HAND: lambda _: False,
     _COPIED: lambda _: False,
+    _DECLARED: lambda loss: loss.is_declaration_excluded,
 }
 
 
@@ -200,4 +205,5 @@ def _left(loss: Loss) -> tuple[str, ...]:
 
 
 def _causes(loss: Loss) -> str:
-    return f" What was read leaves these causes: {'; '.join(_left(loss))}."
+    left = "; ".join(cause.format(holder=loss.holder) for cause in _left(loss))
+    return f" What was read leaves these causes: {left}."

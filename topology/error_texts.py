@@ -345,7 +345,7 @@ NUMBERS: dict[int, str] = {
     1837: "a session still has an explicit GTID",
     1840: "gtid_purged refused: the history is not empty",
     1885: "the replica has more than the source",
-    2003: _NOT_CONNECTED,
+    **dict.fromkeys((1040, 1045, 1129, 1130, 2002, 2003, 2005, 2013, 2026, 2059), _NOT_CONNECTED),
     2061: _NOT_SECURE,
     3546: "gtid_purged refused",
 }

@@ -206,8 +206,16 @@ def test_an_applier_behind_a_session_that_owns_the_gtid_is_a5(pair97: Pair) -> N
     assert suspects_in(audit.findings) == finding.gtid_set
 
 
-def test_an_old_applier_that_waits_for_a_table_is_a5(pair56: Pair) -> None:
-    assert_blocked(pair56, "LOCK TABLES", grade=Grade.LIKELY)
+@pytest.mark.parametrize(
+    "lock",
+    [
+        "LOCK TABLES",
+        pytest.param("metadata lock", marks=pytest.mark.slow),
+        pytest.param("FLUSH TABLES WITH READ LOCK", marks=pytest.mark.slow),
+    ],
+)
+def test_an_old_applier_that_waits_for_a_table_is_a5(pair56: Pair, lock: str) -> None:
+    assert_blocked(pair56, lock, grade=Grade.LIKELY)
 
 
 @pytest.mark.slow

@@ -95,6 +95,7 @@ class ModelServer:
     has_log: bool = True  # log_bin, and not closed after an error (A9)
     logs_received: bool = True  # log_replica_updates
     sends_by_sets: bool = True  # gtid_mode is ON: others may use auto-position
+    logs_rows: bool = True  # binlog_format is ROW
     row_image: str = "FULL"  # binlog_row_image
     logs_partial_json: bool = False  # binlog_row_value_options
     are_settings_known: bool = True  # otherwise these are taken for the defaults

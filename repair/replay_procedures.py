@@ -12,6 +12,8 @@
    commit, and stops at a GTID that is taken. Interrupted, the rest is planned anew.
 4. Elsewhere a GTID that is executed already is this script's own, or an empty transaction of
    another plan. The rows tell: where they were compared they must be as after, or nothing is done.
+5. Rows are logged as rows, whatever binlog_format is: audits compare the two commits. What else
+   decides the form in the log is as the plan saw it (logged_form.py), or nothing is done.
 """
 
 import re
@@ -21,6 +23,7 @@ from dataclasses import replace
 from gtid import GtidSet
 from repair.actions import MakeRowsAlike, RedoTransactions, UndoRows
 from repair.guard import ONLY_READ_UNLESS_GO, Guard
+from repair.model import ModelServer
 from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
 from repair.replay import ROW_SESSION, Replayed, under_gtid
@@ -36,8 +39,10 @@ from repair.script import (
 )
 from repair.transaction_content import key_condition
 from topology.quoting import quote_string
+from topology.version import ServerVersion
 
 _REDONE_PER_SECOND = 100
+_ROW_VALUE_OPTIONS = ServerVersion(8, 0, 3)  # binlog_row_value_options
 # The first GTID of this server's history; AUTOMATIC where there is none.
 _SET = "@@GLOBAL.gtid_executed"
 _FIRST_NUMBER = (
@@ -88,13 +93,14 @@ def redo_transactions(action: RedoTransactions, setting: Setting) -> Procedure:
     )
     return Procedure(
         title=f"do {transactions(count)} again on {server}",
-        session=ROW_SESSION,
+        session=(*ROW_SESSION, *_log_rows(action.transactions, setting.server)),
         preconditions=(
             not_owned(server, gtids),
             Guard(
                 "@@SESSION.sql_log_bin = 1",
                 f"{server}: this session would not log what it does; nothing was changed",
             ),
+            *_logs_as_planned(action.transactions, setting.server),
             *(untaken if own else ()),
             *table_guards(action.transactions),
             *engine_guards(action.transactions),
@@ -118,16 +124,38 @@ def redo_transactions(action: RedoTransactions, setting: Setting) -> Procedure:
             StatementKind.SET_TAGGED_GTID_NEXT
             if any(tsid.tag for tsid in gtids.tsids)
             else StatementKind.SET_GTID_NEXT,
-            *_restricted(action.transactions),
+            *_restricted(action.transactions, setting.server),
             StatementKind.READ_CHANNELS,
             StatementKind.WRITE_ROWS,
         ),
     )
 
 
-def _restricted(replayed: tuple[Replayed, ...]) -> Iterator[StatementKind]:
-    if any(each.sets_restricted for each in replayed):
+def _restricted(replayed: tuple[Replayed, ...], server: ModelServer) -> Iterator[StatementKind]:
+    if any(each.sets_restricted for each in replayed) or any(_log_rows(replayed, server)):
         yield StatementKind.SET_RESTRICTED
+
+
+def _log_rows(replayed: tuple[Replayed, ...], server: ModelServer) -> Iterator[str]:
+    """Yield what a session needs that is to log rows on a server which logs statements."""
+    if any(each.tables for each in replayed) and not server.logs_rows:
+        yield "SET SESSION binlog_format = 'ROW';"
+
+
+def _logs_as_planned(replayed: tuple[Replayed, ...], server: ModelServer) -> Iterator[Guard]:
+    """Yield the guards that rows are logged in the form in which they were (logged_form.py)."""
+    if not any(each.tables for each in replayed):
+        return
+    partial = "PARTIAL_JSON" if server.logs_partial_json else ""
+    expected = {"binlog_format": "ROW", "binlog_row_image": server.row_image.upper()}
+    if server.version >= _ROW_VALUE_OPTIONS:
+        expected["binlog_row_value_options"] = partial
+    for variable, value in expected.items():
+        yield Guard(
+            f"@@SESSION.{variable} = {quote_string(value)}",
+            f"{server.name}: this session would log rows with another {variable} than the plan saw,"
+            " and each audit would report E4; nothing was changed; audit and plan again",
+        )
 
 
 def _not_emptied(action: RedoTransactions) -> Iterator[Guard]:

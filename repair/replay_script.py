@@ -89,7 +89,7 @@ def script_lines(
     if tables:
         yield ""
         yield comment("what no log says; if it is not so, nothing is changed")
-        for guard in (*table_guards(replayed), *engine_guards(replayed)):
+        for guard in (*_logs_rows(replayed), *table_guards(replayed), *engine_guards(replayed)):
             yield from guard.statements()
     ordered = replayed if direction is Direction.REDO else tuple(reversed(replayed))
     for number, each in enumerate(ordered, start=1):
@@ -107,6 +107,16 @@ def script_lines(
     yield ""
     done = f"{direction.value} of {count} transaction{'s' if count > 1 else ''}"
     yield f"SELECT IF(@go, 'done', 'NOT done') AS {quote_string(done)};"
+
+
+def _logs_rows(replayed: Sequence[Replayed]) -> Iterator[Guard]:
+    """Yield the guard that rows under their GTIDs are logged as rows a second time."""
+    if any(each.gtid for each in replayed):
+        yield Guard(
+            "@@SESSION.binlog_format = 'ROW'",
+            "this session would log rows as statements, and each audit would report E4: SET SESSION"
+            " binlog_format = 'ROW' first",
+        )
 
 
 def table_guards(replayed: Sequence[Replayed]) -> tuple[Guard, ...]:

@@ -132,6 +132,7 @@ def _server(
         sends_by_sets=server.setting("gtid_mode") in (None, "ON"),
         are_settings_known=server.settings is not None,
         skips_next=skips_next,
+        logs_rows=server.setting("binlog_format") in (None, "ROW"),
         row_image=server.setting("binlog_row_image") or "FULL",
         logs_partial_json="PARTIAL_JSON" in (server.setting("binlog_row_value_options") or ""),
         has_log=server.setting("log_bin") != "OFF" and server.setting(BINARY_LOG) is None,

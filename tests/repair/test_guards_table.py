@@ -173,6 +173,7 @@ def test_what_another_server_holds_alone_is_looked_at_there() -> None:
         "redone",
         "redone, rows compared",
         "redone, a table made",
+        "redone beside statements, 5.6.24",
         "redone, rows unread",
         "start, rows compared",
         "start, in order",

@@ -7,6 +7,7 @@ import pytest
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
 from gtid_audit.cli import run
+from repair.render import render_files
 from tests.repair.live import examine, executed, rows, run_plan
 
 
@@ -90,3 +91,36 @@ def test_an_update_logs_the_columns_again_that_it_had_logged(
     redone_alike(one_way, capsys)
     for table in ("d.t", "d.plain", "d.keyless"):
         assert rows(a, table) == rows(b, table)
+
+
+@pytest.mark.parametrize("binlog_format", ["MIXED", "STATEMENT"])
+def test_rows_are_logged_as_rows_where_others_are_logged_as_statements(
+    one_way: Pair, capsys: pytest.CaptureFixture[str], binlog_format: str
+) -> None:
+    a, b = one_way.a, one_way.b
+    a.execute(*TABLES)
+    one_way.settle()
+    a.execute(f"SET GLOBAL binlog_format = '{binlog_format}'")
+    b.execute("SET SESSION binlog_format = 'ROW'", *UPDATES[:3], "INSERT INTO d.t (id) VALUES (9)")
+    redone_alike(one_way, capsys)
+
+
+@pytest.mark.parametrize(
+    "changed", ["binlog_row_image = 'MINIMAL'", "binlog_row_value_options = 'PARTIAL_JSON'"]
+)
+def test_a_form_of_rows_that_the_plan_did_not_see_stops_the_script(
+    pair97: Pair, changed: str
+) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica, *TABLES)
+    wait_for(b, executed(a))
+    b.execute(*UPDATES[:1])
+    plan = examine(pair97).plan({"E1": "redo_on_source"})
+    [step] = plan.steps
+    before = executed(a)
+    script = render_files(plan)[step.file_name]
+    done = a.client(script, f"--init-command=SET {changed}")
+    assert done.returncode != 0
+    assert f"with another {changed.partition(' ')[0]}" in done.stderr
+    assert executed(a) == before
+    assert a.client(script).returncode == 0

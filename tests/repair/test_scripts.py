@@ -24,7 +24,9 @@ SHAPES: Mapping[StatementKind, str] = {
     StatementKind.SET_GTID_PURGED: r"SET GLOBAL gtid_purged",
     StatementKind.RESET_LOGS: r"RESET (?:MASTER|BINARY LOGS)",
     StatementKind.SET_SQL_LOG_BIN: r"SET SESSION sql_log_bin = 0",
-    StatementKind.SET_RESTRICTED: r"sql_(?:require|generate_invisible)_primary_key = [01]",
+    StatementKind.SET_RESTRICTED: (
+        r"sql_(?:require|generate_invisible)_primary_key = [01]|SET SESSION binlog_format"
+    ),
     StatementKind.WRITE_ROWS: r"(?:INSERT INTO|UPDATE|DELETE FROM) `",
 }
 VERSIONS = {str(each): each for each in (OLD, MIDDLE, ServerVersion(5, 7, 44))}

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pymysql
 
-from compose.faults import FaultNotProduced, table_on
+from compose.faults import FaultNotProduced, commit, table_on
 from compose.native.server import Server
 from compose.native.shapes import Topology
 
@@ -59,3 +59,33 @@ def restart_with_log(server: Server) -> None:
     extra = (*server.settings.extra, "--binlog-error-action=ABORT_SERVER")
     server.settings = replace(server.settings, extra=extra)
     server.start()
+
+
+@dataclass(frozen=True, slots=True)
+class LogDeleted:
+    """``source`` has deleted ``file``, in which ``waiting`` was; ``replica`` is stopped."""
+
+    source: Server
+    replica: Server
+    file: str
+    waiting: str
+
+
+def log_deleted(topology: Topology, *, source: str = "a", replica: str = "b") -> LogDeleted:
+    """Stop a replica, and delete the file of its source's log that it needs next (rm)."""
+    here, there = topology[source], topology[replica]
+    table_on(here, there, _SCHEMA)
+    there.execute(there.dialect.stop_replica)
+    here.execute("FLUSH BINARY LOGS")
+    file = here.binary_log_position()[0]
+    waiting = commit(here, *[f"INSERT INTO {_SCHEMA}.t () VALUES ()"] * 3)
+    here.execute("FLUSH BINARY LOGS")
+    (here.datadir / file).unlink()
+    return LogDeleted(source=here, replica=there, file=file, waiting=waiting)
+
+
+def delete_first_log(server: Server) -> str:
+    """Delete the oldest file that a server lists, and return its name."""
+    file = str(server.query("SHOW BINARY LOGS")[0][0])
+    (server.datadir / file).unlink()
+    return file

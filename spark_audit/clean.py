@@ -123,7 +123,7 @@ ASKED: Final = ("settings",)
 # What the evidence of a finding quotes that is in neither.
 QUOTED: Final = {
     "U4": ("version_text",),
-    **dict.fromkeys(("E3", "E6", "H7"), ("binary_logs",)),
+    **dict.fromkeys(("A7", "E3", "E6", "H7", "J1", "P1"), ("binary_logs",)),
 }
 _OTHERS: Final = tuple(name for name in SNAPSHOT_SCHEMA.names if name not in (*COLUMNS, *ASKED))
 

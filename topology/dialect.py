@@ -28,6 +28,7 @@ _ERROR_LOG_TABLE = ServerVersion(8, 0, 22)  # performance_schema.error_log
 _CHANNELS = ServerVersion(5, 7, 0)  # FOR CHANNEL
 _WAIT_FOR_GTIDS = ServerVersion(5, 7, 5)  # WAIT_FOR_EXECUTED_GTID_SET
 _METADATA_LOCKS = ServerVersion(8, 0, 3)  # instrumented without being asked
+_VARIABLES_INFO = ServerVersion(8, 0, 0)  # performance_schema.variables_info
 _PUBLIC_KEY = ServerVersion(8, 0, 4)  # GET_SOURCE_PUBLIC_KEY
 _GTIDS_IN_INNODB = ServerVersion(8, 0, 17)  # storage/innobase/clone/clone0repl.cc
 # 5.6.24 sends its new log to connected receivers, 9.7.4 does not; which version changed it was not
@@ -59,6 +60,7 @@ class Dialect:
     has_error_log_table: bool
     has_channels: bool
     has_metadata_locks: bool
+    has_variables_info: bool
     has_source_public_key: bool
     # A crash takes GTIDs and rows together. Before, the binary log alone has the GTIDs: with
     # sync_binlog other than 1 a crash can cut its end and leave the rows (tried on 5.6.24).
@@ -109,6 +111,7 @@ def dialect_of(version: ServerVersion) -> Dialect:
         has_error_log_table=version >= _ERROR_LOG_TABLE,
         has_channels=version >= _CHANNELS,
         has_metadata_locks=version >= _METADATA_LOCKS,
+        has_variables_info=version >= _VARIABLES_INFO,
         has_source_public_key=version >= _PUBLIC_KEY,
         has_gtids_in_innodb=version >= _GTIDS_IN_INNODB,
         reset_strands_receivers=version >= _RESET_STRANDS_RECEIVERS,
@@ -192,6 +195,10 @@ BINARY_LOG_FILTERS: dict[str, str] = {
 # it until it is restarted (MY-010816); log_bin stays ON.
 BINARY_LOG = "binary_log"
 LOG_CLOSED = "CLOSED"
+# Where the server has its server_id from (8.0 and later): "DYNAMIC" if SET GLOBAL changed it since
+# the server started. Read with the settings, under our name.
+SERVER_ID_SOURCE = "server_id_source"
+CHANGED_SINCE_START = "DYNAMIC"
 
 # Settings a rule or a plan needs. Ours on the left; the variable's names, newest first, on the
 # right.

@@ -13,6 +13,7 @@ from topology.applier_facts import ApplierFacts, ApplierWait, gather_applier_fac
 from topology.applier_workers import SourceLog, commits_in_order
 from topology.graph import Edge, Graph
 from topology.policy import Policy
+from topology.same_ids import accepts_own_server_id
 from topology.snapshot import ServerSnapshot, ThreadState
 
 Appliers: TypeAlias = dict[tuple[str, str], ApplierFacts]
@@ -102,6 +103,7 @@ def same_server_id(replica: ServerSnapshot, last: Mapping[str, ServerSnapshot]) 
         and other.server_id is not None
         and other.server_id == replica.server_id
         and other.server_uuid not in (None, replica.server_uuid)
+        and not accepts_own_server_id(replica, other)
     ]
     return GtidSet.union_of(
         (server.gtid_executed or GtidSet()).from_uuid(twin.server_uuid)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from topology.error_texts import FOR_WANT_OF_LOGS, LOG_NOT_OPEN, row_of
 from topology.findings import Finding, Grade, Severity
-from topology.rules.differences import MADE_BY_HAND, WAY_BACK
+from topology.rules.differences import BY_POSITION, MADE_BY_HAND, WAY_BACK
 from topology.rules.settings import EQUAL_IDS
 from topology.rules.threads import RECEIVER_ERROR
 
@@ -38,7 +38,7 @@ def _refused_for_purged_logs(cause: Finding, symptom: Finding) -> bool:
     A receiver that was refused for another reason has a fault of its own: a source that reused
     GTIDs, for example, says that the replica has more GTIDs.
     """
-    if not _same_edge(cause, symptom):
+    if not _same_edge(cause, symptom) or any(fact.fact == BY_POSITION for fact in cause.evidence):
         return False
     kinds = [row_of(each.value) for each in symptom.evidence if each.fact == RECEIVER_ERROR]
     return all(kind is not None and kind.title in FOR_WANT_OF_LOGS for kind in kinds)

@@ -50,6 +50,25 @@ class ServerVersion:
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
+# The first version of each release series; innovation releases count to the series they lead to.
+_SERIES = (
+    ServerVersion(5, 6),
+    ServerVersion(5, 7),
+    ServerVersion(8, 0),
+    ServerVersion(8, 1),
+    ServerVersion(9, 0),
+)
+
+
+def follows(replica: ServerVersion, source: ServerVersion) -> bool:
+    """Return whether MySQL supports a replica of this version: of the same series or the next.
+
+    Calendar releases behind 9.x count to the last series of the table: nothing is known of them.
+    """
+    ours, theirs = (sum(first <= each for first in _SERIES) for each in (replica, source))
+    return 0 <= ours - theirs <= 1
+
+
 def vendor_of(*, version_text: str, version_comment: str) -> Vendor:
     """Tell the vendor from `@@version` and `@@version_comment`."""
     both = f"{version_text} {version_comment}".lower()

@@ -345,6 +345,7 @@ def same_server_id(world: World, name: str, other: str) -> bool:
     if server.server_id == world[other].server_id or server.pending:
         return False
     server.server_id = world[other].server_id
+    server.server_id_set_at = world.clock
     for replica, channel in ((server, each) for each in server.channels):
         act.disconnect(channel)
         act.connect(world, replica, channel)

@@ -22,6 +22,7 @@ from gtid import GtidSet, Tsid
 from tests.simulation import replication as act
 from tests.simulation.membership import is_member
 from tests.simulation.state import SECOND, Channel, Gtid, Place, Server, World, uuid_of
+from topology.dialect import CHANGED_SINCE_START, SERVER_ID_SOURCE
 from topology.facts import gather_facts, grave_differences
 from topology.policy import Policy
 from topology.snapshot import (
@@ -336,8 +337,14 @@ def _settings(world: World, server: Server) -> tuple[tuple[str, str], ...]:
         ("replica_parallel_workers", str(channel.workers if channel else 4)),
         ("replica_preserve_commit_order", "ON" if channel and channel.commit_order else "OFF"),
         ("replica_skip_errors", "ALL" if server.skips_errors else "OFF"),
+        *(_server_id_source(server) if server.version >= (8, 0, 0) else ()),
         ("sync_binlog", "1"),
     )
+
+
+def _server_id_source(server: Server) -> tuple[tuple[str, str], ...]:
+    is_set = server.server_id_set_at >= server.started_at
+    return ((SERVER_ID_SOURCE, CHANGED_SINCE_START if is_set else "EXPLICIT"),)
 
 
 def position(place: Place | None, base: str = "binlog") -> LogPosition | None:

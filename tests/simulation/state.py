@@ -218,6 +218,7 @@ class Server:
     locked_keys: set[Key] = field(default_factory=set)  # rows of transactions under way
     channels: list[Channel] = field(default_factory=list)
     started_at: int = -1000 * SECOND
+    server_id_set_at: int = -2000 * SECOND  # by SET GLOBAL
     log_bin: bool = True
     log_replica_updates: bool = True
     idempotent: bool = False  # replica_exec_mode

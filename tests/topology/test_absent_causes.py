@@ -18,6 +18,7 @@ from topology.version import ServerVersion
 STOPPED = ThreadState.STOPPED
 POSITION, RESET, SKIPPED, CRASH = "file position", "reset", "skipped", "crash or copy"
 OLD_LOG, UNLOGGED, SAME_ID, IGNORED = "source reset", "not logged", "same server_id", "ignored"
+FORMER_ID = "former server_id"
 
 
 def gtids(text: str) -> GtidSet:
@@ -33,6 +34,7 @@ class Case:
     uptime: int = 1000
     version: ServerVersion | None = None
     server_id: int = 2
+    server_id_source: str | None = "EXPLICIT"
     committed_by: tuple[int, int] | None = (1, 1)  # of A:4 and A:5; None: they were not read
     earlier: bool = True  # A:1 was read as well
     is_place_proved: bool = True
@@ -69,6 +71,7 @@ def absence(case: Case) -> Absence:
         B,
         gtids("A:1-3:6-9"),
         server_id=case.server_id,
+        settings=(("server_id_source", case.server_id_source),) if case.server_id_source else (),
         uptime_seconds=case.uptime,
         channels=(channel,),
         **({} if case.version is None else {"version": case.version}),
@@ -99,6 +102,9 @@ IDS = ("ignored_server_ids", (1, 7))
     [
         # By file position, and never received: H1, proved.
         (Case(), {POSITION}),
+        # Its server_id was set since, or may have been (5.6 and 5.7 do not show it).
+        (Case(server_id_source="DYNAMIC"), {POSITION, FORMER_ID}),
+        (Case(server_id_source=None), {POSITION, FORMER_ID}),
         (Case(earlier=False), {RESET, POSITION}),
         (Case(uptime=30), {POSITION, SKIPPED, CRASH}),
         (Case(channel=(("gtid_retrieved", gtids("A:7-9")),)), {POSITION, SKIPPED}),
@@ -109,7 +115,8 @@ IDS = ("ignored_server_ids", (1, 7))
         (Case(channel=(("ignored_server_ids", (7,)),)), {POSITION}),
         # By auto-position, and the receiver has read past them: H8.
         (Case(channel=(BY_SET,)), set()),
-        (Case(channel=(BY_SET,), uptime=30), {CRASH}),
+        (Case(channel=(BY_SET,), uptime=30), {CRASH, FORMER_ID}),
+        (Case(channel=(BY_SET,), server_id_source=None), {FORMER_ID}),
         (Case(channel=(BY_SET,), committed_by=(2, 2)), {SAME_ID}),
         # Its next connection asks for them again: the applier has been behind them.
         (Case(channel=(BY_SET, HALTED)), {POSITION, SKIPPED, OLD_LOG}),

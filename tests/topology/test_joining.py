@@ -9,12 +9,15 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
+from topology.audit import audit_cluster
 from topology.facts import gather_facts
 from topology.findings import Grade
+from topology.history_evidence import HistoryEvidence
 from topology.joining import Joining, Parts, evaluate_parts
 from topology.policy import Policy
 from topology.rules.joining import can_join
 from topology.snapshot import GroupSnapshot, ServerSnapshot, ThreadState, UnreadFact, UnreadReason
+from topology.version import ServerVersion
 
 D = UUID("dddddddd-0000-0000-0000-000000000000")
 OF = {"a": A, "b": B, "c": C, "d": D}
@@ -203,3 +206,39 @@ def test_a_server_that_ignores_errors_may_have_been_reset_behind_its_rows(
     [found] = can_join(gather_facts(a_cluster("cluster", *servers), Policy()))
     assert (found.code, found.replica, found.grade) == ("J1", "c", grade)
     assert ("has the rows already" in found.explanation) is (grade is Grade.LIKELY)
+
+
+@pytest.mark.parametrize(
+    ("source", "replica", "is_doubted"),
+    [
+        ((5, 6, 24), (5, 7, 44), False),
+        ((5, 7, 44), (8, 0, 36), False),
+        ((8, 0, 36), (8, 4, 3), False),
+        ((8, 4, 3), (9, 7, 4), False),
+        ((9, 7, 4), (9, 7, 4), False),
+        ((9, 7, 4), (26, 7, 0), False),
+        ((5, 6, 24), (8, 0, 36), True),
+        ((8, 0, 36), (9, 7, 4), True),
+        ((8, 0, 36), (5, 7, 44), True),
+        ((9, 7, 4), (8, 4, 3), True),
+    ],
+)
+def test_a_pair_of_versions_that_mysql_does_not_support_is_likely_at_most(
+    source: tuple[int, int, int], replica: tuple[int, int, int], *, is_doubted: bool
+) -> None:
+    versions = [ServerVersion(*each) for each in (source, replica)]
+    cluster = a_cluster(
+        "two",
+        a_server("a", A, f"{A}:1-3", version=versions[0]),
+        a_server(
+            "b",
+            B,
+            "",
+            version=versions[1],
+            history_evidence=HistoryEvidence(None, (), schemas_count=0),
+        ),
+    )
+    [found] = [each for each in audit_cluster(cluster).findings if each.code == "J1"]
+    assert found.grade is (Grade.LIKELY if is_doubted else Grade.PROVED)
+    assert ("release series" in found.explanation) is is_doubted
+    assert "refuse each other" not in found.explanation

@@ -4,7 +4,8 @@ import pytest
 
 from compose import faults_logs as faults
 from compose.faults import await_status
-from compose.native.shapes import Pair, Topology, wait_for
+from compose.native.shapes import Pair, Plan, Topology, running, wait_for
+from gtid import GtidSet
 from topology.adapters.collect import collect_cluster
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
@@ -74,3 +75,34 @@ def test_a_log_that_is_rotated_or_reset_is_not_closed(pair97: Pair, statement: s
     for _ in range(5):
         pair97.a.execute(statement)
         assert "A9" not in {each.code for each in audited(pair97).findings}
+
+
+# -- files that are gone --------------------------------------------------------------------------
+
+
+def test_a_source_whose_log_was_deleted_by_hand(pair97: Pair) -> None:
+    """gtid_purged does not have what was in it: only the size 0 in its list shows it."""
+    fault = faults.log_deleted(pair97)
+    found = above_info(audited(pair97))
+    assert found.keys() == {"A7"}
+    assert f"a cannot open {fault.file} of its binary logs" in found["A7"].explanation
+    assert GtidSet.parse(fault.waiting) <= found["A7"].gtid_set
+    # As it says.
+    pair97.b.execute("START REPLICA")
+    await_status(pair97.b, lambda status: bool(status["Last_IO_Errno"]))
+    assert "A4" in above_info(audited(pair97))
+
+
+@pytest.mark.mysql
+@pytest.mark.parametrize("version", ["97", "56"])
+def test_a_server_cannot_join_a_source_whose_log_was_deleted(
+    version: str, request: pytest.FixtureRequest
+) -> None:
+    plan = Plan(names=("a", "b"), links=())
+    with running(request.getfixturevalue(f"installation{version}"), plan) as two:
+        a = two["a"]
+        a.execute("CREATE DATABASE gone", "FLUSH BINARY LOGS", "CREATE DATABASE kept")
+        faults.delete_first_log(a)
+        found = above_info(audited(two))["J1"]
+        assert found.grade is Grade.LIKELY
+        assert "prints 0 bytes" in found.explanation

@@ -364,12 +364,16 @@ def test_a_live_channel_shows_its_progress(one_pair97: Pair) -> None:
     # A server-wide mode that pads the names of channels must not separate them from their rows, and
     # a limit of rows must not hide workers.
     replica.execute(
-        "SET GLOBAL sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'", "SET GLOBAL sql_select_limit = 1"
+        "SET GLOBAL sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'",
+        "SET GLOBAL sql_select_limit = 1",
+        "SET GLOBAL max_join_size = 1",
     )
     try:
         reading = read_once(replica)
     finally:
-        replica.execute("SET GLOBAL sql_mode = DEFAULT", "SET GLOBAL sql_select_limit = DEFAULT")
+        names = ("sql_mode", "sql_select_limit", "max_join_size")
+        replica.execute(*[f"SET GLOBAL {name} = DEFAULT" for name in names])
+    assert reading.unread == ()
     (channel,) = reading.channels or ()
     assert channel.last_queued
     assert channel.last_queued <= channel.gtid_retrieved

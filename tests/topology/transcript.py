@@ -25,6 +25,7 @@ from topology.contents import (
     TransactionVersion,
     UnreadContent,
 )
+from topology.dialect import SERVER_ID_SOURCE, dialect_of
 from topology.facts import gather_facts
 from topology.findings import ClusterAudit, Finding
 from topology.history_evidence import CommitRecord, HistoryEvidence, LogStart
@@ -268,9 +269,10 @@ def _server(
         key: {**first.channels.get(key, {}), **later.channels.get(key, {})}
         for key in sorted({*first.channels, *later.channels})
     }
+    version = ServerVersion.parse(facts.pop("version", "9.7.4"))
     values: dict[str, Any] = {
         "server_uuid": uuid_of(facts.pop("uuid")),
-        "version": ServerVersion.parse(facts.pop("version", "9.7.4")),
+        "version": version,
         "vendor": Vendor(facts.pop("vendor", "MySQL")),
         "gtid_executed": gtids(facts.pop("executed")),
         "gtid_purged": gtids(facts.pop("purged")),
@@ -280,7 +282,9 @@ def _server(
         "channels": tuple(_channel(key, words, letters) for key, words in told.items()),
         "server_clock": started,
         "history_evidence": _logs(first.logs | later.logs) if phase > 1 else None,
-        "settings": tuple(sorted({"hostname": name, **_settings(facts)}.items())),
+        "settings": tuple(
+            sorted({"hostname": name, **_kept_id(version), **_settings(facts)}.items())
+        ),
         "server_id": int(facts.pop("id", sum(map(ord, name)))),
         "group": _group(facts.pop("group", "")),
     }
@@ -316,6 +320,11 @@ def _logs(words: dict[str, str]) -> HistoryEvidence | None:
 def _settings(facts: dict[str, str]) -> dict[str, str]:
     """Read `set.replica_exec_mode=IDEMPOTENT`."""
     return {key[4:]: facts.pop(key) for key in sorted(facts) if key.startswith("set.")}
+
+
+def _kept_id(version: ServerVersion) -> dict[str, str]:
+    """Return where a server has its server_id from: nothing has changed it, where that is shown."""
+    return {SERVER_ID_SOURCE: "EXPLICIT"} if dialect_of(version).has_variables_info else {}
 
 
 def _group(text: str) -> GroupSnapshot | None:

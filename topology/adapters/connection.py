@@ -112,9 +112,11 @@ class PasswordNotSent(pymysql.err.OperationalError):
 #    text means.
 # 2. sql_select_limit: a SELECT loses rows without an error, as those of workers. DEFAULT would be
 #    the value of the server; this is MySQL's own (seen on 9.7.4 and 5.6.24).
-# 3. sql_quote_show_create: without it SHOW CREATE TABLE leaves names as they are.
+# 3. sql_big_selects: max_join_size refuses even SHOW GLOBAL VARIABLES (1104) unless it is ON.
+# 4. sql_quote_show_create: without it SHOW CREATE TABLE leaves names as they are.
 SESSION: Final = (
-    "SET SESSION sql_mode = '', sql_select_limit = 18446744073709551615, sql_quote_show_create = 1"
+    "SET SESSION sql_mode = '', sql_select_limit = 18446744073709551615, sql_quote_show_create = 1,"
+    " sql_big_selects = 1"
 )
 
 

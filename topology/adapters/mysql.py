@@ -34,6 +34,7 @@ from topology.adapters.reading_statements import (
     IDENTITY,
     PROCESSLIST,
     ROW_LOCK_WAITS,
+    SERVER_ID_INFO,
     UPTIME,
     VERSION,
     group_statement,
@@ -54,6 +55,7 @@ from topology.dialect import (
     BINARY_LOG,
     BINARY_LOG_FILTERS,
     LOG_CLOSED,
+    SERVER_ID_SOURCE,
     SETTINGS,
     STATUS_COLUMNS,
     Dialect,
@@ -171,7 +173,7 @@ class _Reading:
             self._set(log_end=self._fact("log_end", lambda: self._log_end(dialect)))
             self._set(uptime_seconds=self._fact("uptime_seconds", self._uptime))
             self._set(binary_logs=self._fact("binary_logs", self._binary_logs))
-            self._set(settings=self._fact("settings", self._settings))
+            self._set(settings=self._fact("settings", lambda: self._settings(dialect)))
             self._set(group=self._fact("group", lambda: self._group(dialect)))
         self._set(unread=tuple(sorted(self._unread)))
 
@@ -313,7 +315,7 @@ class _Reading:
             for row in rows
         )
 
-    def _settings(self) -> tuple[tuple[str, str], ...]:
+    def _settings(self, dialect: Dialect) -> tuple[tuple[str, str], ...]:
         names = ", ".join(quote_string(name) for names in SETTINGS.values() for name in names)
         rows = self._all(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})", "Variable_name")
         values = {str(row["Variable_name"]): str(row["Value"]) for row in rows}
@@ -325,6 +327,8 @@ class _Reading:
         is_on = known.get("log_bin") in ("ON", "1")
         if is_on and self._shows_no_log and self.snapshot.binary_logs == ():
             known[BINARY_LOG] = LOG_CLOSED
+        if dialect.has_variables_info:
+            known[SERVER_ID_SOURCE] = str(self._one(SERVER_ID_INFO)["source"])
         return tuple(sorted({**known, **dict(self._binary_log_filters)}.items()))
 
     def _parsed(self, name: str, row: Row) -> GtidSet | None:

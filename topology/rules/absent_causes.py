@@ -20,6 +20,7 @@ source reset     the place is one of the source's present log: its receiver is c
 another source   the channel's address is that at which its source was read
 not logged       the log of the source shows them, or they were received
 same server_id   the log of the source shows other server_ids
+former id        the replica has not changed its server_id since before them
 ===============  ==================================================================================
 """
 
@@ -28,6 +29,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gtid import GtidSet
+from topology.dialect import CHANGED_SINCE_START, SERVER_ID_SOURCE
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.history_evidence import CommitRecord, ends_of
 from topology.log_order import received_by
@@ -84,6 +86,12 @@ class Absence:
         """Return whether the channel has received what follows each hole."""
         following = ((tsid, end, end + 1) for tsid, _, end in self.unsent.intervals())
         return GtidSet.from_intervals(following) <= self.channel.gtid_retrieved
+
+    @property
+    def keeps_server_id(self) -> bool:
+        """Return whether the replica has had its present server_id since before them."""
+        source = self.replica.setting(SERVER_ID_SOURCE)
+        return source not in (None, CHANGED_SINCE_START) and self.runs_since_before
 
     @property
     def runs_since_before(self) -> bool:
@@ -260,6 +268,19 @@ def _are_of_others(absence: Absence) -> bool:
     return is_shown and not own & {*absence.unsent.uuids}
 
 
+def _former_id_words(absence: Absence) -> str:
+    return (
+        f"a server_id of {absence.replica.name} that was then that of the server which committed"
+        " them (SET GLOBAL server_id; the rows are missing)"
+    )
+
+
+def _may_be_former_id(absence: Absence) -> bool:
+    """Return whether that is possible and not among the words of a skip."""
+    is_named = _skips_then_or_now(absence) and not _excludes_skip(absence)
+    return _is_unsent(absence) and not is_named
+
+
 def _ids(absence: Absence) -> set[int]:
     return {each.server_id for each in absence.records if each is not None}
 
@@ -288,7 +309,10 @@ _ROWS: Final = (
     _Row("reset", _reset_words, _always, _excludes_reset),
     _Row(
         FILE_POSITION,
-        lambda _: "a file position that was set behind them (the rows are missing)",
+        lambda _: (
+            "a file position that was set behind them (the rows are missing, unless a dump or"
+            " backup brought them: a dump without its gtid_purged leaves the same)"
+        ),
         _may_be_by_position,
         _never,
     ),
@@ -306,4 +330,7 @@ _ROWS: Final = (
     _Row("another source", _other_source_words, _received_elsewhere, _is_at_address),
     _Row("not logged", _unlogged_words, _is_unsent, _are_in_log),
     _Row("same server_id", _same_id_words, _is_unsent, _are_of_others),
+    _Row(
+        "former server_id", _former_id_words, _may_be_former_id, lambda each: each.keeps_server_id
+    ),
 )

@@ -4,7 +4,8 @@
 2. `proved` is said only where the evidence excludes every benign cause; each place says which.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from gtid import GtidSet
 from topology.applier_facts import may_hide_received
@@ -14,7 +15,7 @@ from topology.lost import Cause, losses_of
 from topology.receivers import hanging, is_dated
 from topology.rules.build import evidence, finding, many, on_edge
 from topology.rules.history import distance_to
-from topology.snapshot import ServerSnapshot
+from topology.snapshot import LogPosition, ServerSnapshot
 from topology.unlogged import received_unlogged
 from topology.unseen import group_uuids, unseen_sources
 
@@ -47,7 +48,12 @@ def unconfirmed_lead(facts: ClusterFacts) -> Iterator[Finding]:
                     f". How long is not known, because the binary log of {lost.holder} does not"
                     " show it: if the next audit reports the same, its clients wait"
                 )
-            is_known = hangs is None and is_dated(facts, lost)
+            made_here = lost.leading - facts.last[lost.holder].gtid_retrieved
+            if made_here:
+                text += _OWNED_BY_SESSION.format(
+                    holder=lost.holder, origin=lost.origin, what=many(made_here)
+                )
+            is_known = hangs is None and is_dated(facts, lost) and not made_here
             yield finding(
                 facts,
                 "T4",
@@ -64,6 +70,13 @@ def unconfirmed_lead(facts: ClusterFacts) -> Iterator[Finding]:
                 ),
                 explanation=f"{text}.",
             )
+
+
+_OWNED_BY_SESSION = (
+    ". No channel of {holder} counts {what} of these as received: a session of {origin} may own the"
+    " GTID (SET gtid_next) and commit nothing, and {holder} then has a transaction that was made by"
+    " hand (H7)"
+)
 
 
 def allowed_extra(facts: ClusterFacts) -> Iterator[Finding]:
@@ -160,13 +173,14 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
             - (facts.first[name].gtid_purged or GtidSet())
         ]
         unlogged = received_unlogged(source, edge.purged)
+        is_accepted = not edge.edge.channel.auto_position and _has_its_file(source, edge)
         ways = ("donor_refetch", "reclone") if donors else ("reclone",)
-        yield on_edge(
+        made = on_edge(
             facts,
             edge,
             "P1",
             edge.purged,
-            grade=Grade.PROVED,
+            grade=Grade.LIKELY if is_accepted is None else Grade.PROVED,
             strategies=("configure", *ways) if unlogged else ways,
             proof=(
                 *((evidence("log_replica_updates", "OFF", source),) if unlogged else ()),
@@ -174,11 +188,15 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
                 evidence("neither executed nor retrieved", edge.purged, replica),
                 evidence("receiver", edge.edge.channel.receiver.value, replica),
                 evidence("receiver error", edge.edge.channel.receiver_error or "(none)", replica),
+                *(
+                    (evidence(BY_POSITION, edge.edge.channel.received_to, replica),)
+                    if is_accepted
+                    else ()
+                ),
                 evidence("donors that still have all of it", ", ".join(donors) or "none", source),
             ),
             explanation=f"{edge.edge.replica} needs {many(edge.purged)} that {edge.edge.source} has"
-            f" {_NOT_LOGGED if unlogged else 'purged'}: its next connection is refused with error"
-            " 1236."
+            f" {_NOT_LOGGED if unlogged else 'purged'}: {_NEXT_CONNECTION[is_accepted]}"
             + (_UNLOGGED.format(name=edge.edge.source, what=many(unlogged)) if unlogged else "")
             + (f" {donors[0]} can still send them." if donors else "")
             + (
@@ -187,8 +205,28 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
                 else ""
             ),
         )
+        yield replace(made, name=_BY_POSITION_NAME) if is_accepted else made
 
 
+def _has_its_file(source: ServerSnapshot, edge: EdgeFacts) -> bool | None:
+    """Return whether a source still has the file at which a channel reads; None if not known."""
+    place = edge.edge.channel.received_to
+    kept = [LogPosition.of(file=log.name, position=0) for log in source.binary_logs or ()]
+    if place is None or not kept or kept[0] is None:
+        return None
+    return kept[0].sequence <= place.sequence
+
+
+BY_POSITION = "accepted, by the file position"  # the channel's next connection
+_BY_POSITION_NAME = "missing, and purged on the source"
+_COPY = " Compare the rows: a copy that was loaded without its gtid_purged has them."
+_NEXT_CONNECTION: Mapping[bool | None, str] = {
+    False: "its next connection is refused with error 1236.",
+    None: "its next connection is refused with error 1236, if the file of its position is purged as"
+    f" well; otherwise they do not come.{_COPY}",
+    True: "they do not come. The channel runs by file position, so that its next connection is"
+    f" accepted; by auto-position it is refused with error 1236.{_COPY}",
+}
 _NOT_LOGGED = "in no binary log"
 _UNLOGGED = (
     " log_replica_updates is OFF on {name}: it does not log what it receives, and counts that as"

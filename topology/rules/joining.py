@@ -8,10 +8,8 @@ from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.joining import Joining, evaluate_parts
 from topology.reset_signs import excludes_reset, logged
-from topology.rules.absent_causes import logs_nothing_received
 from topology.rules.build import evidence, finding, many
-from topology.rules.passing_on import mode_not_on
-from topology.rules.threads import has_closed_log, has_no_log
+from topology.rules.joining_doubts import refusal_doubts
 from topology.snapshot import ServerSnapshot
 
 
@@ -63,7 +61,7 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
             )
         if joining.ahead:
             text += f" {candidate} has still to receive {many(joining.ahead)} that {server} has."
-        doubt = _reset_doubt(facts, joining) + _refusal_doubt(facts, joining)
+        doubt = _reset_doubt(facts, joining) + refusal_doubts(facts, joining)
         yield _on(
             facts, "J1", joining, text + doubt, likely=bool(joining.own or joining.ahead or doubt)
         )
@@ -114,39 +112,6 @@ def _have_nothing_in_common(facts: ClusterFacts, joining: Joining) -> bool:
     ours = facts.last[joining.server].gtid_executed
     theirs = facts.last[joining.candidate].gtid_executed
     return bool(ours and theirs) and not (ours or GtidSet()) & (theirs or GtidSet())
-
-
-def _refusal_doubt(facts: ClusterFacts, joining: Joining) -> str:
-    """Return why the candidate would refuse a connection by sets; "" if it would not."""
-    server, candidate = facts.last[joining.server], facts.last[joining.candidate]
-    if server.server_id == candidate.server_id is not None:
-        return (
-            f" {joining.server} and {joining.candidate} have the same server_id,"
-            f" {server.server_id}: the connection is refused until one of them has another."
-        )
-    if has_no_log(candidate):
-        return (
-            f" {joining.candidate} has no binary log (log_bin = OFF): it refuses every receiver"
-            " until it is restarted with one."
-        )
-    if has_closed_log(candidate):
-        return (
-            f" {joining.candidate} has closed its binary log (A9): it refuses every receiver until"
-            " it is restarted."
-        )
-    if logs_nothing_received(candidate) and candidate.channels:
-        return (
-            f" {joining.candidate} does not log what it receives (log_replica_updates = OFF), and"
-            f" counts it as purged: it refuses {joining.server} with error 1236 once it has"
-            " received more."
-        )
-    mode = mode_not_on(candidate)
-    if mode is None:
-        return ""
-    return (
-        f" {joining.candidate} has gtid_mode = {mode}: it refuses SOURCE_AUTO_POSITION = 1 until"
-        " the mode is ON."
-    )
 
 
 def _reset_doubt(facts: ClusterFacts, joining: Joining) -> str:

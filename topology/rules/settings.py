@@ -19,6 +19,7 @@ from topology.findings import Finding, Grade, Severity
 from topology.former_ids import maybe_own_server_id, shown_with_own_server_id
 from topology.notable_settings import notable_values
 from topology.rules.build import evidence, finding, many, on_edge
+from topology.same_ids import accepts_own_server_id, may_accept_own_server_id
 from topology.snapshot import ServerSnapshot, ThreadState
 from topology.unseen import group_uuids
 
@@ -49,6 +50,8 @@ def duplicate_server_id(facts: ClusterFacts) -> Iterator[Finding]:
             for origin, replica in ((left, right), (right, left))
             if origin in facts.graph.upstream_of(replica, stopped_too=True)
         ]
+        if flows and all(accepts_own_server_id(facts.last[b], facts.last[a]) for a, b in flows):
+            continue
         if flows:
             yield _dropping(facts, flows)
         elif any({left, right} <= set(group) for group in facts.islands):
@@ -191,6 +194,20 @@ def silent_errors(facts: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+_MAY_ACCEPT: Final = (
+    " {name} has transactions of the other: it received them before the server_ids were equal, or"
+    " it runs with replicate-same-server-id, which no variable shows, and drops nothing."
+)
+
+
+def _may_accept(facts: ClusterFacts, origin: str, replica: str) -> bool:
+    """Return whether a replica may run with replicate-same-server-id, and has what it received."""
+    uuid, server = facts.last[origin].server_uuid, facts.last[replica]
+    if uuid is None or not may_accept_own_server_id(server):
+        return False
+    return bool(server.gtid_retrieved.from_uuid(uuid) & (server.gtid_executed or GtidSet()))
+
+
 def _dropping(facts: ClusterFacts, flows: list[tuple[str, str]]) -> Finding:
     """Report servers between which transactions flow, or would flow."""
     dropped = GtidSet.union_of(_dropped(facts, origin, replica) for origin, replica in flows)
@@ -198,13 +215,15 @@ def _dropping(facts: ClusterFacts, flows: list[tuple[str, str]]) -> Finding:
     servers = (facts.last[origin], facts.last[replica])
     effects = " ".join(_effect(facts, start, end) for start, end in flows)
     is_are = "is" if dropped.gtid_count == 1 else "are"
+    may_accept = any(_may_accept(facts, start, end) for start, end in flows)
     return finding(
         facts,
         "C2",
         source=origin,
         replica=replica,
         gtid_set=dropped,
-        grade=Grade.PROVED,
+        grade=Grade.LIKELY if may_accept else Grade.PROVED,
+        severity=Severity.WARNING if may_accept and not dropped else None,
         proof=(
             *(evidence("server_id", server.server_id, server) for server in servers),
             evidence("transactions of the other that are missing", dropped, servers[1]),
@@ -212,6 +231,7 @@ def _dropping(facts: ClusterFacts, flows: list[tuple[str, str]]) -> Finding:
         explanation=f"{origin} and {replica} have the same server_id, {servers[0].server_id}."
         f" {effects}"
         + (f" {many(dropped)} {is_are} missing." if dropped else "")
+        + (_MAY_ACCEPT.format(name=replica) if may_accept else "")
         + " Set another server_id on one of them, then start its channels again. A source sends by"
         " auto-position what its replica did not apply.",
     )

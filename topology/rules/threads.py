@@ -11,6 +11,7 @@ from topology.findings import Evidence, Finding, Grade, Severity
 from topology.notable_settings import notable_values
 from topology.rules.build import evidence, finding, many
 from topology.rules.emptied import emptied_text
+from topology.rules.gone_logs import gone_logs_text
 from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 
 # sql/log_event.cc, Query_log_event::do_apply_event: the two texts of "the error is not the expected
@@ -147,8 +148,16 @@ def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
                 + " stopped, without an error."
                 + (_UNTIL.format(condition=channel.until) if stops else "")
                 + _written_below(facts, source=source, replica=replica.name)
+                + _gone_logs(facts, source=source, replica=replica.name)
                 + (emptied_text(replica, channel) if _had_any(facts, replica, channel) else ""),
             )
+
+
+def _gone_logs(facts: ClusterFacts, *, source: str | None, replica: str) -> str:
+    """Explain that a source lists logs that it no longer has, where anything waits."""
+    if source is None or not _waiting(facts, source=source, replica=replica):
+        return ""
+    return gone_logs_text(facts.last[source], replica=replica)
 
 
 def _written_below(facts: ClusterFacts, *, source: str | None, replica: str) -> str:

@@ -1,0 +1,26 @@
+"""Binary log files that a server lists and no longer has: deleted by hand, not by PURGE.
+
+SHOW BINARY LOGS prints 0 bytes for a file that cannot be opened (seen on 9.7.4); a log that is
+there has a header. gtid_purged does not have what was in it, so no set shows that the server cannot
+send it: a receiver that needs it stops with 1236.
+"""
+
+from topology.snapshot import ServerSnapshot
+
+
+def gone_logs(server: ServerSnapshot) -> tuple[str, ...]:
+    """Return the binary logs that a server lists and cannot open."""
+    return tuple(each.name for each in server.binary_logs or () if each.size_bytes == 0)
+
+
+def gone_logs_text(source: ServerSnapshot, *, replica: str) -> str:
+    """Explain what a source cannot send any more; "" if it has all files that it lists."""
+    gone = gone_logs(source)
+    if not gone:
+        return ""
+    what = gone[0] if len(gone) == 1 else f"{len(gone)} files, the first {gone[0]},"
+    return (
+        f" {source.name} cannot open {what} of its binary logs (SHOW BINARY LOGS prints 0 bytes):"
+        f" if {replica} needs what was in there, it is refused with error 1236, although"
+        " gtid_purged does not have it."
+    )

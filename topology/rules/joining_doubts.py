@@ -1,0 +1,93 @@
+"""Why a server that no channel links would be refused where its sets allow it to join (J1).
+
+1. A row is a reason, as text; all that apply are named, and J1 is `likely` with any.
+2. The sets show what would be asked for. Whether the connection is accepted depends on identity,
+   logs, settings and versions.
+"""
+
+from typing import Final
+
+from topology.facts import ClusterFacts
+from topology.joining import Joining
+from topology.rules.absent_causes import logs_nothing_received
+from topology.rules.gone_logs import gone_logs_text
+from topology.rules.passing_on import mode_not_on
+from topology.rules.threads import has_closed_log, has_no_log
+from topology.snapshot import ServerSnapshot
+from topology.version import ServerVersion, follows
+
+_OLDEST_AND_NEWEST: Final = (ServerVersion(5, 7, 0), ServerVersion(9, 7, 0))
+
+
+def refusal_doubts(facts: ClusterFacts, joining: Joining) -> str:
+    """Return why the connection would be refused; "" if nothing shows that."""
+    server, candidate = facts.last[joining.server], facts.last[joining.candidate]
+    rows = (
+        _identity(server, candidate),
+        _log(server, candidate),
+        _mode(candidate),
+        _versions(server, candidate),
+        gone_logs_text(candidate, replica=server.name) if joining.missing else "",
+    )
+    return "".join(rows)
+
+
+def _identity(server: ServerSnapshot, candidate: ServerSnapshot) -> str:
+    without = [each.name for each in (server, candidate) if each.server_id == 0]
+    if without:
+        return (
+            f" server_id is 0 on {' and '.join(without)}: a server without one neither sends nor"
+            " receives (error 1200 or 1236)."
+        )
+    if server.server_id == candidate.server_id is not None:
+        return (
+            f" {server.name} and {candidate.name} have the same server_id, {server.server_id}: the"
+            " connection is refused until one of them has another."
+        )
+    return ""
+
+
+def _log(server: ServerSnapshot, candidate: ServerSnapshot) -> str:
+    if has_no_log(candidate):
+        return (
+            f" {candidate.name} has no binary log (log_bin = OFF): it refuses every receiver until"
+            " it is restarted with one."
+        )
+    if has_closed_log(candidate):
+        return (
+            f" {candidate.name} has closed its binary log (A9): it refuses every receiver until it"
+            " is restarted."
+        )
+    if logs_nothing_received(candidate) and candidate.channels:
+        return (
+            f" {candidate.name} does not log what it receives (log_replica_updates = OFF), and"
+            f" counts it as purged: it refuses {server.name} with error 1236 once it has received"
+            " more."
+        )
+    return ""
+
+
+def _mode(candidate: ServerSnapshot) -> str:
+    mode = mode_not_on(candidate)
+    if mode is None:
+        return ""
+    return (
+        f" {candidate.name} has gtid_mode = {mode}: it refuses SOURCE_AUTO_POSITION = 1 until the"
+        " mode is ON."
+    )
+
+
+def _versions(server: ServerSnapshot, candidate: ServerSnapshot) -> str:
+    """Doubt a pair of versions that MySQL does not support; 5.6 and 9.7 refuse each other."""
+    if server.version is None or candidate.version is None:
+        return ""
+    if follows(server.version, candidate.version):
+        return ""
+    oldest, newest = _OLDEST_AND_NEWEST
+    both = sorted((server.version, candidate.version))
+    refused = both[0] < oldest and both[1] >= newest
+    return (
+        f" {candidate.name} runs {candidate.version} and {server.name} {server.version}: a replica"
+        " must be of its source's release series or of the next one."
+        + (" These two refuse each other (errors 2026 and 2059)." if refused else "")
+    )

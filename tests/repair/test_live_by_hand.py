@@ -120,6 +120,24 @@ def test_a_copy_loses_nothing_where_the_source_has_all(pair56: Pair) -> None:
     _arrives(a, b, "purged.t")
 
 
+def test_what_only_an_old_replica_has_is_saved_before_the_copy(
+    pair56: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = pair56.a, pair56.b
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
+    faults.purge_under_stopped_replica(pair56)
+    commit(b, "INSERT INTO purged.t VALUES (500, 'errant')")
+    text = _instruction(examine(pair56).plan(), "P1", "reclone")
+    assert text.startswith("do NOT restore b from a as it is")
+    done = a.client(_written(text, b, capsys))
+    assert done.returncode == 0, done.stderr
+    _replace_by_copy(b, a)
+    b.execute(*statements_of(pair56, text.partition("may have the channels of")[2]))
+    await_clean(pair56)
+    assert "errant" in [note for _, note in rows(b, "purged.t")]
+    _arrives(a, b, "purged.t")
+
+
 def test_what_no_script_can_undo_is_undone(
     star97: Topology, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -40,7 +40,7 @@ from binlog.rows.values import ABSENT, Image, RowChanges, Value, rows_of_group
 from binlog.scan import EventGroup
 from gtid import GtidSet
 from gtid_audit.log_operands import server_words
-from gtid_audit.tables_now import Definitions, LogBehind, LoggedDefinitions, misfit_now
+from gtid_audit.tables_now import Definitions, LogBehind, LoggedDefinitions, columns_misfit
 from repair.row_literals import CannotRender, condition
 from topology.quoting import quote_identifier
 
@@ -170,7 +170,7 @@ def _read_affected_rows(sides: tuple[_Side, ...], found: AffectedRows) -> None:
 
 def _fits(table: RowTable, sides: tuple[_Side, ...], found: AffectedRows) -> bool:
     """Return whether the tables of today on both servers are of the logged definition."""
-    whys = [misfit_now(table, side.of_now(table.schema, table.table)) for side in sides]
+    whys = [columns_misfit(table, side.of_now(table.schema, table.table)) for side in sides]
     for why in whys:
         if why is not None:
             found.note(why)
@@ -231,7 +231,7 @@ def read_row(
     """Read one row, as text and as values."""
     names = [quote_identifier(column.name or "") for column in table.columns]
     values = (_as_logged(*each) for each in zip(table.columns, names, strict=True))
-    read = [*names, *values]
+    read = [*map(_as_shown, table.columns, names), *values]
     of = f"{quote_identifier(table.schema)}.{quote_identifier(table.table)}"
     with connection.cursor(Cursor) as cursor:
         cursor.execute(f"SELECT {', '.join(read)} FROM {of} WHERE {where} LIMIT 1")  # noqa: S608 - quoted
@@ -246,6 +246,11 @@ def read_row(
         _logged(column, value) for column, value in zip(table.columns, logged, strict=True)
     )
     return shown, image
+
+
+def _as_shown(column: RowColumn, name: str) -> str:
+    """Write what gives a column's value as text. A VECTOR comes as bytes that claim to be ASCII."""
+    return _as_logged(column, name) if column.type_code == VECTOR else name
 
 
 def _as_logged(column: RowColumn, name: str) -> str:

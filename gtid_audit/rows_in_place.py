@@ -5,7 +5,7 @@
 2. A row that would be written must not meet another row in any other unique key of the table, with
    none of the values that the transactions give it one after the other.
 3. Up to ROWS_MAX rows are looked up; what was not looked up is UNREAD. So is every row if a table
-   has other columns or members here now than in the log.
+   has other columns, types or members here now than in the log.
 4. Rows alone do not decide where the log does not hold them whole (binlog_row_image), where rows of
    other tables hang on them (foreign keys), or where a unique key has only the beginning of a
    column, or an expression: such rows are UNREAD as well.
@@ -26,7 +26,7 @@ from binlog.schema.tables import TableDefinition
 from gtid import GtidSet
 from gtid_audit.affected_rows import IN_UTC, Row, read_row
 from gtid_audit.log_operands import server_words
-from gtid_audit.tables_now import Definitions, misfit_now
+from gtid_audit.tables_now import Definitions, columns_misfit
 from repair.created_tables import Created, is_new
 from repair.row_literals import CannotRender, condition
 from repair.row_sql import row_condition, table_name
@@ -122,7 +122,7 @@ class RowReader:
     def misfit(self, table: RowTable) -> str | None:
         """Return why logged rows of a table must not be looked up here; see tables_now.py."""
         now = self._definition_of(table.schema, table.table)
-        return misfit_now(table, now) if now is not None else "; ".join(self._unread)
+        return columns_misfit(table, now) if now is not None else "; ".join(self._unread)
 
     def _not_alone(self, table: RowTable) -> RowsOn | None:
         """Return what else than its rows decides whether a change of a table fits here."""

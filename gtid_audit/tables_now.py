@@ -14,7 +14,8 @@ other column. So three questions stand before any row of a log is compared, writ
    transaction applies it by the columns' places.
 2. `misfit_now`: does the table on a server where the rows are looked up have the same columns in
    the same order, and the same members in its ENUM and SET columns? Images hold the numbers of
-   members, and SELECT compares numbers.
+   members, and SELECT compares numbers. Where rows may be written, `columns_misfit` asks for the
+   types as well.
 3. The script asks for the members once more when it runs (repair/row_procedures.py).
 
 A change that was made with sql_log_bin=0, or whose log is purged, is not seen by 1; only 2 sees it,
@@ -34,6 +35,7 @@ from binlog.adapters.heads_server import facts_of_server
 from binlog.adapters.schema_changes import ServerChanges
 from binlog.adapters.unexpected import read_answer
 from binlog.errors import BinlogError, UnexpectedAnswer
+from binlog.schema.check import column_misfit
 from binlog.schema.history import Place
 from binlog.schema.tables import TableDefinition, definition_from_create
 from binlog.schema.words import CannotFollow
@@ -181,4 +183,31 @@ def misfit_now(table: RowTable, now: TableDefinition | None) -> str | None:
         members = logged.members or ()
         if members and members != column.members[: len(members)]:
             return f"{table.name}: the members of {column.name} are others than in the log"
+    return None
+
+
+def columns_misfit(table: RowTable, now: TableDefinition | None) -> str | None:
+    """Return why logged rows must not be written into a table as it is now; None if they may.
+
+    Where a column has another type, a value may be rounded, cut or padded without an error.
+    """
+    if table.has_names:
+        why = misfit_now(table, now)
+        if why is not None:
+            return why
+    if now is None:
+        return f"{table.name}: its definition was not read"
+    if len(table.columns) > len(now.columns):
+        return f"{table.name}: it has {len(now.columns)} columns, the log {len(table.columns)}"
+    for logged, column in zip(table.columns, now.columns, strict=False):
+        why = column_misfit(column, logged.type_code, logged.metadata)
+        if why is not None:
+            return f"{table.name}: {why}"
+        is_number = column.base_type != "year"
+        if is_number and logged.is_unsigned not in (None, column.is_unsigned):
+            sign = "unsigned" if logged.is_unsigned else "signed"
+            return f"{table.name}: {column.name} is {column.type_text}; logged is {sign}"
+        charsets = {logged.charset, column.charset}
+        if logged.is_string and None not in charsets and len(charsets) > 1:
+            return f"{table.name}: {column.name} is in {column.charset}; logged is {logged.charset}"
     return None

@@ -1,7 +1,8 @@
 """Compares what a server has defined with what transactions need there: names, types, constraints.
 
 1. Rows: the table is there, with the logged columns in their order, and the same types, signs,
-   character sets and members. Columns that were added behind them do not matter.
+   character sets and members. Columns that were added behind them do not matter. Tables that the
+   transactions alter are not compared: they have other columns by then.
 2. A CHECK, a FOREIGN KEY, or partitions by RANGE or LIST that the source's table does not have may
    refuse rows that the source took.
 3. DDL: what it creates is not there, what it drops is (repair/waiting_ddl.py).
@@ -17,17 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 import pymysql
 from pymysql.cursors import Cursor
 
-from binlog.schema.check import column_misfit
-from gtid_audit.tables_now import Definitions, misfit_now
+from gtid_audit.tables_now import Definitions, columns_misfit
 from repair.created_tables import Created, is_new
-from repair.waiting_ddl import demands
+from repair.waiting_ddl import altered, demands
 from topology.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
     from binlog.rows.tables import RowTable
-    from binlog.schema.tables import TableDefinition
     from gtid import GtidSet
     from repair.transaction_content import TransactionContent
 
@@ -61,8 +60,24 @@ class TablesThere:
             ),
         ]
         for table in content.row_tables:
-            if not is_new(table.schema, table.table, wanted.created):
+            is_altered = (table.schema, table.table) in altered(content.ddl)
+            if not is_altered and not is_new(table.schema, table.table, wanted.created):
                 reasons += self._misfits(table, source)
+        return "; ".join(reasons[:_REASONS_MAX]) or None
+
+    def wider(self, content: TransactionContent) -> str | None:
+        """Return which tables have more columns than their rows in the log; None if none has.
+
+        That matters to who writes the rows again: they are logged with all columns.
+        """
+        reasons = []
+        for table in content.row_tables:
+            now = self.definitions(table.schema, table.table)
+            if (table.schema, table.table) in altered(content.ddl) or now is None:
+                continue
+            if len(now.columns) > len(table.columns):
+                more = ", ".join(each.name for each in now.columns[len(table.columns) :])
+                reasons.append(f"{table.name} has more columns than the log: {more}")
         return "; ".join(reasons[:_REASONS_MAX]) or None
 
     def _misfits(self, table: RowTable, source: TablesThere) -> Iterator[str]:
@@ -71,7 +86,7 @@ class TablesThere:
             if (table.schema, table.table) in self.definitions.missing:
                 yield f"{table.name} is not there"
             return
-        why = _columns_misfit(table, now)
+        why = columns_misfit(table, now)
         if why is not None:
             yield why
         theirs = source.refusals(table)
@@ -106,27 +121,6 @@ class TablesThere:
         except pymysql.MySQLError as error:
             return False if error.args and error.args[0] == _UNKNOWN_DATABASE else None
         return True
-
-
-def _columns_misfit(table: RowTable, now: TableDefinition) -> str | None:
-    if table.has_names:
-        why = misfit_now(table, now)
-        if why is not None:
-            return why
-    if len(table.columns) > len(now.columns):
-        return f"{table.name}: it has {len(now.columns)} columns, the log {len(table.columns)}"
-    for logged, column in zip(table.columns, now.columns, strict=False):
-        why = column_misfit(column, logged.type_code, logged.metadata)
-        if why is not None:
-            return f"{table.name}: {why}"
-        is_number = column.base_type != "year"
-        if is_number and logged.is_unsigned not in (None, column.is_unsigned):
-            sign = "unsigned" if logged.is_unsigned else "signed"
-            return f"{table.name}: {column.name} is {column.type_text}; logged is {sign}"
-        charsets = {logged.charset, column.charset}
-        if logged.is_string and None not in charsets and len(charsets) > 1:
-            return f"{table.name}: {column.name} is in {column.charset}; logged is {logged.charset}"
-    return None
 
 
 def _name(name: Created) -> str:

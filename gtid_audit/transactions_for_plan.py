@@ -184,9 +184,11 @@ class _Reading:
         )
         ddl = read.of_class(*kinds)
         names = [name for name in question.servers if name in self.targets]
+        unlike_on, wider_on = self._unlike(read, names)
         read = replace(
             read,
-            unlike_on=self._unlike(read, names),
+            unlike_on=unlike_on,
+            wider_on=wider_on,
             no_rollback_on=self._no_rollback(read, names),
         )
         if rows is None or ddl:
@@ -238,14 +240,17 @@ class _Reading:
                 continue
         return found
 
-    def _unlike(self, read: TransactionContent, names: list[str]) -> dict[str, str]:
-        """Return where what the transactions change is defined otherwise, or not there.
+    def _unlike(
+        self, read: TransactionContent, names: list[str]
+    ) -> tuple[dict[str, str], dict[str, str]]:
+        """Return where what the transactions change is defined otherwise, or not there; or wider.
 
         A server that cannot be read is not named: `rows_on` says that nothing was compared.
         """
         found: dict[str, str] = {}
+        wider: dict[str, str] = {}
         if read.read_from is None or not (read.row_tables or read.ddl):
-            return found
+            return found, wider
         for name in names:
             arriving = read.wanted - _set(self.servers[name].gtid_executed)
             if not arriving:
@@ -255,12 +260,16 @@ class _Reading:
                     closing(self._connect(name)) as here,
                     closing(self._connect(read.read_from)) as there,
                 ):
-                    why = TablesThere(here).unlike(read, arriving, TablesThere(there))
+                    tables = TablesThere(here)
+                    why = tables.unlike(read, arriving, TablesThere(there))
+                    more = tables.wider(read)
             except (pymysql.MySQLError, OSError):
                 continue
             if why is not None:
                 found[name] = why
-        return found
+            if more is not None:
+                wider[name] = more
+        return found, wider
 
     def _no_rollback(
         self, read: TransactionContent, names: list[str]

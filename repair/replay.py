@@ -35,7 +35,7 @@ from gtid import Gtid
 from repair.acts_by_itself import Acting, acting
 from repair.guard import Guard
 from repair.row_literals import CannotRender
-from repair.row_sql import check_named, needs_lenience, redo_row, undo_row, unset_columns
+from repair.row_sql import check_named, needs_lenience, redo_row, undo_row
 from repair.statement_sql import preparation, sets_restricted, statement_lines
 from repair.touched_tables import TouchedTable, touched
 from repair.unguarded import checks_nothing
@@ -109,6 +109,7 @@ class Replayed:
     unguarded: str = ""
     # A statement's session has variables that not every account may set.
     sets_restricted: bool = False
+    has_statements: bool = False  # besides BEGIN and COMMIT
     # What its statements create that acts by itself.
     creates: tuple[Acting, ...] = ()
 
@@ -173,6 +174,7 @@ def _replay(
         done,
         unguarded=writer.unguarded,
         sets_restricted=writer.sets_restricted,
+        has_statements=writer.has_statements,
         creates=tuple(writer.creates),
     )
 
@@ -228,6 +230,7 @@ class _Redo:
     checks: tuple[bool, bool] | None = None
     unguarded: str = ""
     sets_restricted: bool = False
+    has_statements: bool = False
     creates: list[Acting] = field(default_factory=list)
 
     def write(self, label: str, items: Iterable[RowChanges | Event]) -> Iterator[str]:
@@ -258,9 +261,7 @@ class _Redo:
         # Under its GTID it must change what it changed: its replicas do not get the rest. And it
         # is logged a second time: audits compare the two.
         keeps = self.keeps_gtid
-        rows = changes.rows if keeps else ()
-        unset = (name for row in rows for name in unset_columns(changes.table, row))
-        self.tables.add(touched(changes, asks_for_rules=keeps, unset=unset))
+        self.tables.add(touched(changes, asks_for_rules=keeps, keeps_form=keeps))
         yield from self.row_session()
         yield from self.begin()
         checks = (changes.foreign_key_checks, changes.unique_checks)
@@ -306,7 +307,7 @@ class _Redo:
         if _XA_END.match(query.sql):
             message = f"{label}: a row is not as it should be; nothing of it is done"
             yield from Guard(f"@rows = {self.count}", message).statements()
-        self.is_row_session = False
+        self.is_row_session, self.has_statements = False, True
         self.sets_restricted = self.sets_restricted or sets_restricted(query)
         shown = comment(without_secrets(query.sql))[3:]
         if not self.unguarded and checks_nothing(query.sql):

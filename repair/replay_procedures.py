@@ -11,7 +11,8 @@
    another transaction: the next commit takes the number. There the script runs once, before any
    commit, and stops at a GTID that is taken. Interrupted, the rest is planned anew.
 4. Elsewhere a GTID that is executed already is this script's own, or an empty transaction of
-   another plan. The rows tell: where they were compared they must be as after, or nothing is done.
+   another plan. The rows tell: where they were compared they must be as after all, or nothing is
+   done. A column that was changed after the plan may have stored another value without an error.
 5. Rows are logged as rows, whatever binlog_format is: audits compare the two commits. What else
    decides the form in the log is as the plan saw it (logged_form.py), or nothing is done.
 """
@@ -27,14 +28,19 @@ from repair.model import ModelServer
 from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
 from repair.replay import ROW_SESSION, Replayed, under_gtid
-from repair.replay_script import engine_guards, table_guards, trigger_guards
+from repair.replay_script import (
+    column_guards,
+    engine_guards,
+    later_columns,
+    table_guards,
+    trigger_guards,
+)
 from repair.row_procedures import make_rows_alike, row_is
 from repair.script import (
     commits_nothing,
     executed,
     literal,
     not_owned,
-    some_executed,
     transactions,
 )
 from repair.transaction_content import key_condition
@@ -104,9 +110,10 @@ def redo_transactions(action: RedoTransactions, setting: Setting) -> Procedure:
             *(untaken if own else ()),
             *table_guards(action.transactions),
             *engine_guards(action.transactions),
+            *column_guards(action.transactions, at_begin=True),
         ),
-        statements=(f"SET @met = {some_executed(gtids)};", *_statements(action.transactions, own)),
-        verifications=(executed(server, gtids), *_not_emptied(action)),
+        statements=tuple(_statements(action.transactions, own)),
+        verifications=(executed(server, gtids), *_rows_are_there(action)),
         check=f"SELECT GTID_SUBTRACT({literal(gtids)}, @@GLOBAL.gtid_executed);  -- empty",
         undo="cannot be undone under the same GTIDs: a GTID, once executed, stays",
         estimated_seconds=1 + count // _REDONE_PER_SECOND,
@@ -158,12 +165,12 @@ def _logs_as_planned(replayed: tuple[Replayed, ...], server: ModelServer) -> Ite
         )
 
 
-def _not_emptied(action: RedoTransactions) -> Iterator[Guard]:
-    """Yield the guards of a script that has met one of its GTIDs: the rows are as after all."""
+def _rows_are_there(action: RedoTransactions) -> Iterator[Guard]:
+    """Yield the guards that the rows are as after the transactions."""
     for row in action.rows or ():
         where = key_condition(row.table, row.key_image)
         yield Guard(
-            f"NOT @met OR {row_is(row.table, where, row.after)}",
+            row_is(row.table, where, row.after),
             f"{action.server}: a row of {row.table.name} is not as it is done here, and the GTIDs"
             " are used up: by another plan, or the row was changed since; compare it by hand",
         )
@@ -179,7 +186,12 @@ def _statements(replayed: tuple[Replayed, ...], own: GtidSet) -> Iterator[str]:
                 "NOT @there",
                 f"{each.gtid} was given to another transaction meanwhile; audit with --content",
             ).statements()
-        for guard in (*trigger_guards(each, replayed[:number]), *engine_guards((each,))):
+        guards = (
+            *trigger_guards(each, replayed[:number]),
+            *engine_guards((each,)),
+            *later_columns(replayed, each),
+        )
+        for guard in guards:
             yield from replace(guard, condition=f"@there OR {guard.condition}").statements()
         yield from ONLY_READ_UNLESS_GO
         yield f"SET SESSION gtid_next = IF(@go, {quote_string(str(each.gtid))}, {_PASSED_OVER});"

@@ -18,6 +18,7 @@ from repair.guard import ONLY_READ_UNLESS_GO, Guard
 from repair.replay import ROW_SESSION, Replayed, comment, under_gtid
 from repair.table_questions import (
     carries_nothing,
+    has_columns,
     has_members,
     has_no_triggers,
     leaves_as_they_are,
@@ -89,7 +90,12 @@ def script_lines(
     if tables:
         yield ""
         yield comment("what no log says; if it is not so, nothing is changed")
-        for guard in (*_logs_rows(replayed), *table_guards(replayed), *engine_guards(replayed)):
+        for guard in (
+            *_logs_rows(replayed),
+            *table_guards(replayed),
+            *engine_guards(replayed),
+            *column_guards(replayed, at_begin=True),
+        ):
             yield from guard.statements()
     ordered = replayed if direction is Direction.REDO else tuple(reversed(replayed))
     for number, each in enumerate(ordered, start=1):
@@ -101,7 +107,7 @@ def script_lines(
             yield from ONLY_READ_UNLESS_GO
             yield from each.lines
         else:
-            for guard in engine_guards((each,)):
+            for guard in (*engine_guards((each,)), *later_columns(replayed, each)):
                 yield from guard.statements()
             yield from _under_gtid(each.gtid, each.lines)
     yield ""
@@ -136,6 +142,35 @@ def engine_guards(replayed: Iterable[Replayed]) -> Iterator[Guard]:
             f"{schema}.{table} has an engine without transactions: its first row would use up the"
             " GTID, and the others would not be written",
         )
+
+
+def column_guards(replayed: Sequence[Replayed], *, at_begin: bool) -> Iterator[Guard]:
+    """Yield what must hold of the columns where rows take their GTIDs: they are the logged ones.
+
+    Servers below apply the rows by the places of their columns, and audits compare the two commits.
+    A statement may alter a table: so each transaction is asked for where there is one, and else
+    all together at the begin.
+    """
+    if at_begin and any(each.has_statements for each in replayed):
+        return
+    wanted = {
+        (table.schema, table.table, table.columns)
+        for each in replayed
+        for table in each.tables
+        if table.columns
+    }
+    for schema, table, columns in sorted(wanted):
+        yield Guard(
+            has_columns(schema, table, columns),
+            f"{schema}.{table} has other columns than the log, or in another order; compare the"
+            " definitions",
+        )
+
+
+def later_columns(replayed: Sequence[Replayed], each: Replayed) -> Iterator[Guard]:
+    """Yield `column_guards` for one transaction, where the begin has not asked."""
+    if any(other.has_statements for other in replayed):
+        yield from column_guards((each,), at_begin=False)
 
 
 def trigger_guards(each: Replayed, earlier: Iterable[Replayed]) -> Iterator[Guard]:

@@ -31,6 +31,7 @@ from repair.missing_on import (
 )
 from repair.model import ModelServer, below, simulate
 from repair.no_rollback import takes_gtid_with_first_row
+from repair.other_columns import columns_not_compared, other_columns
 from repair.replay import Replayed
 from repair.replay_texts import CannotSave, check_plain
 from repair.row_literals import CannotRender
@@ -85,7 +86,7 @@ def redo_on_source(case: Case) -> Outcome:
     if reason := takes_gtid_with_first_row(content, where.name, redone):
         return Refusal(reason)
     reason = _may_be_there(case, content, where) or _changed_since(case, content, where)
-    reason = reason or logged_otherwise(content, where)
+    reason = reason or other_columns(content, where) or logged_otherwise(content, where)
     if reason := reason or _stops_below(case, content, where, redone):
         return Refusal(reason)
     rows = _compared(case, content, where)
@@ -94,6 +95,7 @@ def redo_on_source(case: Case) -> Outcome:
         actions,
         (
             f"it does again: {described(content, missing)}. {_where_it_stops(content, missing)}",
+            *columns_not_compared(content, where),
             *_not_reached(case, actions),
             *misfits_at_home(case, actions[:1]),
         ),
@@ -207,6 +209,11 @@ def _stops_below(
         for name in receiving
         if gtids - case.model[name].executed
         if (state := content.state_on(name)).state in (RowState.CONFLICT, RowState.AS_AFTER)
+    ]
+    unfit += [
+        f"{name}: {content.unlike_on[name]}"
+        for name in receiving
+        if gtids - case.model[name].executed and name in content.unlike_on
     ]
     if not unfit:
         return ""

@@ -4,7 +4,7 @@ A server shows an account only what it may see: without the privilege TRIGGER a 
 no triggers, and they fire all the same (Reference Manual, "The INFORMATION_SCHEMA TRIGGERS Table").
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from repair.guard import Guard
@@ -159,6 +159,20 @@ def has_members(schema: str, table: str, column: str, column_type: str) -> str:
         "columns",
         f"table_schema = {quote_string(schema)} AND table_name = {quote_string(table)}"
         f" AND column_name = {quote_string(column)} AND NOT ({same})",
+    )
+
+
+def has_columns(schema: str, table: str, columns: Sequence[str]) -> str:
+    """Write that a table has these columns in this order, and no other; or that it is not there."""
+    listed = ", ".join(
+        f"({at}, LOWER({quote_string(name)}))" for at, name in enumerate(columns, start=1)
+    )
+    count = len(columns)
+    return (
+        f"(SELECT COUNT(*) IN (0, {count})"  # noqa: S608 - quoted
+        f" AND IFNULL(SUM((ordinal_position, LOWER(column_name)) IN ({listed})), {count}) = {count}"
+        f" FROM information_schema.columns WHERE table_schema = {quote_string(schema)}"
+        f" AND table_name = {quote_string(table)})"
     )
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from binlog.event_types import RowKind
 from binlog.rows.values import RowChanges
-from repair.row_sql import member_columns
+from repair.row_sql import member_columns, unset_columns
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -24,21 +23,27 @@ class TouchedTable:
     asks_for_update_rules: bool = False
     # ENUM and SET columns whose values are written as numbers: name, and type as it must begin.
     members: tuple[tuple[str, str], ...] = ()
+    # All its columns in their order, where the rows must be logged with the same ones.
+    columns: tuple[str, ...] = ()
     # What updates leave as it is, and would not if it were ON UPDATE CURRENT_TIMESTAMP here.
     unset: tuple[str, ...] = ()
 
 
-def touched(
-    changes: RowChanges, *, asks_for_rules: bool, unset: Iterable[str] = ()
-) -> TouchedTable:
-    """Return what must be asked of the table of one event before its rows are written."""
+def touched(changes: RowChanges, *, asks_for_rules: bool, keeps_form: bool = False) -> TouchedTable:
+    """Return what must be asked of the table of one event before its rows are written.
+
+    `keeps_form`: they are logged a second time under one GTID.
+    """
     asks = asks_for_rules and changes.foreign_key_checks
+    table = changes.table
+    rows = changes.rows if keeps_form else ()
     return TouchedTable(
-        changes.table.schema,
-        changes.table.table,
-        asks_for_generated=any(column.is_generated is None for column in changes.table.columns),
+        table.schema,
+        table.table,
+        asks_for_generated=any(column.is_generated is None for column in table.columns),
         asks_for_delete_rules=asks and changes.kind is RowKind.DELETE,
         asks_for_update_rules=asks and changes.kind is RowKind.UPDATE,
-        members=member_columns(changes.table),
-        unset=tuple(sorted(set(unset))),
+        members=member_columns(table),
+        columns=tuple(column.name or "" for column in table.columns) if keeps_form else (),
+        unset=tuple(sorted({name for row in rows for name in unset_columns(table, row)})),
     )

@@ -313,6 +313,7 @@ class TransactionContent:
     row_tables: tuple[RowTable, ...] = ()  # of every row, folded or not
     ddl: tuple[Ddl, ...] = ()
     unlike_on: Mapping[str, str] = field(default_factory=dict)  # why definitions do not fit
+    wider_on: Mapping[str, str] = field(default_factory=dict)  # which tables have more columns
     # Empty or harmless in the log that was read, and perhaps another transaction on these servers.
     doubtful: Mapping[str, GtidSet] = field(default_factory=dict)
     # By server: schema, table and engine of those whose engine has no transactions.
@@ -324,8 +325,8 @@ class TransactionContent:
         union = GtidSet.union_of(self.classes.values())
         count = sum(gtids.gtid_count for gtids in self.classes.values())
         assert union.gtid_count == count, "every transaction has one class"
-        read_by_name = ("classes", "rows_on", "misfits_in_part", "unlike_on", "doubtful")
-        for name in (*read_by_name, "no_rollback_on"):
+        read_by_name = ("classes", "rows_on", "misfits_in_part", "unlike_on", "wider_on")
+        for name in (*read_by_name, "doubtful", "no_rollback_on"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def of_class(self, *classes: ContentClass) -> GtidSet:

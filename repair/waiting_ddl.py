@@ -26,6 +26,7 @@ _DROP: Final = re.compile(
     re.IGNORECASE,
 )
 _TRUNCATE: Final = re.compile(rf"TRUNCATE\s+(?:TABLE\s+)?(?P<names>{_ENTRY})", re.IGNORECASE)
+_ALTER: Final = re.compile(rf"ALTER\s+TABLE\s+(?P<names>{_ENTRY})", re.IGNORECASE)
 _OTHER_TABLES: Final = re.compile(r"\b(?:LIKE|REFERENCES|SELECT)\b", re.IGNORECASE)
 
 
@@ -40,6 +41,7 @@ class Ddl:
     is_lenient: bool = False  # DROP … IF EXISTS
     uses: tuple[Created, ...] = ()  # must be there, and stays
     is_other: bool = False
+    alters: Created | None = None  # of an ALTER TABLE, which is one of the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,9 @@ def ddl_of(gtid: Gtid, schema: str, sql: str, text: str) -> Ddl:
         return Ddl(gtid, text, drops=names, is_lenient=is_lenient)
     if emptied := _TRUNCATE.match(head):
         return Ddl(gtid, text, uses=_names(schema, emptied["names"], is_database=False))
+    if altered := _ALTER.match(head):
+        [name] = _names(schema, altered["names"], is_database=False)
+        return Ddl(gtid, text, is_other=True, alters=name)
     return Ddl(gtid, text, is_other=True)
 
 
@@ -98,6 +103,11 @@ def demands(statements: Iterable[Ddl]) -> Demands:
             now[each.creates] = True
             created.add(each.creates)
     return Demands(tuple(there), tuple(absent), frozenset(created))
+
+
+def altered(statements: Iterable[Ddl]) -> frozenset[Created]:
+    """Return the tables that statements alter."""
+    return frozenset(each.alters for each in statements if each.alters is not None)
 
 
 def _names(schema: str, names: str, *, is_database: bool) -> tuple[Created, ...]:

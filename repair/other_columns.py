@@ -1,0 +1,32 @@
+"""Whether the columns of a server are those of rows that are to be done again there.
+
+Pure: what was compared (gtid_audit/tables_there.py) is in the content. The script asks for names
+and order once more (replay_script.py).
+"""
+
+from collections.abc import Iterator
+
+from repair.model import ModelServer
+from repair.transaction_content import TransactionContent
+from repair.waiting_ddl import altered
+
+
+def other_columns(content: TransactionContent, where: ModelServer) -> str:
+    """Return where columns are others than logged; empty if nothing shows that.
+
+    A value may be rounded, cut or padded there without an error, whatever sql_mode is. And servers
+    below apply the rows by the places of their columns.
+    """
+    why = content.unlike_on.get(where.name) or content.wider_on.get(where.name)
+    return f"done again on {where.name}, the rows may be others, or not fit: {why}" if why else ""
+
+
+def columns_not_compared(content: TransactionContent, where: ModelServer) -> Iterator[str]:
+    """Yield a warning about tables that the transactions alter themselves."""
+    rows_of = {(table.schema, table.table) for table in content.row_tables}
+    named = sorted(".".join(name) for name in altered(content.ddl) & rows_of)
+    if named:
+        yield (
+            f"the transactions alter {', '.join(named)}, so the types of the columns were not"
+            f" compared with those on {where.name}: compare the definitions first"
+        )

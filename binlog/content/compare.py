@@ -208,6 +208,8 @@ class _Pair:
         work, why = self._work()
         has_one_empty = self._contents[0].is_empty != self._contents[1].is_empty
         if (two := self._why_two()) is None:
+            if has_one_empty and self._are_temporary_tables():
+                return self._of(Agreement.SAME, _TEMPORARY_ONLY)
             if has_one_empty and self._is_work_that_every_server_logs():
                 return self._of(Agreement.SKIPPED, why, has_less=self._emptied())
             return self._of(_AGREEMENTS[work], why)
@@ -224,6 +226,8 @@ class _Pair:
         if left.digest is None or right.digest is None:
             return self._of(Agreement.UNKNOWN, reason)
         if left.is_empty or right.is_empty:
+            if self._are_temporary_tables():
+                return self._of(Agreement.SAME, f"{_TEMPORARY_ONLY}: one commit by its time")
             if not self._is_work_that_every_server_logs():
                 return self._of(Agreement.UNKNOWN, reason)
             return self._of(Agreement.SKIPPED, reason, has_less=self._emptied())
@@ -250,6 +254,19 @@ class _Pair:
         kinds = {self._left.transaction.kind, self._right.transaction.kind}
         return TransactionKind.DDL in kinds and not any(
             _TEMPORARY.match(part.sql) for each in (left, right) for part in statements_of(each)
+        )
+
+    def _are_temporary_tables(self) -> bool:
+        """Return whether nothing but temporary tables is made or dropped, and no rows are read."""
+        left, right = self._contents
+        statements = [*statements_of(left), *statements_of(right)]
+        is_known = None not in (left.digest, right.digest) and not has_rows(left, right)
+        return (
+            is_known
+            and bool(statements)
+            and all(
+                _TEMPORARY.match(part.sql) and not _READS.search(part.sql) for part in statements
+            )
         )
 
     def _emptied(self) -> LeftOut:
@@ -284,6 +301,8 @@ class _Pair:
 
 
 _TEMPORARY: Final = re.compile(rb"\s*(?:CREATE|DROP)\s+TEMPORARY\b", re.IGNORECASE)
+_TEMPORARY_ONLY: Final = "one has temporary tables, and the other nothing"
+_READS: Final = re.compile(rb"\bSELECT\b", re.IGNORECASE)  # it may call what writes
 _AGREEMENTS: Final = {
     Work.SAME: Agreement.SAME,
     Work.DIFFERENT: Agreement.DIFFERENT,

@@ -34,6 +34,7 @@ from itertools import groupby
 from typing import Final
 
 from binlog.content.digest import Content, IncidentPart, Part, RowsPart, StatementPart
+from binlog.content.temporary import drop_the_same_temporary
 
 
 class Work(Enum):
@@ -290,6 +291,8 @@ def _compare_statements(left: list[StatementPart], right: list[StatementPart]) -
         return Work.DIFFERENT, "the statements differ in number"
     doubt = None
     for ours, theirs in zip(left, right, strict=True):
+        if drop_the_same_temporary(ours.sql, theirs.sql):
+            continue
         if ours.sql != theirs.sql:
             if not _is_reworded(ours.sql, theirs.sql):
                 return Work.DIFFERENT, "the statements differ"
@@ -308,6 +311,10 @@ def _compare_statements(left: list[StatementPart], right: list[StatementPart]) -
 def _are_equal_parts(left: Part, right: Part) -> bool:
     match left, right:
         case StatementPart(), StatementPart():
+            ran = (left.began_at_seconds, left.error_code)
+            is_once = ran == (right.began_at_seconds, right.error_code)
+            if is_once and drop_the_same_temporary(left.sql, right.sql):
+                return True
             return _as_compared(left) == _as_compared(right) and _is_one_session(left, right)
     return left == right
 

@@ -225,3 +225,25 @@ def test_what_is_purged_can_never_be_compared_and_is_a_remark(pair97: Pair) -> N
     assert (f"{b.host}:{b.port}", reason) in [
         (each["server"], each["reason"]) for each in contents["remarks"]
     ]
+
+
+@pytest.mark.parametrize(
+    ("shape", "binlog_format"),
+    [("pair56", "MIXED"), ("pair56", "STATEMENT"), ("pair97", "STATEMENT")],
+)
+def test_a_temporary_table_of_which_a_replica_logs_less_is_no_difference(
+    shape: str, binlog_format: str, request: pytest.FixtureRequest
+) -> None:
+    """A replica that logs rows leaves it out, or adds IF EXISTS and the schema."""
+    pair: Pair = request.getfixturevalue(shape)
+    a = pair.a
+    a.execute("CREATE DATABASE z")
+    a.execute(
+        f"SET SESSION binlog_format = '{binlog_format}'",
+        "USE z",
+        "CREATE TEMPORARY TABLE tmp (id INT)",
+        "DROP TEMPORARY TABLE tmp",
+    )
+    pair.settle()
+    status, found = audited(pair, "--content")
+    assert (status, found["findings"], found["unknown"]) == (0, [], [])

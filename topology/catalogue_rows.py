@@ -129,7 +129,7 @@ ROWS: tuple[Row, ...] = (
         "E2", "errant, already purged", "critical", True, ("inject_empty", "reclone"),
         "As E1, and the replica can no longer send them: a failover to it stops the others with"
         " 1236.",
-        "A client wrote on the replica, long ago; or as E1.",
+        "A client wrote on the replica, long ago; SET GLOBAL gtid_purged declared them; or as E1.",
         "As E1, and within the replica's gtid_purged.",
     ),
     Row(

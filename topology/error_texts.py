@@ -115,8 +115,12 @@ TEXTS: tuple[ErrorText, ...] = (
         ANOTHER_REPLICA,
         rf"A {_REPLICA} with the same server_uuid/server_id",
         "C1",
-        "Two replicas give the source the same server_uuid or server_id, and push each other out.",
-        ("Give one of them its own server_uuid (remove auto.cnf, restart) or server_id.",),
+        "Two receivers give the source the same server_uuid or server_id, and push each other out:"
+        " those of two replicas, or of two channels of one replica that have the same source.",
+        (
+            "Give one replica its own server_uuid (remove auto.cnf, restart) or server_id.",
+            "Of two channels of one replica to one source, remove one.",
+        ),
     ),
     ErrorText(
         "source and replica have one server_id",

@@ -13,7 +13,8 @@ from typing import TypeAlias
 
 from topology.error_texts import FOR_WANT_OF_LOGS, LOG_NOT_OPEN, row_of
 from topology.findings import Finding, Grade, Severity
-from topology.rules.differences import BY_POSITION, MADE_BY_HAND, WAY_BACK
+from topology.rules.differences import MADE_BY_HAND, WAY_BACK
+from topology.rules.purged import BY_POSITION
 from topology.rules.settings import EQUAL_IDS
 from topology.rules.threads import RECEIVER_ERROR
 

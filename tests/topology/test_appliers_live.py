@@ -281,6 +281,22 @@ def test_a_delayed_replica_is_a_backlog_that_names_the_delay(pair97: Pair) -> No
     assert "SOURCE_DELAY holds them back for 3600 s" in finding.explanation
 
 
+def test_nothing_clears_by_itself_behind_until(pair97: Pair) -> None:
+    """Held up by SOURCE_DELAY, and started to stop before the second transaction."""
+    fault = faults.delayed(pair97)
+    held = GtidSet.parse(fault.held)
+    second = next(iter((held - held.first(1)).first(1).intervals()))
+    stop = f"{second[0].uuid}:{second[1]}"
+    pair97.b.execute(
+        "STOP REPLICA SQL_THREAD", f"START REPLICA SQL_THREAD UNTIL SQL_BEFORE_GTIDS = '{stop}'"
+    )
+    (running,) = [each for each in audited(pair97).findings if each.code == "T2"]
+    pair97.b.execute("STOP REPLICA SQL_THREAD")
+    (stopped,) = [each for each in audited(pair97).findings if each.code == "T2"]
+    for finding in (running, stopped):
+        assert (finding.gtid_set, finding.strategies) == (held, ())
+
+
 def test_an_old_delayed_replica_is_a_backlog(pair56: Pair) -> None:
     fault = faults.delayed(pair56)
     time.sleep(LONGER_SECONDS)

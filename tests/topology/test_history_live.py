@@ -480,3 +480,25 @@ def test_an_old_coordinator_that_hides_its_workers_error_is_a_likely_a3(pair56: 
     b.execute("STOP SLAVE", "SET GLOBAL slave_parallel_workers = 0", "START SLAVE")
     faults.await_status(b, lambda status: "different errors" in status["Last_SQL_Error"])
     assert only(audited(pair56)).code == "A1"
+
+
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+def test_a_gtid_purged_of_another_uuid_is_among_the_causes_of_e2(
+    shape: str, request: pytest.FixtureRequest
+) -> None:
+    """A mistyped UUID: no server has it, and no client wrote anything."""
+    pair: Pair = request.getfixturevalue(shape)
+    a, b = pair.a, pair.b
+    typed = "11111111-2222-3333-4444-555555555555:1-8"
+    a.execute(a.dialect.stop_replica, f"{a.dialect.words.reset_replica} ALL")
+    b.execute(
+        b.dialect.stop_replica,
+        b.dialect.words.reset_binary_logs_and_gtids,
+        f"SET GLOBAL gtid_purged = '{typed}'",
+        b.dialect.start_replica,
+    )
+    a.execute("CREATE DATABASE typed")
+    shapes.wait_for(b, str(a.value("@@GLOBAL.gtid_executed")))
+    found = {each.code: each for each in audited(pair).findings}
+    assert (found["E2"].grade, found["E2"].gtid_set) == (Grade.LIKELY, GtidSet.parse(typed))
+    assert "gtid_purged (with another UUID than was meant)" in found["E2"].explanation

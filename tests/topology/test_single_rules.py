@@ -24,7 +24,8 @@ from topology.facts import gather_facts
 from topology.findings import Grade, Severity
 from topology.history_evidence import HistoryEvidence
 from topology.policy import Policy
-from topology.rules import backlogs, differences, joining, threads
+from topology.rules import backlogs, joining, threads
+from topology.rules.purged import purged_on_source
 from topology.snapshot import ServerSnapshot, ThreadState
 
 STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
@@ -108,7 +109,7 @@ def test_a_donor_has_all_that_was_purged_in_its_logs(
     b = a_server("b", B, f"{A}:1-2", channels=(a_channel("a", A, receiver=STOPPED),))
     c = a_server("c", C, f"{A}:{executed}", gtid_purged=gone)
     facts = gather_facts(a_cluster("three", a, b, c), Policy())
-    [found] = differences.purged_on_source(facts)
+    [found] = purged_on_source(facts)
     assert (found.strategies[0].name == "donor_refetch") is is_donor
     assert found.gtid_set == GtidSet.parse(f"{A}:3-5")
 

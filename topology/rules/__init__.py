@@ -21,7 +21,6 @@ from topology.rules.differences import (
     allowed_extra,
     errant_available,
     errant_purged,
-    purged_on_source,
     unconfirmed_lead,
 )
 from topology.rules.filters import binary_log_filtered, ignored_by_receiver
@@ -41,6 +40,7 @@ from topology.rules.passing_on import (
     source_without_log,
     updates_not_logged,
 )
+from topology.rules.purged import purged_on_source
 from topology.rules.receivers import receiver_hangs
 from topology.rules.settings import duplicate_server_id, former_server_id, silent_errors
 from topology.rules.threads import (

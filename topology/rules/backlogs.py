@@ -88,6 +88,8 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                 "T2",
                 queue,
                 grade=Grade.PROVED if known else Grade.LIKELY,
+                # A stopped applier, and one that stops on its way, clear nothing by themselves.
+                strategies=() if channel.until or not _runs(channel) else None,
                 proof=(
                     evidence("missing; received or being applied", queue, replica),
                     evidence("seconds behind source", "unknown" if lag is None else lag, replica),
@@ -298,6 +300,10 @@ def _progress(applier: ApplierFacts, replica: ServerSnapshot) -> tuple[Evidence,
         age = "unknown" if wait.seconds is None else f"{wait.seconds} s"
         shown += (evidence("longest worker", f"{wait.state}, {age}", replica),)
     return shown
+
+
+def _runs(channel: ChannelSnapshot) -> bool:
+    return channel.applier is ThreadState.RUNNING
 
 
 def _is_at_work(applier: ApplierFacts) -> bool:

@@ -4,8 +4,7 @@
 2. `proved` is said only where the evidence excludes every benign cause; each place says which.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 
 from gtid import GtidSet
 from topology.applier_facts import may_hide_received
@@ -15,9 +14,8 @@ from topology.lost import Cause, losses_of
 from topology.receivers import hanging, is_dated
 from topology.rules.build import evidence, finding, many, on_edge
 from topology.rules.history import distance_to
-from topology.snapshot import LogPosition, ServerSnapshot
-from topology.unlogged import received_unlogged
-from topology.unseen import group_uuids, unseen_sources
+from topology.snapshot import ServerSnapshot
+from topology.unseen import group_uuids
 
 # The fact that a channel on the way from the replica to its source is stopped by hand.
 WAY_BACK = "channel on the way there"
@@ -158,83 +156,6 @@ def _is_first_work(facts: ClusterFacts, edge: EdgeFacts) -> bool:
     return any(not had.from_uuid(tsid.uuid) for tsid in edge.errant.tsids)
 
 
-def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
-    """P1: the source can no longer send what the replica lacks."""
-    for edge in facts.edges:
-        if not edge.purged:
-            continue
-        source, replica = facts.first[edge.edge.source], facts.last[edge.edge.replica]
-        others = unseen_sources(edge.edge.replica, graph=facts.graph, servers=facts.last)
-        donors = [
-            name
-            for name in sorted(facts.judgeable - {edge.edge.source, edge.edge.replica})
-            if edge.purged
-            <= (facts.first[name].gtid_executed or GtidSet())
-            - (facts.first[name].gtid_purged or GtidSet())
-        ]
-        unlogged = received_unlogged(source, edge.purged)
-        is_accepted = not edge.edge.channel.auto_position and _has_its_file(source, edge)
-        ways = ("donor_refetch", "reclone") if donors else ("reclone",)
-        made = on_edge(
-            facts,
-            edge,
-            "P1",
-            edge.purged,
-            grade=Grade.LIKELY if is_accepted is None else Grade.PROVED,
-            strategies=("configure", *ways) if unlogged else ways,
-            proof=(
-                *((evidence("log_replica_updates", "OFF", source),) if unlogged else ()),
-                evidence("missing and purged on the source", edge.purged, source),
-                evidence("neither executed nor retrieved", edge.purged, replica),
-                evidence("receiver", edge.edge.channel.receiver.value, replica),
-                evidence("receiver error", edge.edge.channel.receiver_error or "(none)", replica),
-                *(
-                    (evidence(BY_POSITION, edge.edge.channel.received_to, replica),)
-                    if is_accepted
-                    else ()
-                ),
-                evidence("donors that still have all of it", ", ".join(donors) or "none", source),
-            ),
-            explanation=f"{edge.edge.replica} needs {many(edge.purged)} that {edge.edge.source} has"
-            f" {_NOT_LOGGED if unlogged else 'purged'}: {_NEXT_CONNECTION[is_accepted]}"
-            + (_UNLOGGED.format(name=edge.edge.source, what=many(unlogged)) if unlogged else "")
-            + (f" {donors[0]} can still send them." if donors else "")
-            + (
-                f" {', '.join(others)} may have them; gtid-audit did not read that."
-                if others
-                else ""
-            ),
-        )
-        yield replace(made, name=_BY_POSITION_NAME) if is_accepted else made
-
-
-def _has_its_file(source: ServerSnapshot, edge: EdgeFacts) -> bool | None:
-    """Return whether a source still has the file at which a channel reads; None if not known."""
-    place = edge.edge.channel.received_to
-    kept = [LogPosition.of(file=log.name, position=0) for log in source.binary_logs or ()]
-    if place is None or not kept or kept[0] is None:
-        return None
-    return kept[0].sequence <= place.sequence
-
-
-BY_POSITION = "accepted, by the file position"  # the channel's next connection
-_BY_POSITION_NAME = "missing, and purged on the source"
-_COPY = " Compare the rows: a copy that was loaded without its gtid_purged has them."
-_NEXT_CONNECTION: Mapping[bool | None, str] = {
-    False: "its next connection is refused with error 1236.",
-    None: "its next connection is refused with error 1236, if the file of its position is purged as"
-    f" well; otherwise they do not come.{_COPY}",
-    True: "they do not come. The channel runs by file position, so that its next connection is"
-    f" accepted; by auto-position it is refused with error 1236.{_COPY}",
-}
-_NOT_LOGGED = "in no binary log"
-_UNLOGGED = (
-    " log_replica_updates is OFF on {name}: it does not log what it receives, and counts that as"
-    " purged ({what} of these). Set it to ON and restart {name} first. Otherwise the next"
-    " transaction that {name} receives is missing as well."
-)
-
-
 def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) -> Finding:
     """Write down an errant set: one story whether it is purged or not.
 
@@ -284,7 +205,9 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     foreign = _of_no_server(facts, gtid_set)
     if foreign:
         proof += (evidence("server_uuid of no server of this audit", foreign, holder),)
-        way_back += _OF_NO_SERVER.format(source=source.name, what=foreign.shortened())
+        way_back += _OF_NO_SERVER.format(
+            source=source.name, what=foreign.shortened(), hand=_BY_HAND[code]
+        )
     origin = "its own" if gtid_set == _own(gtid_set, holder) else "committed elsewhere"
     is_likely = edge.way_back_is_stopped or is_hidden or bool(foreign)
     return on_edge(
@@ -301,9 +224,13 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     )
 
 
+_BY_HAND = {
+    "E1": "a session set gtid_next",
+    "E2": "a session set gtid_next, or gtid_purged (with another UUID than was meant)",
+}
 _OF_NO_SERVER = (
-    " No server of this audit has the server_uuid of {what}. Possible causes: a session set"
-    " gtid_next; a former source, or a server outside this audit, committed them; {source} was"
+    " No server of this audit has the server_uuid of {what}. Possible causes: {hand}; a"
+    " former source, or a server outside this audit, committed them; {source} was"
     " replaced, or restored and given a new server_uuid, and lost them. Compare the rows on"
     " {source} before you choose a repair."
 )

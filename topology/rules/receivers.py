@@ -74,7 +74,8 @@ def _hanging_text(
             " not move between the readings. Possible causes: a dead network connection that"
             " replica_net_timeout has not ended yet; RESET BINARY LOGS AND GTIDS on"
             f" {source.name} while it was connected; a dump thread of {source.name} that hangs; a"
-            " large event on a slow connection"
+            f" large event on a slow connection; a full disk under the relay log (the error log of"
+            f" {name} reports it, and STOP REPLICA waits until there is room)"
         )
         if not channel.auto_position:
             text += "; a file position that was set behind it: then it never arrives"

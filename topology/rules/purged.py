@@ -1,0 +1,93 @@
+"""P1: what a replica is missing, and its source has purged.
+
+A source refuses a receiver that asks by its sets (1236). One by file position asks for a file: the
+source refuses it only if that file is purged as well, and the transactions before it do not come.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from gtid import GtidSet
+from topology.facts import ClusterFacts, EdgeFacts
+from topology.findings import Finding, Grade
+from topology.rules.build import evidence, many, on_edge
+from topology.snapshot import LogPosition, ServerSnapshot
+from topology.unlogged import received_unlogged
+from topology.unseen import unseen_sources
+
+BY_POSITION: Final = "accepted, by the file position"  # the channel's next connection
+_NAME: Final = "missing, and purged on the source"
+_COPY: Final = " Compare the rows: a copy that was loaded without its gtid_purged has them."
+_NEXT_CONNECTION: Final[Mapping[bool | None, str]] = {
+    False: "its next connection is refused with error 1236.",
+    None: "its next connection is refused with error 1236, if the file of its position is purged as"
+    f" well; otherwise they do not come.{_COPY}",
+    True: "they do not come. The channel runs by file position, so that its next connection is"
+    f" accepted; by auto-position it is refused with error 1236.{_COPY}",
+}
+_NOT_LOGGED: Final = "in no binary log"
+_UNLOGGED: Final = (
+    " log_replica_updates is OFF on {name}: it does not log what it receives, and counts that as"
+    " purged ({what} of these). Set it to ON and restart {name} first. Otherwise the next"
+    " transaction that {name} receives is missing as well."
+)
+
+
+def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
+    """P1: the source can no longer send what the replica lacks."""
+    for edge in facts.edges:
+        if not edge.purged:
+            continue
+        source, replica = facts.first[edge.edge.source], facts.last[edge.edge.replica]
+        others = unseen_sources(edge.edge.replica, graph=facts.graph, servers=facts.last)
+        donors = [
+            name
+            for name in sorted(facts.judgeable - {edge.edge.source, edge.edge.replica})
+            if edge.purged
+            <= (facts.first[name].gtid_executed or GtidSet())
+            - (facts.first[name].gtid_purged or GtidSet())
+        ]
+        unlogged = received_unlogged(source, edge.purged)
+        is_accepted = not edge.edge.channel.auto_position and _has_its_file(source, edge)
+        ways = ("donor_refetch", "reclone") if donors else ("reclone",)
+        made = on_edge(
+            facts,
+            edge,
+            "P1",
+            edge.purged,
+            grade=Grade.LIKELY if is_accepted is None else Grade.PROVED,
+            strategies=("configure", *ways) if unlogged else ways,
+            proof=(
+                *((evidence("log_replica_updates", "OFF", source),) if unlogged else ()),
+                evidence("missing and purged on the source", edge.purged, source),
+                evidence("neither executed nor retrieved", edge.purged, replica),
+                evidence("receiver", edge.edge.channel.receiver.value, replica),
+                evidence("receiver error", edge.edge.channel.receiver_error or "(none)", replica),
+                *(
+                    (evidence(BY_POSITION, edge.edge.channel.received_to, replica),)
+                    if is_accepted
+                    else ()
+                ),
+                evidence("donors that still have all of it", ", ".join(donors) or "none", source),
+            ),
+            explanation=f"{edge.edge.replica} needs {many(edge.purged)} that {edge.edge.source} has"
+            f" {_NOT_LOGGED if unlogged else 'purged'}: {_NEXT_CONNECTION[is_accepted]}"
+            + (_UNLOGGED.format(name=edge.edge.source, what=many(unlogged)) if unlogged else "")
+            + (f" {donors[0]} can still send them." if donors else "")
+            + (
+                f" {', '.join(others)} may have them; gtid-audit did not read that."
+                if others
+                else ""
+            ),
+        )
+        yield replace(made, name=_NAME) if is_accepted else made
+
+
+def _has_its_file(source: ServerSnapshot, edge: EdgeFacts) -> bool | None:
+    """Return whether a source still has the file at which a channel reads; None if not known."""
+    place = edge.edge.channel.received_to
+    kept = [LogPosition.of(file=log.name, position=0) for log in source.binary_logs or ()]
+    if place is None or not kept or kept[0] is None:
+        return None
+    return kept[0].sequence <= place.sequence

@@ -105,7 +105,7 @@ def back_again(world: World, server: Server) -> None:
     for channel in list(server.channels):
         # What performance_schema had is gone.
         channel.done_by.clear()
-        channel.last_applied = channel.last_queued = None
+        channel.last_queued = None
         # replica_skip_start=OFF: threads that ran start again; so do those that had an error.
         if server.relay_log_recovery:
             channel.read_to = act.applied_place(channel)

@@ -378,7 +378,7 @@ def _status(world: World, server: Server, channel: Channel) -> dict[str, Any]:
     if channel.receiver == "Yes" and channel.applier == "Yes":
         behind = low < len(channel.relay)
         lag = (world.clock - channel.relay[low].transaction.at) // SECOND if behind else 0
-    queued, applied = channel.last_queued, channel.last_applied
+    queued, applied = channel.last_queued, gtids(each.gtid for each in channel.done_by.values())
     remaining = is_delayed(world, channel)
     return {
         "name": channel.name,
@@ -408,7 +408,7 @@ def _status(world: World, server: Server, channel: Channel) -> dict[str, Any]:
         "skip_counter": channel.skip_counter,  # the variable is 0 again once the applier has started
         "last_queued": gtids([queued.gtid]) if modern and queued else GtidSet(),
         "last_queued_committed_at": moment(queued.at) if modern and queued else None,
-        "last_applied": gtids([applied.gtid]) if modern and applied else GtidSet(),
+        "last_applied": applied if modern else GtidSet(),  # of all workers
         "last_applied_at": moment(channel.last_applied_at) if modern and applied else None,
     }
 
@@ -445,20 +445,20 @@ def _applier_state(server: Server, channel: Channel, *, modern: bool, delayed: b
 def _workers(world: World, server: Server, channel: Channel) -> tuple[WorkerSnapshot, ...]:
     if server.version < (5, 7, 0):
         return ()
-    if channel.applier != "Yes" and not channel.applier_error[0]:
+    # Those of an applier that was stopped stay, without a thread (seen on 9.7.4).
+    if channel.applier != "Yes" and not (channel.applier_error[0] or channel.done_by):
         return ()
     found = []
+    without_work = "Waiting for an event from Coordinator" if channel.applier == "Yes" else ""
     busy = {work.worker: work for work in channel.working}
     for number in range(1, channel.workers + 1):
         last = channel.done_by.get(number)
         applied = gtids([last.gtid]) if last is not None else GtidSet()
         work = busy.get(number)
         if work is None:
-            idle = WorkerSnapshot(
-                number, GtidSet(), 0, "", state="Waiting for an event from Coordinator",
-                last_applied=applied,
-            )  # fmt: skip
-            found.append(idle)
+            found.append(
+                WorkerSnapshot(number, GtidSet(), 0, "", state=without_work, last_applied=applied)
+            )
             continue
         waits = WAITING[server.lock] if not work.logged and act.blocked(server, work) else _AT_WORK
         found.append(

@@ -562,7 +562,7 @@ def apply(
     world.absence.pop((replica.name, work.transaction.gtid), None)
     channel.skipped_at = None
     channel.done_by[work.worker] = work.transaction
-    channel.last_applied, channel.last_applied_at = work.transaction, world.clock
+    channel.last_applied_at = world.clock
     return True
 
 

@@ -151,13 +151,13 @@ class Channel:
     relay_at: int = 0  # the coordinator's place
     relay_number: int = 1
     last_queued: Transaction | None = None
-    last_applied: Transaction | None = None
     last_applied_at: int = 0
     applier: Thread = "No"
     applier_error: tuple[int, str] = (0, "")
     failed: Transaction | None = None
     working: list[Work] = field(default_factory=list)
-    done_by: dict[int, Transaction] = field(default_factory=dict)  # by worker, the last one
+    # By worker, the last one: until the applier starts again.
+    done_by: dict[int, Transaction] = field(default_factory=dict)
     workers: int = 1
     commit_order: bool = True
     delay: int = 0  # ticks
@@ -189,7 +189,9 @@ class Channel:
         return self.receiver != "No" and self.applier == "Yes"
 
     def clear_relay(self) -> None:
+        """Delete the relay logs: performance_schema forgets what was queued last (seen on 9.7.4)."""
         self.relay = []
+        self.last_queued = None
         self.relay_at = 0
         self.skipped_at = None
         self.relay_number += 1

@@ -55,7 +55,8 @@ class EdgeFacts:
     errant: GtidSet  # had beyond the source, without an explanation
     allowed: GtidSet  # had beyond the source, and permitted
     way_back_is_stopped: bool  # channels would bring all of `errant`, but one is stopped by hand
-    unseen: tuple[str, ...] = ()  # servers not read that may still deliver `errant` to the source
+    # What may still deliver `errant` to the source: servers outside, and those with an unread set.
+    unseen: tuple[str, ...] = ()
     own_id: GtidSet = GtidSet()  # noqa: RUF009 - immutable. Upstream, with the replica's server_id
 
 
@@ -221,7 +222,7 @@ def _edge_facts(
         errant=errant,
         allowed=allowed,
         way_back_is_stopped=way_back_is_stopped,
-        unseen=unseen_sources(edge.source, graph=graph, servers=last) if errant else (),
+        unseen=_unseen(edge, graph=graph, last=last) if errant else (),
         own_id=own_id,
     )
     assert not facts.errant & _set(last[edge.source].gtid_executed)
@@ -330,6 +331,13 @@ def _errant(
     # What a stopped channel would bring waits for its start (A7): only the rest is errant.
     rest = errant - _held_by(upstream, last)
     return rest or errant, bool(errant) and not rest
+
+
+def _unseen(edge: Edge, *, graph: Graph, last: dict[str, ServerSnapshot]) -> tuple[str, ...]:
+    """Return the servers of which nobody knows whether they deliver an errant set to a source."""
+    upstream = graph.upstream_of(edge.source, stopped_too=True)
+    unread = (name for name in sorted(upstream) if last[name].gtid_executed is None)
+    return (*unseen_sources(edge.source, graph=graph, servers=last), *unread)
 
 
 def _held_by(upstream: frozenset[str], last: dict[str, ServerSnapshot]) -> GtidSet:

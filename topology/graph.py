@@ -160,13 +160,18 @@ def _edge(
     return Edge(source.name, replica.name, channel, doubt)
 
 
+def is_at_address(channel: ChannelSnapshot, server: ServerSnapshot) -> bool:
+    """Return whether a server was read at the address of a channel."""
+    return (channel.source_host, channel.source_port) == (server.host, server.port)
+
+
 def is_another(channel: ChannelSnapshot, server: ServerSnapshot) -> bool:
     """Return whether the channel's source is not this server although the UUIDs are the same.
 
     The address decides if it is the same; then the server_id may have been changed since the
     receiver connected. At another address a different server_id is another server.
     """
-    if (channel.source_host, channel.source_port) == (server.host, server.port):
+    if is_at_address(channel, server):
         return False
     ids = (channel.source_server_id, server.server_id)
     return None not in ids and ids[0] != ids[1]

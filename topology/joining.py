@@ -53,6 +53,7 @@ class Joining:
     missing: GtidSet  # the candidate has it and the server does not, without `own`
     own: GtidSet  # the same, under the server's own UUID: its receiver would drop it
     purged: GtidSet  # the part of both that the candidate cannot send: it would refuse
+    is_purged_now: bool  # some of it is purged; else all of it will be, once it is applied
     extra: GtidSet  # the server has it, and the candidate neither has nor receives it
     lost: GtidSet  # no server of that part has what is of their own UUIDs: lost, another rule
     ahead: GtidSet  # the server has it, the candidate does not yet, one of its sources does
@@ -170,13 +171,15 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
     unlogged -= _set(replica.gtid_executed)
     missing = (_set(source.gtid_executed) - _set(replica.gtid_executed)) | unlogged
     own = missing.from_uuid(_uuid(facts, server))
+    gone = missing & (_set(source.gtid_purged) | _set(facts.last[candidate].gtid_purged))
     return Joining(
         candidate=candidate,
         server=server,
         missing=missing - own,
         own=own,
         # The source compares the whole set that it has purged, whatever the UUID.
-        purged=missing & (_set(source.gtid_purged) | unlogged),
+        purged=gone | (missing & unlogged),
+        is_purged_now=bool(gone),
         extra=has - receives - lost,
         lost=lost,
         ahead=(has & receives) - _executed(facts, (candidate,)),

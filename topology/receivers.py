@@ -30,7 +30,7 @@ from typing import Final
 
 from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts, LostFacts
-from topology.snapshot import ServerSnapshot, ThreadState
+from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 
 # "Waiting for the … SQL thread to free enough relay log space" (5.6), "Waiting for the replica
 # SQL thread to free relay log space" (9.7), and the forms between.
@@ -68,6 +68,20 @@ def hanging(facts: ClusterFacts, lost: LostFacts) -> Waiting | None:
 def is_dated(facts: ClusterFacts, lost: LostFacts) -> bool:
     """Return whether the replica's log shows since when it has what a source is committing."""
     return _age(facts.last[lost.holder], lost.leading.first(1)) is not None
+
+
+def leaves_out(before: ServerSnapshot, channel: ChannelSnapshot) -> bool:
+    """Return whether a receiver read on between the readings and received nothing.
+
+    Its source left out what the replica had when it connected, or the receiver dropped what carries
+    the replica's server_id.
+    """
+    return any(
+        each.name == channel.name
+        and each.received_to != channel.received_to
+        and each.gtid_retrieved == channel.gtid_retrieved
+        for each in before.channels or ()
+    )
 
 
 def _first_expected(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:

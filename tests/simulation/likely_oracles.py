@@ -174,12 +174,15 @@ def _elsewhere(truth: Truth, gtid: Gtid) -> str:
         return "by hand"
     done = any(each.transaction.gtid == gtid for each in truth.world.acknowledged)
     # No client has its answer yet, but the other server has sent it; it may be another one by now.
+    # Or no client ever gets one: a clone replaced the server while it was committing.
     servers = truth.world.servers.values()
     pending = (each for server in servers for each in server.pending)
     sent = (
         each.transaction for server in servers for path in server.channels for each in path.relay
     )
-    return "copied" if done or any(each.gtid == gtid for each in (*pending, *sent)) else ""
+    applied = (made for server in servers for made, _ in server.applied)
+    is_sent = any(each.gtid == gtid for each in (*pending, *sent, *applied))
+    return "copied" if done or is_sent else ""
 
 
 def _joining(truth: Truth, one: Finding) -> str:

@@ -172,7 +172,7 @@ def test_the_text_says_what_each_cause_means_for_the_rows() -> None:
         ({"gtid_retrieved": gtids("A:6-10")}, False),  # at the address of a: a has lost A:10
         ({"gtid_retrieved": gtids("A:6-10"), "source_host": "c.example"}, True),
         ({"gtid_retrieved": gtids("A:6-10"), "source_port": 3307}, True),
-        ({"source_host": "c.example"}, False),  # a name of a, as far as is known
+        ({"source_host": "c.example"}, True),  # a name of a, or a copy: it received none of these
     ],
 )
 def test_another_server_with_the_uuid_is_named(channel: dict[str, Any], *, is_named: bool) -> None:

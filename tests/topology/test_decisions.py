@@ -171,7 +171,9 @@ def test_a_server_joins_only_with_nothing_extra_purged_or_lost(
     nothing = {name: GtidSet() for name in ("missing", "own", "purged", "extra", "lost", "ahead")}
 
     def codes(**sets: GtidSet) -> list[Finding]:
-        found = Joining(candidate="a", server="b", unread=(), **{**nothing, **sets})
+        found = Joining(
+            candidate="a", server="b", is_purged_now=True, unread=(), **{**nothing, **sets}
+        )
         monkeypatch.setattr(joining, "evaluate_parts", lambda _facts: Parts((found,), ()))
         return list(joining.can_join(facts))
 

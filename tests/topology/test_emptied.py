@@ -28,7 +28,7 @@ def test_a_channel_with_a_place_in_the_log_shows_a_reset() -> None:
 
 
 def test_a_place_that_may_be_of_a_former_log_shows_less() -> None:
-    text = emptied_text(REPLICA, CHANNEL, may_be_former=True)
+    text = emptied_text(REPLICA, CHANNEL, is_doubtful=True)
     assert text.startswith(" gtid_executed of b is empty, and the place of its channel is binlog.")
     assert "run that script again" in text
 

@@ -126,7 +126,7 @@ def joining_of(**sets: str) -> Joining:
     nothing: dict[str, Any] = dict.fromkeys(
         ("missing", "own", "purged", "extra", "lost", "ahead"), GtidSet()
     )
-    return Joining(candidate="a", server="c", **{**nothing, **found})
+    return Joining("a", "c", is_purged_now=bool(found.get("purged")), **{**nothing, **found})
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from typing import Final
 from gtid import GtidSet
 from topology.dialect import CHANGED_SINCE_START, SERVER_ID_SOURCE
 from topology.facts import ClusterFacts, EdgeFacts
+from topology.graph import is_at_address
 from topology.history_evidence import CommitRecord, ends_of
 from topology.log_order import received_by
 from topology.notable_settings import notable_values
@@ -225,11 +226,17 @@ def _other_source_words(absence: Absence) -> str:
     )
 
 
-def _received_elsewhere(absence: Absence) -> bool:
-    """Return whether the channel has received what its source, by server_uuid, never had or lost.
+def _may_be_a_copy(absence: Absence) -> bool:
+    """Return whether a copy of the source may be at the address of the channel.
 
-    Two servers with one server_uuid and one server_id are separated by their address alone.
+    Two servers with one server_uuid and one server_id are separated by their address alone, and a
+    server may have several. Of what was not received a place in the log of a copy says nothing.
     """
+    return bool(absence.unsent) or received_elsewhere(absence)
+
+
+def received_elsewhere(absence: Absence) -> bool:
+    """Return whether the channel has received what its source never had, or has lost."""
     source = absence.source
     assert source.server_uuid is not None, "only judgeable servers have edge facts"
     had = (source.gtid_executed or GtidSet()) | (source.gtid_owned or GtidSet())
@@ -237,8 +244,7 @@ def _received_elsewhere(absence: Absence) -> bool:
 
 
 def _is_at_address(absence: Absence) -> bool:
-    channel, source = absence.channel, absence.source
-    return (channel.source_host, channel.source_port) == (source.host, source.port)
+    return is_at_address(absence.channel, absence.source)
 
 
 def _unlogged_words(absence: Absence) -> str:
@@ -303,6 +309,7 @@ def _always(_absence: Absence) -> bool:
 FILE_POSITION: Final = "file position"
 CRASH: Final = "crash or copy"
 SOURCE_RESET: Final = "source reset"
+ANOTHER_SOURCE: Final = "another source"
 
 _ROWS: Final = (
     _Row("ignored", _ignored_words, _is_ignored, _shows_no_ignored),
@@ -327,7 +334,7 @@ _ROWS: Final = (
     ),
     _Row(CRASH, _crash_words, _always, _excludes_crash),
     _Row(SOURCE_RESET, _source_reset_words, _may_be_former_log, _never),
-    _Row("another source", _other_source_words, _received_elsewhere, _is_at_address),
+    _Row(ANOTHER_SOURCE, _other_source_words, _may_be_a_copy, _is_at_address),
     _Row("not logged", _unlogged_words, _is_unsent, _are_in_log),
     _Row("same server_id", _same_id_words, _is_unsent, _are_of_others),
     _Row(

@@ -9,20 +9,28 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from gtid import GtidSet
 from topology.applier_facts import ApplierFacts
 from topology.facts import ClusterFacts, EdgeFacts
+from topology.graph import is_at_address
 from topology.progress import blocked_by_lock
+from topology.receivers import leaves_out
 from topology.reset_signs import has_earlier, logged
 from topology.rules.backlog_words import (
+    AT_BEGIN,
     BELOW,
+    COPY,
     LOCKED,
     NO_EARLIER,
     NOT_SEARCHED,
+    NOT_SHOWN,
+    NUMBERS,
     OTHER,
     OVERTAKEN,
+    PASSED_THERE,
     SKIPS,
 )
 from topology.rules.build import many
@@ -35,8 +43,10 @@ from topology.rules.out_of_order import (
 from topology.rules.settings import are_dropped, may_be_dropped
 from topology.skipping import can_have_skipped, why_it_may_skip
 from topology.snapshot import ServerSnapshot, ThreadState
+from topology.unseen import address_of
 
 _NOTHING: Final = GtidSet()
+_RUNS_MAX: Final = 64  # of a source, that are looked at: a backlog is in the last ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +88,8 @@ def doubts_of(backlog: Backlog) -> Doubts:
     warnings = "".join(row.words(backlog) for row in rows if row.warns)
     others = "".join(row.words(backlog) for row in rows if not row.warns)
     if not (_RESET in warnings or is_to_come(backlog)):
-        others += NO_EARLIER.format(replica=backlog.replica.name)
+        has_lower = has_earlier(logged(backlog.replica), backlog.gtids)
+        others += (NUMBERS if has_lower else NO_EARLIER).format(replica=backlog.replica.name)
     return Doubts(others + warnings, bool(warnings))
 
 
@@ -117,19 +128,38 @@ def is_to_come(backlog: Backlog) -> bool:
     left out what the replica had when it connected.
     """
     edge, replica, gtids = backlog.edge, backlog.replica, backlog.gtids
-    if has_earlier(logged(replica), gtids):
+    if _has_earlier_of_the_run(backlog):
         return True
     channel = edge.edge.channel
     # Received, and the applier is where the receiver is: the place is one of a former log.
     at_end = channel.applied_to == channel.received_to and bool(gtids & channel.gtid_retrieved)
-    skips = any(
-        each.name == channel.name
-        and each.received_to != channel.received_to
-        and each.gtid_retrieved == channel.gtid_retrieved
-        for each in backlog.facts.first[replica.name].channels or ()
-    )
-    is_ahead = gtids <= edge.ahead - backlog.of_others and not (at_end or skips)
+    skips = at_end or leaves_out(backlog.facts.first[replica.name], channel)
+    is_ahead = gtids <= edge.ahead - backlog.of_others and not skips
     return is_ahead and not replica.gtid_executed
+
+
+def _has_earlier_of_the_run(backlog: Backlog) -> bool:
+    """Return whether a replica has logged what its source numbered before each of these.
+
+    Numbers show that within a run of the source alone: one that was given by hand may be in its log
+    before lower ones. And what the replica numbers itself (a group may have its UUID) begins again
+    with 1 after a reset.
+    """
+    edge, replica, gtids = backlog.edge.edge, backlog.replica, backlog.gtids
+    if replica.server_uuid is None or gtids.from_uuid(replica.server_uuid):
+        return False
+    has, facts = logged(replica), backlog.facts
+    if not has_earlier(has, gtids):
+        return False
+    # What a source is still committing has a number and is in its log.
+    readings = (facts.first[edge.source], facts.last[edge.source])
+    sets = ((each.gtid_executed, each.gtid_owned) for each in readings)
+    committed = GtidSet.union_of(each for pair in sets for each in pair if each)
+    lowest = {tsid: start for tsid, start, _ in reversed(list(gtids.intervals()))}
+    above = (each for each in committed.intervals() if each[2] > lowest.get(each[0], each[2]))
+    runs = [GtidSet.from_intervals([each]) for each in islice(above, _RUNS_MAX)]
+    found = (run & gtids for run in runs if has_earlier(has & run, run & gtids))
+    return GtidSet.union_of(found) == gtids
 
 
 # -- the table ------------------------------------------------------------------------------------
@@ -151,7 +181,23 @@ def _below(backlog: Backlog) -> str:
 
 def _other(backlog: Backlog) -> str:
     found = backlog.of_others
-    return OTHER.format(what=many(found), replica=backlog.replica.name) if found else ""
+    if not found:
+        return ""
+    text = OTHER.format(what=many(found), replica=backlog.replica.name)
+    passed = found & GtidSet.union_of(
+        other.passed
+        for (name, channel), other in backlog.facts.appliers.items()
+        if name == backlog.replica.name and channel != backlog.edge.edge.channel.name
+    )
+    return text + (PASSED_THERE.format(what=many(passed)) if passed else "")
+
+
+def _copy(backlog: Backlog) -> str:
+    """Explain that a copy of the source may be at the address: its address alone separates it."""
+    channel, source = backlog.edge.edge.channel, backlog.facts.last[backlog.edge.edge.source]
+    if is_at_address(channel, source):
+        return ""
+    return COPY.format(source=source.name, address=address_of(channel))
 
 
 def _locked(backlog: Backlog) -> str:
@@ -178,9 +224,24 @@ def _not_searched(backlog: Backlog) -> str:
     is_running = applier.channel.applier is ThreadState.RUNNING
     if not is_running or applier.moved or not can_have_skipped(backlog.replica):
         return ""
-    if answers is None or not answers.unread:
+    if answers is None:
         return ""
-    return NOT_SEARCHED.format(source=source.name, why=answers.unread)
+    if answers.unread:
+        return NOT_SEARCHED.format(source=source.name, why=answers.unread)
+    edge = backlog.edge
+    at_work = edge.applying_above | edge.applying_below
+    unknown = backlog.gtids - at_work - backlog.of_others - edge.ahead
+    return NOT_SHOWN.format(what=many(unknown), source=source.name) if unknown else ""
+
+
+def _at_begin(backlog: Backlog) -> str:
+    """Explain that a stopped applier was where its receiver is, and that is the begin of a log."""
+    channel, source = backlog.edge.edge.channel, backlog.edge.edge.source
+    place = channel.applied_to
+    is_there = place is not None and place == channel.received_to and place.is_before_all
+    if channel.applier is not ThreadState.STOPPED or not is_there:
+        return ""
+    return AT_BEGIN.format(source=source) if backlog.gtids & channel.gtid_retrieved else ""
 
 
 def _out_of_order(backlog: Backlog) -> str:
@@ -208,6 +269,8 @@ _ROWS: Final = (
     _Row(("T2",), _locked),
     _Row(("T1", "T2", "T3"), _skips),
     _Row(("T1", "T2"), _not_searched),
+    _Row(("T2",), _at_begin),
+    _Row(("T3",), _copy),
     _Row(("T3",), lambda backlog: may_be_dropped(backlog.facts, backlog.edge)),
     _Row(("T1", "T3"), _out_of_order, warns=True),
     _Row(("T3",), lambda backlog: rows_without_history(backlog.facts, backlog.edge), warns=True),

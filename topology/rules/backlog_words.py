@@ -23,11 +23,28 @@ OTHER: Final = (
     " this channel to receive them."
 )
 
+PASSED_THERE: Final = (
+    " The applier of that channel is stopped behind {what} of these: it may have passed them"
+    " (RELAY_LOG_POS, sql_replica_skip_counter, a file position), or RESET BINARY LOGS AND GTIDS"
+    " removed them from gtid_executed."
+)
+
+COPY: Final = (
+    " {source} was not read at the address of this channel, {address}. If that is no other address"
+    " of {source} but a server with the same server_uuid and server_id, it does not send these."
+)
+
 SKIPS: Final = " On {replica} {why}: its applier may skip some of these."
 
 NOT_SEARCHED: Final = (
     " It may have skipped some of these while gtid_mode was not ON (sql_replica_skip_counter). The"
     " binary log of {source} shows its place, and could not be read: {why}."
+)
+
+NOT_SHOWN: Final = (
+    " It may have skipped {what} of these while gtid_mode was not ON (sql_replica_skip_counter):"
+    " only the binary log of {source} shows whether its place is behind them, and does not have"
+    " them any more."
 )
 
 LOCKED: Final = (
@@ -38,6 +55,18 @@ NO_EARLIER: Final = (
     " The binary logs of {replica} have no earlier transaction of the same origin. If {replica} was"
     " reset (RESET BINARY LOGS AND GTIDS), these were applied before it: compare the rows before"
     " they are applied again."
+)
+
+NUMBERS: Final = (
+    " The numbers of {replica} do not show that it executed an earlier transaction of the same"
+    " origin. If {replica} was reset (RESET BINARY LOGS AND GTIDS), these were applied before it:"
+    " compare the rows before they are applied again."
+)
+
+AT_BEGIN: Final = (
+    " Its place in the log of {source} is where its receiver begins to read, so all that it had"
+    " received before may be behind it: it may have passed them (sql_replica_skip_counter,"
+    " RELAY_LOG_POS, a RESET)."
 )
 
 

@@ -10,7 +10,14 @@ from collections.abc import Iterator
 from gtid import GtidSet
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Finding, Grade
-from topology.rules.absent_causes import FILE_POSITION, Absence, causes_left, causes_text
+from topology.rules.absent_causes import (
+    ANOTHER_SOURCE,
+    FILE_POSITION,
+    Absence,
+    causes_left,
+    causes_text,
+    received_elsewhere,
+)
 from topology.rules.build import evidence, many, on_edge
 from topology.snapshot import ServerSnapshot
 
@@ -24,6 +31,7 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
     had them. And the channel has received what follows each hole: otherwise the replica may have
     executed that before the position was set, and its applier may have skipped the hole. With
     auto-position on it is H8. A place in a former log of a source that was reset proves nothing.
+    Another address than that of the source is not enough for a doubt: servers have several.
     """
     for edge in facts.edges:
         channel = edge.edge.channel
@@ -36,8 +44,10 @@ def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:
                 unsent=edge.bypassed,
                 is_place_proved=edge.bypass_is_proved,
             )
-            left = causes_left(absence)
-            is_proved = edge.bypass_is_proved and left == (FILE_POSITION,)
+            left = {*causes_left(absence)}
+            if not received_elsewhere(absence):
+                left.discard(ANOTHER_SOURCE)  # servers have several addresses
+            is_proved = edge.bypass_is_proved and left == {FILE_POSITION}
             yield on_edge(
                 facts,
                 edge,

@@ -199,9 +199,11 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
                 f" committed it: a session set gtid_next by hand. {distance_to(loss)}"
                 f" {holder.name} then skips the new transaction."
             )
-    is_hidden = gtid_set.gtid_count == 1 and may_hide_received(source)  # the last one, no more
-    if is_hidden:
-        way_back += _MAY_BE_RECEIVED.format(source=source.name)
+    hiding = _that_may_hide(facts, edge)
+    is_hidden = gtid_set.gtid_count <= len(hiding)  # of each the last one, no more
+    if hiding:
+        what = "it" if gtid_set.gtid_count == 1 else "one of these"
+        way_back += _MAY_BE_RECEIVED.format(what=what, servers=", ".join(hiding))
     foreign = _of_no_server(facts, gtid_set)
     if foreign:
         proof += (evidence("server_uuid of no server of this audit", foreign, holder),)
@@ -209,7 +211,7 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
             source=source.name, what=foreign.shortened(), hand=_BY_HAND[code]
         )
     origin = "its own" if gtid_set == _own(gtid_set, holder) else "committed elsewhere"
-    is_likely = edge.way_back_is_stopped or is_hidden or bool(foreign)
+    is_likely = edge.way_back_is_stopped or bool(hiding or foreign)
     return on_edge(
         facts,
         edge,
@@ -217,7 +219,10 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         gtid_set,
         grade=Grade.LIKELY if is_likely else Grade.PROVED,
         severity=Severity.WARNING if is_hidden else None,
-        strategies=entry_strategies[code, edge.way_back_is_stopped],
+        # Which of several is on its way is not known: none is declared unneeded before it is.
+        strategies=()
+        if hiding and not is_hidden
+        else entry_strategies[code, edge.way_back_is_stopped],
         proof=proof,
         explanation=f"{edge.edge.replica} has {many(gtid_set)} ({origin}) that its source"
         f" {edge.edge.source} does not have and does not receive.{way_back}",
@@ -235,10 +240,17 @@ _OF_NO_SERVER = (
     " {source} before you choose a repair."
 )
 _MAY_BE_RECEIVED = (
-    " {source} is applying what it received, and its version does not count the last transaction"
-    " that was in its relay log when its receiver connected: it may be there. Audit again when it"
-    " has applied all."
+    " MySQL before 5.7 does not count the last transaction that was in a relay log when its"
+    " receiver connected: {what} may be on its way in that of {servers}. Audit again when all is"
+    " applied there."
 )
+
+
+def _that_may_hide(facts: ClusterFacts, edge: EdgeFacts) -> list[str]:
+    """Return the servers on the way to a source that may have received what no set shows."""
+    source = edge.edge.source
+    way = {source, *facts.graph.upstream_of(source, stopped_too=True)} - {edge.edge.replica}
+    return [name for name in sorted(way) if may_hide_received(facts.last[name])]
 
 
 def _way_back_text(edge: EdgeFacts, code: str) -> str:
@@ -265,6 +277,8 @@ def _errant_in_part(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: G
     """
     holder, source = _holder(facts, edge), facts.last[edge.edge.source]
     unseen = ", ".join(edge.unseen)
+    is_unread = bool({*edge.unseen} & facts.last.keys())
+    are_not = "gtid-audit did not read" if is_unread else "are not part of this audit"
     arrives = code == "E1" and _earlier_ones_arrive(facts, edge, gtid_set)
     return on_edge(
         facts,
@@ -284,10 +298,10 @@ def _errant_in_part(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: G
             ),
         ),
         explanation=f"{edge.edge.replica} has {many(gtid_set)} that its source {edge.edge.source}"
-        f" does not have. They are errant, or they are on their way through servers that are not"
-        f" part of this audit: {unseen}."
+        f" does not have. They are errant, or they are on their way through servers that {are_not}:"
+        f" {unseen}."
         + (" Earlier ones arrived between the readings, in order." if arrives else "")
-        + " Add these servers and audit again.",
+        + f" {'Let gtid-audit read' if is_unread else 'Add'} these servers and audit again.",
     )
 
 

@@ -12,11 +12,12 @@ _LOG_BEGINS = 4  # behind the magic number: the first place of a binary log
 
 
 def emptied_text(
-    replica: ServerSnapshot, channel: ChannelSnapshot, *, may_be_former: bool = False
+    replica: ServerSnapshot, channel: ChannelSnapshot, *, is_doubtful: bool = False
 ) -> str:
     """Return what to do about an emptied replica, as a sentence behind others; "" elsewhere.
 
-    `may_be_former`: the place may be one of a former log of the source, and nothing was applied.
+    `is_doubtful`: the place may be one of a former log of the source, or is not that of the
+    applier, and nothing was applied. So it is with a file position, which an operator sets.
     """
     place = channel.applied_to
     if replica.gtid_executed is None or replica.gtid_executed:
@@ -25,7 +26,7 @@ def emptied_text(
         return ""
     shown = (
         f", and the place of its channel is {place}"
-        if may_be_former
+        if is_doubtful or not channel.auto_position
         else f" although its channel has applied the log of its source up to {place}"
     )
     return (

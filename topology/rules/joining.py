@@ -68,15 +68,25 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def cannot_join_purged(facts: ClusterFacts) -> Iterator[Finding]:
-    """J2: every candidate has purged what it needs."""
+    """J2: every candidate has purged what it needs.
+
+    `likely` where the candidate has only received it, and does not log it: until it has applied
+    that, it accepts the connection.
+    """
     for joining in evaluate_parts(facts).joinings:
         if joining.purged and not (joining.extra or joining.lost):
+            candidate, what = joining.candidate, many(joining.purged)
             text = (
                 f"No channel links {joining.server} to the other servers, and it cannot join them:"
-                f" {joining.candidate} has purged {many(joining.purged)} that it needs. The"
+                f" {candidate} has purged {what} that it needs. The"
                 " connection would be refused with error 1236."
+                if joining.is_purged_now
+                else f"No channel links {joining.server} to the other servers, and it cannot join"
+                f" them: {candidate} does not log what it receives (log_replica_updates = OFF), and"
+                f" counts {what} that it has received as purged when it has applied them. The"
+                " connection is then refused with error 1236."
             )
-            yield _on(facts, "J2", joining, text)
+            yield _on(facts, "J2", joining, text, likely=not joining.is_purged_now)
 
 
 def cannot_join_diverged(facts: ClusterFacts) -> Iterator[Finding]:

@@ -67,7 +67,8 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
         left = causes_left(absence)
         is_proved = bool(edge.passed) and edge.passed_is_proved and not unsent
         is_proved = is_proved and CRASH not in left
-        emptied = emptied_text(replica, channel, may_be_former=SOURCE_RESET in left)
+        is_doubtful = SOURCE_RESET in left or not edge.passed_is_proved
+        emptied = emptied_text(replica, channel, is_doubtful=is_doubtful)
         yield on_edge(
             facts,
             edge,

@@ -11,9 +11,11 @@ from typing import Final
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Finding, Grade, Severity
 from topology.former_logs import waits_in_former_log
+from topology.graph import is_at_address
 from topology.receivers import Waiting, overdue
 from topology.rules.build import evidence, on_edge
 from topology.snapshot import ServerSnapshot
+from topology.unseen import address_of
 
 _NAME: Final = "receiver receives nothing"
 
@@ -56,6 +58,15 @@ def receiver_hangs(facts: ClusterFacts) -> Iterator[Finding]:
         yield replace(hangs, name=_NAME)  # it did not stop, as the catalogue's A4 says
 
 
+def _copy_text(edge: EdgeFacts, source: ServerSnapshot) -> str:
+    if is_at_address(edge.edge.channel, source):
+        return ""
+    return (
+        "; another server with the same server_uuid and server_id at"
+        f" {address_of(edge.edge.channel)}, where {source.name} was not read"
+    )
+
+
 def _hanging_text(
     edge: EdgeFacts, source: ServerSnapshot, waiting: Waiting | None, *, is_former: bool
 ) -> str:
@@ -79,5 +90,5 @@ def _hanging_text(
         )
         if not channel.auto_position:
             text += "; a file position that was set behind it: then it never arrives"
-        text += "."
+        text += f"{_copy_text(edge, source)}."
     return f"{text} Stop and start the receiver (STOP REPLICA IO_THREAD; START REPLICA IO_THREAD)."

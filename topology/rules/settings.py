@@ -18,6 +18,7 @@ from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Finding, Grade, Severity
 from topology.former_ids import maybe_own_server_id, shown_with_own_server_id
 from topology.notable_settings import notable_values
+from topology.receivers import leaves_out
 from topology.rules.build import evidence, finding, many, on_edge
 from topology.same_ids import accepts_own_server_id, may_accept_own_server_id
 from topology.snapshot import ServerSnapshot, ThreadState
@@ -136,6 +137,13 @@ _AS_EARLIER_ONES: Final = (
 )
 
 
+_AS_THE_OTHERS: Final = (
+    " The receiver of {name} has read on between the readings and received nothing: it drops what a"
+    " server with its server_id, {server_id}, committed. If a member of the group has this"
+    " server_id, it may drop these as well."
+)
+
+
 _SHOWN_OWN: Final = (
     " The log of {source} shows {what} of these with the server_id of {name}: its receiver drops"
     " them. If {name} committed them itself and lost them since, compare the rows before they are"
@@ -161,8 +169,14 @@ def may_be_dropped(facts: ClusterFacts, edge: EdgeFacts) -> str:
     if own:
         return _MAYBE_OWN.format(name=edge.edge.replica, what=many(own))
     read_past = edge.bypassed if edge.edge.channel.auto_position else GtidSet()
-    is_alike = {*read_past.tsids} & {*edge.expected.tsids}
-    return _AS_EARLIER_ONES.format(name=edge.edge.replica) if is_alike else ""
+    is_alike = {*read_past.uuids} & {*edge.expected.uuids}  # a tag is of the same server
+    if is_alike:
+        return _AS_EARLIER_ONES.format(name=edge.edge.replica)
+    of_groups = group_uuids(facts.last.values()) & {*edge.expected.uuids}
+    replica = facts.last[edge.edge.replica]
+    if not of_groups or not leaves_out(facts.first[replica.name], edge.edge.channel):
+        return ""
+    return _AS_THE_OTHERS.format(name=replica.name, server_id=replica.server_id)
 
 
 def silent_errors(facts: ClusterFacts) -> Iterator[Finding]:

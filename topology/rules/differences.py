@@ -7,12 +7,12 @@
 from collections.abc import Iterator
 
 from gtid import GtidSet
-from topology.applier_facts import may_hide_received
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.lost import Cause, losses_of
 from topology.receivers import hanging, is_dated
 from topology.rules.build import evidence, finding, many, on_edge
+from topology.rules.hidden_received import hidden_text, that_may_hide
 from topology.rules.history import distance_to
 from topology.snapshot import ServerSnapshot
 from topology.unseen import group_uuids
@@ -199,11 +199,10 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
                 f" committed it: a session set gtid_next by hand. {distance_to(loss)}"
                 f" {holder.name} then skips the new transaction."
             )
-    hiding = _that_may_hide(facts, edge)
+    hiding = that_may_hide(facts, edge)
     is_hidden = gtid_set.gtid_count <= len(hiding)  # of each the last one, no more
     if hiding:
-        what = "it" if gtid_set.gtid_count == 1 else "one of these"
-        way_back += _MAY_BE_RECEIVED.format(what=what, servers=", ".join(hiding))
+        way_back += hidden_text(gtid_set, hiding)
     foreign = _of_no_server(facts, gtid_set)
     if foreign:
         proof += (evidence("server_uuid of no server of this audit", foreign, holder),)
@@ -239,18 +238,6 @@ _OF_NO_SERVER = (
     " replaced, or restored and given a new server_uuid, and lost them. Compare the rows on"
     " {source} before you choose a repair."
 )
-_MAY_BE_RECEIVED = (
-    " MySQL before 5.7 does not count the last transaction that was in a relay log when its"
-    " receiver connected: {what} may be on its way in that of {servers}. Audit again when all is"
-    " applied there."
-)
-
-
-def _that_may_hide(facts: ClusterFacts, edge: EdgeFacts) -> list[str]:
-    """Return the servers on the way to a source that may have received what no set shows."""
-    source = edge.edge.source
-    way = {source, *facts.graph.upstream_of(source, stopped_too=True)} - {edge.edge.replica}
-    return [name for name in sorted(way) if may_hide_received(facts.last[name])]
 
 
 def _way_back_text(edge: EdgeFacts, code: str) -> str:

@@ -1,0 +1,31 @@
+"""What a relay log of MySQL before 5.7 may hold that no set shows: words of an E1.
+
+5.6 forgets the last GTID that it has received when its receiver connects (seen on 5.6.24). So what
+a server seems to have beyond its source may be on its way there, in the relay log of the source or
+of a server above it: of each the last one, no more.
+"""
+
+from typing import Final
+
+from gtid import GtidSet
+from topology.applier_facts import may_hide_received
+from topology.facts import ClusterFacts, EdgeFacts
+
+_TEXT: Final = (
+    " MySQL before 5.7 does not count the last transaction that was in a relay log when its"
+    " receiver connected: {what} may be on its way in that of {servers}. Audit again when all is"
+    " applied there."
+)
+
+
+def that_may_hide(facts: ClusterFacts, edge: EdgeFacts) -> list[str]:
+    """Return the servers on the way to a source that may have received what no set shows."""
+    source = edge.edge.source
+    way = {source, *facts.graph.upstream_of(source, stopped_too=True)} - {edge.edge.replica}
+    return [name for name in sorted(way) if may_hide_received(facts.last[name])]
+
+
+def hidden_text(gtids: GtidSet, hiding: list[str]) -> str:
+    """Explain that some of an errant set may be on its way through these servers."""
+    what = "it" if gtids.gtid_count == 1 else "one of these"
+    return _TEXT.format(what=what, servers=", ".join(hiding))

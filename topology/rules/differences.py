@@ -163,12 +163,12 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     was intended), or its origin is no server of the audit.
     """
     holder, source = _holder(facts, edge), facts.last[edge.edge.source]
-    entry_strategies = {
+    strategies = {
         ("E1", True): ("start_channel", "inject_empty", "undo_on_replica"),
         ("E1", False): ("inject_empty", "redo_on_source", "undo_on_replica"),
         ("E2", True): ("inject_empty", "reclone"),
         ("E2", False): ("inject_empty", "reclone"),
-    }
+    }[code, edge.way_back_is_stopped]
     if edge.unseen:
         return _errant_in_part(facts, edge, code, gtid_set)
     proof: tuple[Evidence, ...] = (
@@ -218,10 +218,8 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         gtid_set,
         grade=Grade.LIKELY if is_likely else Grade.PROVED,
         severity=Severity.WARNING if is_hidden else None,
-        # Which of several is on its way is not known: none is declared unneeded before it is.
-        strategies=()
-        if hiding and not is_hidden
-        else entry_strategies[code, edge.way_back_is_stopped],
+        # Which of several is on its way is not known: none is declared unneeded.
+        strategies=() if hiding and not is_hidden else strategies,
         proof=proof,
         explanation=f"{edge.edge.replica} has {many(gtid_set)} ({origin}) that its source"
         f" {edge.edge.source} does not have and does not receive.{way_back}",

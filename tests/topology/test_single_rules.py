@@ -250,3 +250,28 @@ def test_a_gap_is_that_of_its_channel(
     if not words:
         assert "RELAY_LOG_POS" not in found.explanation
         assert "Another channel" not in found.explanation
+
+
+@pytest.mark.parametrize(
+    ("receiver_error", "applier_error", "stopped"),
+    [
+        ("", "", "receiver and applier"),
+        ("", "no table", "receiver"),
+        ("gone", "", ""),
+        ("x", "y", ""),
+    ],
+)
+def test_a_receiver_that_was_stopped_is_reported_beside_an_error_of_the_applier(
+    receiver_error: str, applier_error: str, stopped: str
+) -> None:
+    channel = a_channel(
+        "a",
+        A,
+        receiver=ThreadState.STOPPED,
+        applier=ThreadState.STOPPED,
+        receiver_error=receiver_error,
+        applier_error=applier_error,
+    )
+    a, b = a_server("a", A, f"{A}:1-9"), a_server("b", B, f"{A}:1-5", channels=(channel,))
+    found = [*threads.replication_not_running(gather_facts(a_cluster("two", a, b), Policy()))]
+    assert [f"its {stopped} " in each.explanation for each in found] == [True] * bool(stopped)

@@ -77,7 +77,7 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
 def receiver_error(facts: ClusterFacts) -> Iterator[Finding]:
     """A4: the receiver stopped with an error, or cannot connect."""
     for source, replica, channel in _channels(facts):
-        if channel.receiver_errno or channel.receiver_error:
+        if _has_receiver_error(channel):
             stopped = channel.receiver is ThreadState.STOPPED
             is_away = may_connect(channel)
             if is_away and source is not None and has_no_log(facts.last[source]):
@@ -120,13 +120,13 @@ def has_closed_log(server: ServerSnapshot) -> bool:
 def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
     """A7: a thread that somebody stopped."""
     for source, replica, channel in _channels(facts):
-        if channel.has_error:
+        is_by_hand = channel.receiver is ThreadState.STOPPED and not _has_receiver_error(channel)
+        if channel.has_error and not is_by_hand:
             continue
-        stopped = [
-            name
-            for name, state in (("receiver", channel.receiver), ("applier", channel.applier))
-            if state is ThreadState.STOPPED
-        ]
+        stopped = ["receiver"] if channel.receiver is ThreadState.STOPPED else []
+        # An applier with an error of its own is A1, A2 or A3; beside it a receiver stays as it is.
+        if channel.applier is ThreadState.STOPPED and not channel.has_error:
+            stopped.append("applier")
         stops = "applier" in stopped and bool(channel.until)
         if stopped:
             yield finding(
@@ -158,6 +158,10 @@ def _gone_logs(facts: ClusterFacts, *, source: str | None, replica: str) -> str:
     if source is None or not _waiting(facts, source=source, replica=replica):
         return ""
     return gone_logs_text(facts.last[source], replica=replica)
+
+
+def _has_receiver_error(channel: ChannelSnapshot) -> bool:
+    return bool(channel.receiver_errno or channel.receiver_error)
 
 
 def _written_below(facts: ClusterFacts, *, source: str | None, replica: str) -> str:

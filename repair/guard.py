@@ -57,3 +57,22 @@ class Guard:
             f"SET @go = @go AND IFNULL(({self.condition}), FALSE);",
             (f"SET SESSION completion_type = IF(@go, @@SESSION.completion_type, {message});"),
         )
+
+
+# In these character sets the second byte of a character may be a backtick or a backslash. A client
+# that reads a script in one of them cuts the script elsewhere than it was written, whatever SET
+# NAMES tells the server. What the client began with is kept, for a second run in one session.
+KEEP_CLIENT_CHARSET = "SET @client = IFNULL(@client, @@SESSION.character_set_client);"
+CLIENT_READS_UTF8 = Guard(
+    "@client NOT IN ('big5', 'cp932', 'gb18030', 'gbk', 'sjis')",
+    "this client reads the script in another character set than UTF-8: run it with"
+    " --default-character-set=utf8mb4",
+)
+# Older clients take comments out of statements unless they are told not to. A statement's text
+# is compared by audits.
+CLIENT_KEEPS_COMMENTS = Guard(
+    "SELECT info LIKE CONCAT('%/', '* kept *', '/%') FROM information_schema.processlist"
+    " WHERE id = CONNECTION_ID() /* kept */",
+    "this client takes comments out of statements, and each audit would report E4: run it with"
+    " --comments; nothing was changed",
+)

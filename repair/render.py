@@ -13,6 +13,7 @@ import textwrap
 from itertools import groupby
 
 from repair.actions import AppendPurged, InjectEmpty
+from repair.guard import CLIENT_READS_UTF8, KEEP_CLIENT_CHARSET
 from repair.plan import Afterwards, ContentShown, DifferingRow, NotChosen, Plan, shown_version
 from repair.steps import Check, Step
 
@@ -21,18 +22,21 @@ PLAN = "plan.json"
 _WIDTH = 96
 _TURNS_PER_LINE = 5
 # A session inherits from its client and its server what would change a script:
-# * the client's character set, in which the names of channels would be others (3074);
+# * the client's character set, in which the names of channels would be others (3074), and the
+#   client itself would cut the script elsewhere;
 # * sql_mode: a backslash has to mean itself in FOR CHANNEL, PAD_CHAR_TO_FULL_LENGTH pads the names
 #   in performance_schema, HIGH_NOT_PRECEDENCE changes conditions;
 # * completion_type and autocommit, which would keep a transaction open where gtid_next must be set
 #   (1766);
 # * time_zone: a TIMESTAMP is compared as the text that it has in UTC, as it was read.
 PROLOGUE = (
+    KEEP_CLIENT_CHARSET,
     "SET NAMES utf8mb4;",
     (
         "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES', SESSION autocommit = 1,"
         " SESSION completion_type = 'NO_CHAIN', SESSION time_zone = '+00:00', @go = 1, @done = 0;"
     ),
+    *CLIENT_READS_UTF8.statements(),
 )
 
 

@@ -30,6 +30,7 @@ from repair.procedure import Procedure, Setting
 from repair.replay import ROW_SESSION, Replayed, under_gtid
 from repair.replay_script import (
     column_guards,
+    comment_guards,
     engine_guards,
     later_columns,
     table_guards,
@@ -106,6 +107,7 @@ def redo_transactions(action: RedoTransactions, setting: Setting) -> Procedure:
                 "@@SESSION.sql_log_bin = 1",
                 f"{server}: this session would not log what it does; nothing was changed",
             ),
+            *comment_guards(action.transactions),
             *_logs_as_planned(action.transactions, setting.server),
             *(untaken if own else ()),
             *table_guards(action.transactions),

@@ -9,13 +9,21 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 
 from gtid import Gtid
-from repair.guard import ONLY_READ_UNLESS_GO, Guard
+from repair.guard import (
+    CLIENT_KEEPS_COMMENTS,
+    CLIENT_READS_UTF8,
+    KEEP_CLIENT_CHARSET,
+    ONLY_READ_UNLESS_GO,
+    Guard,
+)
 from repair.replay import ROW_SESSION, Replayed, comment, under_gtid
+from repair.statement_sql import DELIMITER
 from repair.table_questions import (
     carries_nothing,
     has_columns,
@@ -56,6 +64,7 @@ _HEADS = {
         " AUTO_INCREMENT stay where they are."
     ),
 }
+_COMMENT = re.compile(r"/\*(?![!+])|#|--\s")
 _NEW_GTIDS = "under new GTIDs of the server that runs it"
 _OLD_GTIDS = (
     "under the same GTIDs, which that server must not have yet (needs SUPER, from 8.0"
@@ -84,8 +93,11 @@ def script_lines(
     for caveat in caveats:
         yield from _paragraph(f"Not proved: {caveat}")
     yield ""
+    yield KEEP_CLIENT_CHARSET
     yield _SESSION
     yield from ROW_SESSION
+    for guard in (CLIENT_READS_UTF8, *comment_guards(replayed)):
+        yield from guard.statements()
     tables = _joined(replayed)
     if tables:
         yield ""
@@ -113,6 +125,20 @@ def script_lines(
     yield ""
     done = f"{direction.value} of {count} transaction{'s' if count > 1 else ''}"
     yield f"SELECT IF(@go, 'done', 'NOT done') AS {quote_string(done)};"
+
+
+def comment_guards(replayed: Iterable[Replayed]) -> Iterator[Guard]:
+    """Yield the guard that statements with comments arrive as they are written."""
+    if any(map(_has_comments, replayed)):
+        yield CLIENT_KEEPS_COMMENTS
+
+
+def _has_comments(each: Replayed) -> bool:
+    """Return whether a statement may hold a comment; a text that looks like one counts as well."""
+    return each.has_statements and any(
+        line.endswith(DELIMITER) and _COMMENT.search(line.removesuffix(DELIMITER))
+        for line in each.lines
+    )
 
 
 def _logs_rows(replayed: Sequence[Replayed]) -> Iterator[Guard]:

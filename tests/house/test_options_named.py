@@ -16,8 +16,9 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z_-]*[a-z]")
 # Options of other programs, which our texts name in their command lines.
 OF_OTHERS = {
     "mysql": (
-        *("--batch", "--binary-mode", "--defaults-extra-file", "--force", "--host", "--login-path"),
-        *("--port", "--protocol", "--socket"),
+        *("--batch", "--binary-mode", "--comments", "--default-character-set"),
+        *("--defaults-extra-file", "--force", "--host", "--login-path"),
+        *("--port", "--protocol", "--skip-comments", "--socket"),
     ),
     "mysqld": ("--skip-log-bin",),
     "mysqldump": ("--no-data",),

@@ -118,9 +118,11 @@ def test_a_script_begins_with_comments_then_guards_then_the_change() -> None:
     ]
     assert kinds[:8] == ["comment"] * 8
     code = [line for line in script.splitlines() if line and not line.startswith("--")]
-    assert code[0] == "SET NAMES utf8mb4;"
-    assert code[1].endswith("@go = 1, @done = 0;")
-    assert "server_uuid" in code[2]
+    assert code[0].startswith("SET @client = ")
+    assert code[1] == "SET NAMES utf8mb4;"
+    assert code[2].endswith("@go = 1, @done = 0;")
+    assert "@client NOT IN" in code[3]
+    assert "server_uuid" in code[5]
     assert next(i for i, line in enumerate(code) if "gtid_next" in line) > 4
     assert code[-1].startswith("SELECT IF(@go, 'step 1 is done'")
     for about in ("Why:", "Findings:", "Risk:", "If it stops here:", "Undo:", "Check:", "Run:"):

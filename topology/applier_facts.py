@@ -165,11 +165,14 @@ def may_hide_received(server: ServerSnapshot) -> bool:
     """Return whether a relay log may hold a transaction that no set shows.
 
     5.6 forgets the last one it has received when its receiver starts (seen on 5.6.24). Where the
-    applier is at the receiver's place, nothing is left there.
+    applier is at the place of the receiver, and has no work, nothing is left there. The place alone
+    may be an equal one of another log, which the receiver has begun since.
     """
     is_old = server.version is not None and server.version < _WHOLE_TRANSACTIONS
     return is_old and any(
-        channel.applied_to != channel.received_to for channel in server.channels or ()
+        channel.applied_to != channel.received_to
+        or (_runs(channel) and not has_read_all(channel.applier_state))
+        for channel in server.channels or ()
     )
 
 

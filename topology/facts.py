@@ -371,10 +371,9 @@ def _lost_facts(*, origin: ServerSnapshot, holder: ServerSnapshot) -> LostFacts 
 
 
 def _applying(server: ServerSnapshot) -> GtidSet:
-    result = GtidSet()
-    for channel in server.channels or ():
-        result |= channel.gtid_applying
-    return result
+    """Return what workers are at; those of a stopped applier show what they have rolled back."""
+    running = (each for each in server.channels or () if each.applier is ThreadState.RUNNING)
+    return GtidSet.union_of(channel.gtid_applying for channel in running)
 
 
 def _set(gtid_set: GtidSet | None) -> GtidSet:

@@ -49,8 +49,6 @@ def named_causes(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
             continue  # nothing is promised beside what stopped the channel, or is dropped by it
         if (one.replica, one.channel) in halted and _has_received(truth, one):
             continue
-        if "although its channel has applied" in one.explanation and not _passed_any(truth, one):
-            yield Violation("named cause", one.code, f"{one.code}: {one.replica} is a new replica")
         if one.grade is not Grade.LIKELY or one.replica is None:
             continue
         check = CHECKS.get(one.code)
@@ -74,11 +72,6 @@ def _without_passed(audit: ClusterAudit, one: Finding) -> Finding:
         if each.code in ("H1", "H8") and each.replica == one.replica and each.channel != one.channel
     )
     return replace(one, gtid_set=one.gtid_set - passed)
-
-
-def _passed_any(truth: Truth, one: Finding) -> bool:
-    """Return whether the server had a history once, or passed over a transaction."""
-    return any(name == one.replica for name, _ in truth.world.absence)
 
 
 def _has_received(truth: Truth, one: Finding) -> bool:
@@ -224,6 +217,10 @@ def _clears(truth: Truth, one: Finding) -> str:
         step = truth.rested.absence.get((name, gtid))
         if step is not None and not _names(one, step):
             is_named = _names(one, "same_server_id") or truth.world.by_hand.get(gtid) == name
+            # Made by hand on a server with its server_id, which was not read: so it is with that.
+            is_by_hand = step == "same_server_id" and gtid in truth.world.by_hand
+            if is_by_hand and gtids([gtid]) <= truth.reported_next(name):
+                continue
             if is_named and _is_dropped(truth, name, gtid):
                 # A crash lost it, and its server_id is why it does not come again. Under the UUID of
                 # another server no set shows that: the next audit does, behind its receiver (H8).

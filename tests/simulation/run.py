@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import get_args
 
 from tests.simulation.checking import Oracles, check, check_seed, made_of, oracles_of, shortest
+from tests.simulation.variations import scenarios
 
 BATCH = 50
 
@@ -99,6 +100,8 @@ def main(arguments: list[str]) -> int:
         say(f"ORACLES is one of {', '.join(get_args(Oracles))}")
         return 64
     kept = options.get("HISTORIES") == "kept"
+    if kept:
+        scenarios()  # read now: a seed of this run stays the same history, whatever is added
     one_batch = functools.partial(check_batch, oracles=named[0], kept=kept)
     total, begun = Result(), time.monotonic()
 

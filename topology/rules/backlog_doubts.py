@@ -184,10 +184,15 @@ def _other(backlog: Backlog) -> str:
     if not found:
         return ""
     text = OTHER.format(what=many(found), replica=backlog.replica.name)
+    replica = backlog.replica.name
+    # Where the source of a channel was not read, nothing shows the place of its applier among them.
+    compared = {
+        each.edge.channel.name for each in backlog.facts.edges if each.edge.replica == replica
+    }
     passed = found & GtidSet.union_of(
-        other.passed
+        other.passed if channel in compared else other.channel.gtid_retrieved
         for (name, channel), other in backlog.facts.appliers.items()
-        if name == backlog.replica.name and channel != backlog.edge.edge.channel.name
+        if name == replica and channel != backlog.edge.edge.channel.name
     )
     return text + (PASSED_THERE.format(what=many(passed)) if passed else "")
 

@@ -24,9 +24,9 @@ OTHER: Final = (
 )
 
 PASSED_THERE: Final = (
-    " The applier of that channel is stopped behind {what} of these: it may have passed them"
-    " (RELAY_LOG_POS, sql_replica_skip_counter, a file position), or RESET BINARY LOGS AND GTIDS"
-    " removed them from gtid_executed."
+    " The applier of that channel may have passed {what} of these (RELAY_LOG_POS,"
+    " sql_replica_skip_counter, a file position), or RESET BINARY LOGS AND GTIDS removed them from"
+    " gtid_executed."
 )
 
 COPY: Final = (

@@ -11,27 +11,20 @@ from topology.snapshot import ChannelSnapshot, ServerSnapshot
 _LOG_BEGINS = 4  # behind the magic number: the first place of a binary log
 
 
-def emptied_text(
-    replica: ServerSnapshot, channel: ChannelSnapshot, *, is_doubtful: bool = False
-) -> str:
+def emptied_text(replica: ServerSnapshot, channel: ChannelSnapshot) -> str:
     """Return what to do about an emptied replica, as a sentence behind others; "" elsewhere.
 
-    `is_doubtful`: the place may be one of a former log of the source, or is not that of the
-    applier, and nothing was applied. So it is with a file position, which an operator sets.
+    A place does not prove that anything was applied: it may be one of a former log of the source,
+    an operator may have set it, or the source logged nothing before it.
     """
     place = channel.applied_to
     if replica.gtid_executed is None or replica.gtid_executed:
         return ""
     if place is None or place.position <= _LOG_BEGINS or place.is_before_all:
         return ""
-    shown = (
-        f", and the place of its channel is {place}"
-        if is_doubtful or not channel.auto_position
-        else f" although its channel has applied the log of its source up to {place}"
-    )
     return (
-        f" gtid_executed of {replica.name} is empty{shown}. If RESET BINARY LOGS AND GTIDS emptied"
-        " it, its rows are there. If a `reset_and_purge` script of a repair stopped there, run that"
-        " script again: it holds the whole set. Until then start no channel and let no client"
-        " write."
+        f" gtid_executed of {replica.name} is empty, and the place of its channel is {place}. If"
+        " RESET BINARY LOGS AND GTIDS emptied it, its rows are there. If a `reset_and_purge` script"
+        " of a repair stopped there, run that script again: it holds the whole set. Until then"
+        " start no channel and let no client write."
     )

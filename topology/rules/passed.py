@@ -22,7 +22,6 @@ from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade
 from topology.rules.absent_causes import (
     CRASH,
-    SOURCE_RESET,
     Absence,
     causes_left,
     causes_text,
@@ -67,8 +66,7 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
         left = causes_left(absence)
         is_proved = bool(edge.passed) and edge.passed_is_proved and not unsent
         is_proved = is_proved and CRASH not in left
-        is_doubtful = SOURCE_RESET in left or not edge.passed_is_proved
-        emptied = emptied_text(replica, channel, is_doubtful=is_doubtful)
+        emptied = emptied_text(replica, channel)
         yield on_edge(
             facts,
             edge,

@@ -23,7 +23,8 @@ _NAME: Final = "receiver receives nothing"
 def receiver_hangs(facts: ClusterFacts) -> Iterator[Finding]:
     """A4: the receiver runs, and brings nothing.
 
-    Proved where its place is behind the end of its source's log: that log is another one.
+    Proved where its place is behind the end of its source's log: that log is another one. At
+    another address than that of its source it may be the log of a copy.
     """
     for edge in facts.edges:
         channel = edge.edge.channel
@@ -45,7 +46,7 @@ def receiver_hangs(facts: ClusterFacts) -> Iterator[Finding]:
             edge,
             "A4",
             edge.expected,
-            grade=Grade.PROVED if is_former else Grade.LIKELY,
+            grade=Grade.PROVED if is_former and is_at_address(channel, source) else Grade.LIKELY,
             severity=None if is_former else Severity.WARNING,
             proof=(
                 evidence("receiver has read to", channel.received_to, replica),
@@ -62,7 +63,7 @@ def _copy_text(edge: EdgeFacts, source: ServerSnapshot) -> str:
     if is_at_address(edge.edge.channel, source):
         return ""
     return (
-        "; another server with the same server_uuid and server_id at"
+        "another server with the same server_uuid and server_id is at"
         f" {address_of(edge.edge.channel)}, where {source.name} was not read"
     )
 
@@ -71,12 +72,12 @@ def _hanging_text(
     edge: EdgeFacts, source: ServerSnapshot, waiting: Waiting | None, *, is_former: bool
 ) -> str:
     name, channel = edge.edge.replica, edge.edge.channel
-    text = f"The receiver of {name} runs and receives nothing more"
+    text, copy = f"The receiver of {name} runs and receives nothing more", _copy_text(edge, source)
     if is_former:
         text += (
             f": it waits at {channel.received_to}, and the log of {source.name} ends at"
             f" {source.log_end}. The binary logs of {source.name} were reset (RESET BINARY LOGS AND"
-            " GTIDS) while it was connected."
+            f" GTIDS) while it was connected{', or ' + copy if copy else ''}."
         )
     else:
         assert waiting is not None, "a receiver hangs for one reason or the other"
@@ -90,5 +91,5 @@ def _hanging_text(
         )
         if not channel.auto_position:
             text += "; a file position that was set behind it: then it never arrives"
-        text += f"{_copy_text(edge, source)}."
+        text += f"{'; ' + copy if copy else ''}."
     return f"{text} Stop and start the receiver (STOP REPLICA IO_THREAD; START REPLICA IO_THREAD)."

@@ -137,10 +137,9 @@ _AS_EARLIER_ONES: Final = (
 )
 
 
-_AS_THE_OTHERS: Final = (
-    " The receiver of {name} has read on between the readings and received nothing: it drops what a"
-    " server with its server_id, {server_id}, committed. If a member of the group has this"
-    " server_id, it may drop these as well."
+_OF_A_MEMBER: Final = (
+    " The receiver of {name} {shown}: it drops what a server with its server_id, {server_id},"
+    " committed. If a member of the group has this server_id, it may drop these."
 )
 
 
@@ -172,11 +171,18 @@ def may_be_dropped(facts: ClusterFacts, edge: EdgeFacts) -> str:
     is_alike = {*read_past.uuids} & {*edge.expected.uuids}  # a tag is of the same server
     if is_alike:
         return _AS_EARLIER_ONES.format(name=edge.edge.replica)
-    of_groups = group_uuids(facts.last.values()) & {*edge.expected.uuids}
-    replica = facts.last[edge.edge.replica]
-    if not of_groups or not leaves_out(facts.first[replica.name], edge.edge.channel):
+    replica, channel = facts.last[edge.edge.replica], edge.edge.channel
+    of_groups = GtidSet.union_of(
+        edge.expected.from_uuid(uuid) for uuid in sorted(group_uuids(facts.last.values()))
+    )
+    shown = ""
+    if of_groups & channel.gtid_retrieved.filled():
+        shown = "has received later ones, and not these"
+    elif of_groups and leaves_out(facts.first[replica.name], channel):
+        shown = "has read on between the readings, and received nothing"
+    if not shown:
         return ""
-    return _AS_THE_OTHERS.format(name=replica.name, server_id=replica.server_id)
+    return _OF_A_MEMBER.format(name=replica.name, shown=shown, server_id=replica.server_id)
 
 
 def silent_errors(facts: ClusterFacts) -> Iterator[Finding]:

@@ -29,8 +29,8 @@ ROWS: tuple[Row, ...] = (
         "T3", "receiver backlog", "info", True, ("wait",),
         "The replica has not received these transactions yet.",
         "The receiver is behind the source, for now.",
-        "The receiver runs and has not read the source's log up to them. With auto-position off it"
-        " is likely at most: a file position may lie behind them.",
+        "The receiver runs and has not read the source's log up to them, or to the end of one. With"
+        " auto-position off it is likely at most: a file position may lie behind them.",
     ),
     Row(
         "T4", "unconfirmed lead", "info", True, ("read_again",),

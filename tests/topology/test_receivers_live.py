@@ -8,6 +8,7 @@ from threading import Event, Thread
 
 import pytest
 
+from compose.faults import commit
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
@@ -54,8 +55,13 @@ def test_a_reset_of_the_source_under_connected_receivers(star97: Topology) -> No
 
 
 @contextmanager
-def frozen_link(replica: Server, source: Server) -> Iterator[Callable[[], None]]:
-    """Let a replica follow its source through a relay; the function given freezes the relay."""
+def frozen_link(
+    replica: Server, source: Server, *, bytes_left: int = 0
+) -> Iterator[Callable[[], None]]:
+    """Let a replica follow its source through a relay; the function given freezes the relay.
+
+    It still passes `bytes_left` to the replica then.
+    """
     frozen = Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         replica.execute(
@@ -67,8 +73,11 @@ def frozen_link(replica: Server, source: Server) -> Iterator[Callable[[], None]]
         outer = socket.create_connection((source.host, source.port))
 
         def pass_on(end: socket.socket, other: socket.socket) -> None:
+            left = bytes_left if end is outer else 0
             with suppress(OSError):  # either end may go away first
-                while (data := end.recv(65_536)) and not frozen.is_set():
+                while data := end.recv(65_536):
+                    if frozen.is_set():
+                        data, left = data[:left], max(0, left - len(data))
                     other.sendall(data)
 
         threads = [Thread(target=pass_on, args=ends) for ends in ((inner, outer), (outer, inner))]
@@ -105,6 +114,33 @@ def assert_dead_is_a4(topology: Topology, source: Server, replica: Server) -> No
 def test_a_connection_that_is_dead_and_not_known_to_be(star97: Topology) -> None:
     source, replica = star97["source"], star97["replica1"]
     assert_dead_is_a4(star97, source, replica)
+
+
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+def test_half_of_a_transaction_does_not_clear_by_itself(
+    shape: str, request: pytest.FixtureRequest
+) -> None:
+    """The connection dies in the middle of a transaction: an applier has begun it already."""
+    pair: Pair = request.getfixturevalue(shape)
+    a, b = pair.a, pair.b
+    a.execute("CREATE DATABASE half", "CREATE TABLE half.t (id INT PRIMARY KEY, x LONGBLOB)")
+    pair.settle()
+    with frozen_link(b, a, bytes_left=150_000) as freeze:
+        shapes.wait_for(b, commit(a, "INSERT INTO half.t VALUES (1, 'all of it')"))
+        freeze()
+        rows = [f"INSERT INTO half.t VALUES ({key}, REPEAT('x', 50000))" for key in range(2, 22)]
+        half = commit(a, "BEGIN", *rows, "COMMIT")
+        time.sleep(1)
+        early = audited(pair)
+        time.sleep(2.5)
+        late = only(impatiently(pair))
+        b.execute(b.dialect.stop_receiver)
+        stopped = audited(pair)
+    assert [(one.code, one.gtid_set) for one in early.findings] == [("T3", GtidSet.parse(half))]
+    assert (late.code, late.grade, late.severity) == ("A4", Grade.LIKELY, Severity.WARNING)
+    assert late.gtid_set == GtidSet.parse(half)
+    assert only(stopped).code == "A7"
+    assert "T2" not in {one.code for one in stopped.findings}
 
 
 @pytest.mark.slow

@@ -65,7 +65,7 @@ def behind_later_ones(
     uuid = source.server_uuid
     if uuid is None or uuid in group_uuids(facts.last.values()):
         return GtidSet()
-    later = received or GtidSet()
+    later = (received or GtidSet()) - gtids  # 5.6 lists what has begun to arrive
     if commits_in_order(facts.last[edge.edge.replica]):
         later |= replica.gtid_executed or GtidSet()
     found = gtids & logged_before(facts, edge)

@@ -75,7 +75,17 @@ class RowReader:
             is_absent = {
                 (each.schema, each.table) for each in tables
             } <= self._definition_of.missing
-            state = RowsOn(RowState.UNREAD, whys[0], is_missing=is_missing, is_absent=is_absent)
+            is_unlike = any(
+                self._definition_of(each.schema, each.table) is not None and self.misfit(each)
+                for each in tables
+            )
+            state = RowsOn(
+                RowState.UNREAD,
+                whys[0],
+                is_unlike=is_unlike,
+                is_missing=is_missing,
+                is_absent=is_absent,
+            )
             return state, ()
         not_alone = [on for table in tables if (on := self._not_alone(table)) is not None]
         if not_alone:

@@ -288,7 +288,11 @@ def undo_on_replica(case: Case) -> Outcome:
     if reason := still_receive(case, holders, {server.name for server, _ in lacking}):
         return Refusal(reason)
     states = {server.name: content.state_on(server.name) for server in holders}
-    barred_on = [f"{name}: {on.why}" for name, on in states.items() if on.is_bound or on.is_missing]
+    barred_on = [
+        f"{name}: {on.why}"
+        for name, on in states.items()
+        if on.is_bound or on.is_missing or on.is_unlike
+    ]
     if barred_on:
         return Refusal(f"{'; '.join(barred_on)}; {_undo_by_hand(case)}")
     # An undo that stopped between two scripts leaves each row as before or as after.

@@ -263,6 +263,7 @@ class RowsOn:
     state: RowState
     why: str = ""  # the reason for UNREAD, the first conflicting rows for CONFLICT
     is_bound: bool = False  # UNREAD, because foreign keys bind rows of other tables to them
+    is_unlike: bool = False  # UNREAD, because a table has other columns, types or members here
     is_missing: bool = False  # a table of theirs is not there, or not shown to this account
     is_absent: bool = False  # none of their tables is there, for certain: no row of them can be
     meets: str = ""  # CONFLICT: unique keys of other rows that inserted ones would meet

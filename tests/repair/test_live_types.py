@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compose import faults
-from compose.native.shapes import Pair, wait_for
+from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
 from gtid_audit.cli import run
 from repair.render import render_files
@@ -204,3 +204,23 @@ def test_a_column_that_the_transactions_add_is_no_other_column(
     wait_for(b, executed(a))
     assert executed(a) == executed(b)
     assert rows(a, "d.t") == rows(b, "d.t") == [(1, 2, 7)]
+
+
+@pytest.mark.parametrize("other", ["middle", "last"])
+def test_rows_are_not_undone_in_columns_of_other_types(chain97: Topology, other: str) -> None:
+    """What is there is as it was left, and what was there before has no room any more."""
+    first, middle = chain97["first"], chain97["middle"]
+    first.execute(
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (id INT PRIMARY KEY, v DECIMAL(10, 2))",
+        "INSERT INTO d.t VALUES (1, 1.25)",
+    )
+    chain97.settle()
+    middle.execute("UPDATE d.t SET v = 2")
+    chain97.settle()
+    chain97[other].execute("SET SESSION sql_log_bin = 0", "ALTER TABLE d.t MODIFY v DECIMAL(10, 1)")
+    plan = examine(chain97).plan({"E1": "undo_on_replica"})
+    assert plan.steps == ()
+    words = "its key is not known" if other == "middle" else "d.t: v is decimal(10,1)"
+    [left] = [each for each in plan.not_planned if each.code == "E1"]
+    assert words in left.why

@@ -115,15 +115,18 @@ class RowReader:
         more = f" and {len(off) - _ROWS_NAMED_MAX} more" if len(off) > _ROWS_NAMED_MAX else ""
         named = ", ".join(reasons[:_ROWS_NAMED_MAX])
         why = f"row {named}{more} is not as expected"
-        meets = self._met_by(off)
+        meets = self._met_by(off, rows)
         state = RowsOn(RowState.CONFLICT, why, meets=meets, is_in_part=in_part, off=tuple(off))
         return state, tuple(off)
 
-    def _met_by(self, off: Sequence[NetRow]) -> str:
-        """Return the unique keys by which rows would meet any row but those of the transactions."""
+    def _met_by(self, off: Sequence[NetRow], rows: Sequence[NetRow]) -> str:
+        """Return the unique keys by which rows would meet any row but those of the transactions.
+
+        Of these, one that is as before makes room, as it did on the source.
+        """
         met = []
         for row in off:
-            ours = [each for each in off if each.table.name == row.table.name]
+            ours = [each for each in rows if each.table.name == row.table.name]
             known = " OR ".join(f"({key_condition(each.table, each.key_image)})" for each in ours)
             if name := self._meets(row, known):
                 met.append(f"{row.table.name} {key_condition(row.table, row.key_image)}: {name}")

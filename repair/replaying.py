@@ -72,6 +72,11 @@ def redo_on_source(case: Case) -> Outcome:
         return Refusal(f"{source.name} runs {source.version}, which knows no tags")
     redone = tuple(each for each in content.redo if each.gtid is not None and each.gtid in missing)
     unread = missing - GtidSet.of(each.gtid for each in redone if each.gtid is not None)
+    if idle := unread & content.of_class(ContentClass.EMPTY, ContentClass.HARMLESS):
+        return Refusal(
+            f"{idle.shortened()} is empty or harmless (FLUSH, heartbeats), and is not done again:"
+            f" use up these GTIDs on {source.name} ({_EMPTY_BY_HAND}), and plan again"
+        )
     if unread:
         return Refusal(f"{unread.shortened()} was not read as SQL; {content.unread or 'too many'}")
     try:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from compose import faults_plans
-from compose.native.shapes import Pair
-from tests.repair.live import await_clean, examine, rows, run_plan
+from compose import faults, faults_plans
+from compose.native.shapes import Pair, wait_for
+from tests.repair.live import await_clean, examine, executed, rows, run_plan
 
 WAS_X = {
     "inserted": (
@@ -83,3 +83,36 @@ def test_a_value_of_a_generated_column_is_compared(pair97: Pair) -> None:
     plan = examine(pair97).plan()
     assert plan.steps == ()
     assert any("another row has the same key v" in each.why for each in plan.not_planned)
+
+
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+def test_a_row_that_moves_makes_room_for_itself(shape: str, request: pytest.FixtureRequest) -> None:
+    """The row that stops the applier is the one at the new key, not the one that moves there."""
+    pair: Pair = request.getfixturevalue(shape)
+    a, b = pair.a, pair.b
+    a.execute(
+        *(a.dialect.stop_replica, a.dialect.reset_replica, "CREATE DATABASE d"),
+        "CREATE TABLE d.t (id INT PRIMARY KEY, word VARCHAR(9) UNIQUE)",
+        "INSERT INTO d.t VALUES (1, 'a')",
+    )
+    wait_for(b, executed(a))
+    b.execute("SET SESSION sql_log_bin = 0", "INSERT INTO d.t VALUES (5, 'y')")
+    a.execute("UPDATE d.t SET id = 5 WHERE id = 1")
+    faults.await_applier_stopped(b)
+    run_plan(pair, examine(pair).plan({"A2": "resolve_conflict"}))
+    wait_for(b, executed(a))
+    assert rows(a, "d.t") == rows(b, "d.t") == [(5, "a")]
+
+
+def test_it_is_compared_before_a_stopped_channel_is_started(pair97: Pair) -> None:
+    a, b = pair97.a, pair97.b
+    a.execute(
+        *(a.dialect.stop_replica, a.dialect.reset_replica, "CREATE DATABASE d"),
+        "CREATE TABLE d.t (id INT PRIMARY KEY, word VARCHAR(9) UNIQUE)",
+    )
+    wait_for(b, executed(a))
+    b.execute(b.dialect.stop_replica, "INSERT INTO d.t VALUES (9, 'x')")
+    a.execute("INSERT INTO d.t VALUES (5, 'x')", "UPDATE d.t SET word = 'z' WHERE id = 5")
+    plan = examine(pair97).plan()
+    assert plan.steps == ()
+    assert any("another row has the same key word" in each.why for each in plan.not_planned)

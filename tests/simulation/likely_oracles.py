@@ -115,16 +115,21 @@ def _absent_on_replica(truth: Truth, one: Finding) -> str:
         path = replica.channel(one.channel or "")
         if step is None and path is not None and path.source != source.name:
             step = "copied"  # the channel is that of another server with this server_uuid
-        oldest = source.files[0]
-        if step is None and oldest.number == 1 and oldest.created_at:
-            step = (
-                "reset"  # of the source: its log began again, and a place is one of the former log
-            )
+        if step is None and _began_again(truth, source):
+            step = "reset"  # of the source: a place is one of its former log
         # What was skipped first, a file position behind it keeps away as well.
         is_kept_away = one.code == "H1" and step in ABSENT["H1"]
         if not (is_kept_away or _names(one, step or "")):
             return f"{gtid_text(gtid)}: {step or 'nothing known'} is not named"
     return ""
+
+
+def _began_again(truth: Truth, source: Server) -> bool:
+    """Return whether a server's log numbers began again: it may have purged the first log since."""
+    oldest = source.files[0]
+    lost = truth.world.absence.items()
+    was_reset = any((name, step) == (source.name, "reset") for (name, _), step in lost)
+    return was_reset or bool(oldest.number == 1 and oldest.created_at)
 
 
 def _waits(replica: Server, one: Finding, gtid: Gtid) -> bool:

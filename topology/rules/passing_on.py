@@ -19,11 +19,11 @@ from collections.abc import Iterator
 
 from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade
-from topology.graph import Graph
+from topology.graph import Graph, is_at_address
 from topology.notable_settings import notable_values
 from topology.rules.build import evidence, finding
 from topology.rules.threads import has_closed_log, has_no_log, may_connect
-from topology.snapshot import ServerSnapshot, ThreadState
+from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.unseen import address_of, outside_channels
 
 
@@ -72,6 +72,7 @@ def source_without_log(facts: ClusterFacts) -> Iterator[Finding]:
     for edge in facts.graph.edges:
         channel, source = edge.channel, facts.last[edge.source]
         noticed = channel.receiver_errno or channel.receiver_error
+        copy = _copy_text(channel, source)
         if has_no_log(source) and (not noticed or may_connect(channel)):
             yield finding(
                 facts,
@@ -79,7 +80,7 @@ def source_without_log(facts: ClusterFacts) -> Iterator[Finding]:
                 source=edge.source,
                 replica=edge.replica,
                 channel=channel.name,
-                grade=Grade.PROVED,
+                grade=Grade.LIKELY if copy else Grade.PROVED,
                 strategies=("configure",),
                 proof=(
                     evidence("log_bin", "OFF", source),
@@ -87,8 +88,18 @@ def source_without_log(facts: ClusterFacts) -> Iterator[Finding]:
                 ),
                 explanation=f"{edge.source} has no binary log (log_bin = OFF): it refuses the"
                 f" receiver of {edge.replica}, and what it commits has no GTID. Restart"
-                f" {edge.source} with its binary log.",
+                f" {edge.source} with its binary log.{copy}",
             )
+
+
+def _copy_text(channel: ChannelSnapshot, source: ServerSnapshot) -> str:
+    """Explain that a receiver which is connected elsewhere may have another source."""
+    if channel.receiver is not ThreadState.RUNNING or is_at_address(channel, source):
+        return ""
+    return (
+        f" The receiver is connected to {address_of(channel)}, where {source.name} was not read:"
+        " another server with the same server_uuid and server_id may be there."
+    )
 
 
 def log_closed(facts: ClusterFacts) -> Iterator[Finding]:

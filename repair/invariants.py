@@ -181,10 +181,12 @@ def nothing_former_is_applied(before: Model, _after: Model, action: Action) -> I
 def nothing_is_skipped(before: Model, after: Model, action: Action) -> Iterator[str]:
     """Deliver nothing to a server whose applier skips what comes next, and start no channel there.
 
-    sql_replica_skip_counter waits for the next event group. The transaction is received and passed
+    sql_replica_skip_counter waits for the next event group, which may be one that its sources have
+    not committed yet. The transaction is received and passed
     by: its GTID is missing for good (H8). What another channel is to bring as well may come first.
     """
     starts = isinstance(action, AutoPositionOn | StartChannel)
+    reached = {action.server, *below(after, action.server, running=True)} if starts else set()
     for server in after.servers.values():
         brought = server.executed - before[server.name].executed
         if server.name == action.server:
@@ -193,7 +195,7 @@ def nothing_is_skipped(before: Model, after: Model, action: Action) -> Iterator[
             source = channel.source or ""
             if server.skips_next and channel.running and source in after.servers:
                 brought |= after[source].executed - before[source].executed
-        if server.skips_next and (brought or (starts and server.name == action.server)):
+        if server.skips_next and (brought or server.name in reached):
             yield (
                 f"sql_replica_skip_counter is set on {server.name}: its applier would skip the next"
                 " transaction; SET GLOBAL sql_replica_skip_counter = 0 there first"

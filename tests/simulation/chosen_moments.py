@@ -100,7 +100,11 @@ def _another_end(
             without, rest, {name, *rest.upstream(name)} & said.changed
         ):
             continue
-        missing = server.executed - rest[name].executed
+        missing = {
+            each
+            for each in server.executed - rest[name].executed
+            if not gtids([each]) <= said.undone
+        }  # what is undone has no content anywhere: a server that nothing feeds need not have it
         has_reason = any(  # about the server, one that sends to it, or just these GTIDs
             finding.code[0] in "AEHJP"
             and finding.code != "J4"

@@ -318,7 +318,8 @@ def _data_under(world: World, gtid: Gtid, seen: Collection[str]) -> list[Transac
     A server that was reset may have used a GTID twice: the last one is what a plan can read. Two
     servers may have two contents: a third one has what its own source has, or what the other has.
     Where a server has logged it empty, no other log shows data that a session made under it on a
-    server that is not its origin and has purged it, or sends nothing by GTID (ON_PERMISSIVE).
+    server that is not its origin and has purged it, or sends nothing by GTID (ON_PERMISSIVE). Nor
+    is what a server outside of `seen` made under a GTID by hand, wherever it arrives later.
     """
     found = []
     logged = [each.logged_version(gtid) for each in world.servers.values() if each.name in seen]
@@ -329,8 +330,13 @@ def _data_under(world: World, gtid: Gtid, seen: Collection[str]) -> list[Transac
         is_hidden = server.uuid != gtid[0] and (gtid in server.purged or server.permissive)
         if is_empty and is_hidden:
             continue
+        is_given = gtid in world.by_hand
         under = [(made, undo) for made, undo in server.applied if made.gtid == gtid]
-        found += [made for made, undo in under[-1:] if undo and server.works[made.work]]
+        found += [
+            made
+            for made, undo in under[-1:]
+            if undo and server.works[made.work] and not (is_given and made.origin not in seen)
+        ]
     return found
 
 
@@ -671,12 +677,15 @@ def _names_a_gtid_of(plan: Plan, world: World, line: Line) -> bool:
 
 
 def met_what_is_new(truth: Truth, moved: World, server: Server) -> bool:
-    """Return whether an applier stopped at what was not committed when the plan was made.
+    """Return whether an applier stopped at what was not committed above it when the plan was made.
 
     Like every transaction to come, it meets the rows of a server with work of its own (E1) whenever
     it is committed; it only came between plan and script.
     """
-    known = GtidSet.union_of(each.gtid_executed or GtidSet() for each in truth.snapshot.last)
+    above = truth.world.upstream(server.name)
+    known = GtidSet.union_of(
+        each.gtid_executed or GtidSet() for each in truth.snapshot.last if each.name in above
+    )
     there = set[Gtid]().union(*(each.executed for each in moved.servers.values()))
     failed = [channel.failed for channel in server.channels if channel.failed is not None]
     return bool(failed) and all(

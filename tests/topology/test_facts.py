@@ -218,7 +218,33 @@ def test_what_is_missing_is_told_whole_unless_its_thread_is_stopped(
             assert rest <= edge.expected
             assert {one.code for one in told} & {"A4", "A1", "A2", "A3"}, "the error is the story"
         # Once: of several sources, and of a stopped channel that would bring it, one is enough.
-        assert edge.errant <= GtidSet.union_of(one.gtid_set for one in found)
+        untold = edge.errant - GtidSet.union_of(one.gtid_set for one in found)
+        if untold:
+            assert explained_by_a_failed_channel(untold, facts=facts, found=found)
+
+
+def explained_by_a_failed_channel(
+    gtids: GtidSet, *, facts: ClusterFacts, found: list[Finding]
+) -> bool:
+    """Return whether a set waits at a channel that is stopped by hand and has a finding of its own.
+
+    Where its applier has failed as well, the error is the story of that channel: there is no A7.
+    """
+    return any(
+        not other.edge.is_open
+        and gtids <= other.expected | other.queued_above | other.queued_below
+        and (one.source, one.replica, one.channel)
+        == (other.edge.source, other.edge.replica, other.edge.channel.name)
+        and one.code in ("A1", "A2", "A3")
+        for other in facts.edges
+        for one in found
+    )
+
+
+@pytest.mark.parametrize("seed", [53, 13114])
+def test_what_waits_at_a_failed_channel_that_was_stopped_by_hand_is_told(seed: int) -> None:
+    test = test_what_is_missing_is_told_whole_unless_its_thread_is_stopped
+    test.hypothesis.inner_test(Dice(seed).snapshot())  # type: ignore[attr-defined]
 
 
 @LAWS

@@ -96,6 +96,8 @@ def _another_end(
     """
     without, full, rest = worlds
     for name, server in full.servers.items():
+        if name not in said.seen:
+            continue  # each plan says that it considers no other: a reset above it may refuse it
         if said.is_warned and _has_stopped(
             without, rest, {name, *rest.upstream(name)} & said.changed
         ):

@@ -377,7 +377,7 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
             continue
         if one.code == "H8" and _was_named_by_a_refusal(plan, one):
             continue
-        if _is_the_same_loss(without, one):
+        if _is_the_same_loss(without, one) or _has_work_of_unseen(truth, after, one):
             continue
         if any(
             (other.code, other.replica) == ("A5", one.replica) and one.gtid_set <= other.gtid_set
@@ -516,6 +516,24 @@ def _met_what_was_not_committed(truth: Truth, after: World, one: Finding) -> boo
         and not gtids([channel.failed.gtid]) <= (executed.get(channel.source) or GtidSet())
         for channel in after[one.replica].channels
         if channel.name == one.channel
+    )
+
+
+def _has_work_of_unseen(truth: Truth, after: World, one: Finding) -> bool:
+    """Return whether a source refuses a receiver for GTIDs of its own that an unseen server made.
+
+    They were given by hand and came by another channel, from a server outside the audit (J4), after
+    the servers were read.
+    """
+    if one.code != "A4" or one.replica is None or one.source is None:
+        return False
+    source, replica = after[one.source], after[one.replica]
+    known = GtidSet.union_of(each.gtid_executed or GtidSet() for each in truth.snapshot.last)
+    made = {each.gtid: each.origin for each, _ in replica.applied}
+    beyond = {each for each in replica.executed - source.executed if each[0] == source.uuid}
+    return bool(beyond) and all(
+        made.get(each) not in truth.reading.visible and not gtids([each]) <= known
+        for each in beyond
     )
 
 

@@ -113,9 +113,9 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
             ask(edge.edge.source, Questions(searches=(search,)))
         if gone := edge.passed | edge.bypassed:
             source, replica = servers[edge.edge.source], servers[edge.edge.replica]
-            ask(replica.name, Questions(first_log=True))
             received = received_by(edge, replica)
             earlier = earlier_samples(replica, gone, source=source, received=received)
+            ask(replica.name, Questions(first_log=True, commits=(earlier,)))
             ask(source.name, Questions(commits=(_ends(gone), earlier)))
         held = of_unknown_uuids(edge.edge, graph=facts.graph, servers=servers)
         for holder, gtids in held.items():

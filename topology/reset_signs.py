@@ -74,13 +74,14 @@ def was_not_reset(
     1. Its first binary log was begun before the first of the hole was committed. A RESET begins
        the logs anew.
     2. It has logged a transaction that its source logged before all of the hole. The number alone
-       does not show that: a GTID made by hand may be in the log before lower ones.
+       does not show that: a GTID made by hand may be in the source's log before lower ones, or in
+       the replica's behind the reset.
     """
     if _has_log_from_before(replica, hole, source):
         return True
     kept = logged(replica) & received
     return excludes_reset(replica, hole) and all(
-        _is_earlier(sample, hole.from_tsid(tsid), source)
+        _is_earlier(sample, hole.from_tsid(tsid), source) and not _is_made_here(sample, replica)
         for tsid, sample in _samples(kept, hole, source)
     )
 
@@ -102,6 +103,16 @@ def _samples(
         part = hole.from_tsid(tsid)
         below = (part.first(1).filled() - part) & kept
         yield tsid, (below & purged).first(1) or (below & logged(source)).first(1)
+
+
+def _is_made_here(sample: GtidSet, replica: ServerSnapshot) -> bool:
+    """Return whether a replica's log shows that a session made a transaction there.
+
+    One that was executed by hand behind a reset has its own server's server_id.
+    """
+    found = replica.history_evidence
+    here = None if found is None or not sample else found.commit_of(sample)
+    return here is not None and here.server_id == replica.server_id
 
 
 def _is_earlier(sample: GtidSet, hole: GtidSet, source: ServerSnapshot) -> bool:

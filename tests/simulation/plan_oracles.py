@@ -704,7 +704,9 @@ def met_what_is_new(truth: Truth, moved: World, server: Server) -> bool:
     known = GtidSet.union_of(
         each.gtid_executed or GtidSet() for each in truth.snapshot.last if each.name in above
     )
-    there = set[Gtid]().union(*(each.executed for each in moved.servers.values()))
+    there = set[Gtid]().union(
+        *(each.executed for each in moved.servers.values() if each.name in above)
+    )
     failed = [channel.failed for channel in server.channels if channel.failed is not None]
     return bool(failed) and all(
         each.gtid in there and not gtids([each.gtid]) <= known for each in failed

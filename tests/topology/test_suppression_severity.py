@@ -28,6 +28,7 @@ PROOFS = tuple(
     for error in (
         "source and replica have equal MySQL server ids",
         "Cannot replicate because the source purged required binary logs.",
+        "Binary log is not open",
     )
 )
 ORDER = tuple(Severity)

@@ -327,8 +327,9 @@ class _Reading:
         is_on = known.get("log_bin") in ("ON", "1")
         if is_on and self._shows_no_log and self.snapshot.binary_logs == ():
             known[BINARY_LOG] = LOG_CLOSED
-        if dialect.has_variables_info:
-            known[SERVER_ID_SOURCE] = str(self._one(SERVER_ID_INFO)["source"])
+        if dialect.has_variables_info:  # without performance_schema it is empty (seen on 9.7.4)
+            for row in self._all(SERVER_ID_INFO, "source"):
+                known[SERVER_ID_SOURCE] = str(row["source"])
         return tuple(sorted({**known, **dict(self._binary_log_filters)}.items()))
 
     def _parsed(self, name: str, row: Row) -> GtidSet | None:

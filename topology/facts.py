@@ -170,22 +170,21 @@ def _edge_facts(
     appliers: Appliers,
 ) -> EdgeFacts:
     source, replica = first[edge.source], last[edge.replica]
-    assert source.server_uuid is not None, "only judgeable servers have edge facts"
-    assert replica.server_uuid is not None, "only judgeable servers have edge facts"
+    assert None not in (source.server_uuid, replica.server_uuid), "only of judgeable servers"
     executed, retrieved = _set(replica.gtid_executed), replica.gtid_retrieved
     behind, passed_is_proved = behind_appliers(edge, graph=graph, first=first, appliers=appliers)
     before, ahead = searched(edge, first=first, last=last)
     if edge.channel.applier is ThreadState.STOPPED:
         behind -= ahead  # the log of the source shows more than two places that are equal
     begun = _begun(edge, graph=graph, first=first, last=last)
-    applier = appliers.get((edge.replica, edge.channel.name))
-    overtaken = applier.overtaken if applier is not None else GtidSet()
+    overtaken = _overtaken(edge, appliers)
     committed = _set(source.gtid_executed) | (begun & (behind | overtaken))
     missing = _from_others(committed - executed, replica, last)
     own_id = with_own_server_id(edge, graph=graph, servers=last)
     dropped = missing & (same_server_id(replica, last) | own_id)
     missing -= dropped
-    half = missing & half_received(replica, edge.channel)
+    half = missing & half_received(replica, edge.channel, log_end=source.log_end)
+    before -= half
     applying = missing & (_set(replica.gtid_owned) | _applying(replica)) - half
     passed_is_proved = passed_is_proved and not (before & missing & retrieved) - behind
     passed = (missing & (behind | (before & retrieved))) - applying - half
@@ -199,8 +198,8 @@ def _edge_facts(
     bypassed, proved = bypassed_by(
         absent - purged, edge=edge, source=source, before=before, ahead=ahead, is_former=bool(reset)
     )
-    if waits_in_former_log(edge, before=first[edge.replica], source=last[edge.source]):
-        bypassed = GtidSet()  # its next connection asks for them
+    if _asks_again(edge, first=first, last=last):
+        bypassed = GtidSet()
     extra, allowed = _extra(edge, graph=graph, first=first, last=last, policy=policy)
     errant, way_back_is_stopped = _errant(extra, edge=edge, graph=graph, last=last)
     reach = executed.filled()
@@ -230,6 +229,18 @@ def _edge_facts(
     assert not facts.errant & _set(last[edge.source].gtid_executed)
     assert not (facts.bypassed | facts.passed) & executed
     return facts
+
+
+def _asks_again(
+    edge: Edge, *, first: dict[str, ServerSnapshot], last: dict[str, ServerSnapshot]
+) -> bool:
+    """Return whether the next connection of a receiver asks for all that it does not have."""
+    return waits_in_former_log(edge, before=first[edge.replica], source=last[edge.source])
+
+
+def _overtaken(edge: Edge, appliers: Appliers) -> GtidSet:
+    applier = appliers.get((edge.replica, edge.channel.name))
+    return applier.overtaken if applier is not None else GtidSet()
 
 
 def _begun(

@@ -6,13 +6,15 @@ An applier begins a transaction before all of it has arrived. If the connection 
 disk under the relay log is full, both threads run without an error for hours, and the transaction
 looks like one that is being applied: a worker has it, or (5.6) Retrieved_Gtid_Set lists it from its
 first event on. What separates the two: the applier has read all of the relay log, and the thread
-that has the transaction waits for more of it.
+that has the transaction waits for more of it. And the receiver is before the end of the source's
+log: what the source had executed when it was read first ends there at the latest.
 
 * 8.0 and later: a worker has it, waits for its coordinator (an applier without workers: for the
   receiver), and Retrieved_Gtid_Set, which has whole transactions only, does not list it. What is
   received and executed in the moment between is listed by then, or in no worker's hands.
-* 5.6: it is the only one that is received and not executed, no worker is at work, and the place of
-  the applier in the source's log, the beginning of what it does next, is before the receiver's.
+* 5.6: it is the only one that is received and not executed, all workers are seen (or there are
+  none) and none is at work, and the place of the applier in the source's log, the beginning of what
+  it does next, is before the receiver's.
 * 5.7 shows no transaction of a worker: nothing is known.
 """
 
@@ -21,14 +23,29 @@ from typing import Final
 from gtid import GtidSet
 from topology.applier_workers import has_read_all, is_without_work
 from topology.dialect import dialect_of
-from topology.snapshot import IDLE_WORKER, ChannelSnapshot, ServerSnapshot, ThreadState
+from topology.snapshot import (
+    IDLE_WORKER,
+    ChannelSnapshot,
+    LogPosition,
+    ServerSnapshot,
+    ThreadState,
+)
 from topology.version import ServerVersion
 
 _WHOLE_TRANSACTIONS: Final = ServerVersion(5, 7, 0)  # Retrieved_Gtid_Set has no others
 
 
-def half_received(replica: ServerSnapshot, channel: ChannelSnapshot) -> GtidSet:
-    """Return the transaction of which a channel has received a part; empty if none is known."""
+def half_received(
+    replica: ServerSnapshot, channel: ChannelSnapshot, *, log_end: LogPosition | None
+) -> GtidSet:
+    """Return the transaction of which a channel has received a part; empty if none is known.
+
+    `log_end`: that of the source, behind all that is compared. A receiver that has read to there
+    has whole transactions.
+    """
+    received = channel.received_to
+    if received is None or log_end is None or not received < log_end:
+        return GtidSet()
     if channel.applier is not ThreadState.RUNNING or not has_read_all(channel.applier_state):
         return GtidSet()
     if replica.version is None:
@@ -36,10 +53,10 @@ def half_received(replica: ServerSnapshot, channel: ChannelSnapshot) -> GtidSet:
     if dialect_of(replica.version).has_applying_transaction:
         at = (worker.applying for worker in channel.workers if _waits_for_more(worker.state))
         return GtidSet.union_of(at) - replica.gtid_retrieved
-    if replica.version >= _WHOLE_TRANSACTIONS or not is_without_work(channel):
+    is_seen = bool(channel.workers) or replica.setting("replica_parallel_workers") == "0"
+    if replica.version >= _WHOLE_TRANSACTIONS or not (is_seen and is_without_work(channel)):
         return GtidSet()
-    applied, received = channel.applied_to, channel.received_to
-    if applied is None or received is None or not applied < received:
+    if channel.applied_to is None or not channel.applied_to < received:
         return GtidSet()
     rest = channel.gtid_retrieved - (replica.gtid_executed or GtidSet())
     return rest if rest.gtid_count == 1 else GtidSet()

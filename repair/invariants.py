@@ -182,8 +182,8 @@ def nothing_is_skipped(before: Model, after: Model, action: Action) -> Iterator[
     """Deliver nothing to a server whose applier skips what comes next, and start no channel there.
 
     sql_replica_skip_counter waits for the next event group, which may be one that its sources have
-    not committed yet. The transaction is received and passed
-    by: its GTID is missing for good (H8). What another channel is to bring as well may come first.
+    not committed yet. The transaction is received and passed by: its GTID is missing for good (H8).
+    What another channel is to bring as well may come first.
     """
     starts = isinstance(action, AutoPositionOn | StartChannel)
     reached = {action.server, *below(after, action.server, running=True)} if starts else set()

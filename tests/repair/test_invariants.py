@@ -174,7 +174,8 @@ def test_a_server_that_skips_gets_nothing_from_above() -> None:
     servers = pair()
     skipping = servers.replace(replace(servers["c"], skips_next=True))
     assert list(skipped(skipping, simulate(skipping, START), START))
-    assert not list(skipped(skipping, simulate(skipping, StopChannel("b", "")), START))
+    stop = StopChannel("b", "")
+    assert not list(skipped(skipping, simulate(skipping, stop), stop))
 
 
 def test_a_channel_that_was_stuck_before_is_no_complaint() -> None:

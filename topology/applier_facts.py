@@ -170,8 +170,7 @@ def may_hide_received(server: ServerSnapshot) -> bool:
     """
     is_old = server.version is not None and server.version < _WHOLE_TRANSACTIONS
     return is_old and any(
-        channel.applied_to != channel.received_to
-        or (_runs(channel) and not has_read_all(channel.applier_state))
+        channel.applied_to != channel.received_to or not has_read_all(channel.applier_state)
         for channel in server.channels or ()
     )
 

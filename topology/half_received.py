@@ -62,5 +62,14 @@ def half_received(
     return rest if rest.gtid_count == 1 else GtidSet()
 
 
+def may_be_half_received(
+    replica: ServerSnapshot, channel: ChannelSnapshot, *, log_end: LogPosition | None
+) -> bool:
+    """Return whether a fact that was not read would show if a transaction was received in part."""
+    is_known = None not in (replica.version, channel.received_to, log_end)
+    is_at_end = channel.applier is ThreadState.RUNNING and has_read_all(channel.applier_state)
+    return is_at_end and not is_known
+
+
 def _waits_for_more(state: str) -> bool:
     return bool(IDLE_WORKER.match(state)) or has_read_all(state)

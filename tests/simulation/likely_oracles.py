@@ -127,9 +127,9 @@ def _absent_on_replica(truth: Truth, one: Finding) -> str:
 def _began_again(truth: Truth, source: Server) -> bool:
     """Return whether a server's log numbers began again: it may have purged the first log since."""
     oldest = source.files[0]
-    lost = truth.world.absence.items()
-    was_reset = any((name, step) == (source.name, "reset") for (name, _), step in lost)
-    return was_reset or bool(oldest.number == 1 and oldest.created_at)
+    resets = {"reset-binary-logs-and-gtids", "reset-with-old-purged"} & {*truth.world.steps_done}
+    is_first = oldest.number == 1 and oldest.created_at
+    return bool(is_first or resets)
 
 
 def _waits(replica: Server, one: Finding, gtid: Gtid) -> bool:

@@ -35,7 +35,7 @@ from tests.simulation.steps import start_threads
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Finding, Grade, Severity, Verdict
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot
+from topology.snapshot import ClusterSnapshot, ThreadState
 
 COMMITS_MAX = 300
 _STOP_CODES = frozenset(
@@ -262,10 +262,17 @@ def arrives(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
 
 def _was_connecting(truth: Truth, name: str) -> bool:
     """Return whether a receiver on the way was connecting: its source had not answered it yet."""
+    way = {name, *truth.world.upstream(name)}
+    read = (
+        each
+        for server in truth.snapshot.last
+        if server.name in way
+        for each in server.channels or ()
+    )
+    if any(each.receiver is ThreadState.CONNECTING for each in read):
+        return True
     return any(
-        channel.receiver == "Connecting"
-        for each in {name, *truth.world.upstream(name)}
-        for channel in truth.world[each].channels
+        channel.receiver == "Connecting" for each in way for channel in truth.world[each].channels
     )
 
 
@@ -601,10 +608,22 @@ def _met_a_statement(world: World, one: Finding) -> bool:
 
 
 def _is_statement_apart(truth: Truth, one: Finding) -> bool:
-    """Return whether a statement found other rows on two servers, and their rows differ for it."""
+    """Return whether a statement found other rows on two servers, and their rows differ for it.
+
+    Or their logs do, where later work has made the rows equal again.
+    """
     if one.source is None or one.replica is None:
         return False
     source, replica = truth.rested[one.source], truth.rested[one.replica]
+    statements = (
+        each.transaction.gtid
+        for each in truth.world.acknowledged
+        if each.transaction.has_statements and gtids([each.transaction.gtid]) <= one.gtid_set
+    )
+    for gtid in statements:
+        versions = (source.logged_version(gtid), replica.logged_version(gtid))
+        if len({each.changes for each in versions if each is not None}) > 1:
+            return True
     keys = {
         change.key
         for each in truth.world.acknowledged

@@ -54,6 +54,7 @@ IDLE = {
 WAITING = {"table": "Waiting for table metadata lock", "global": "Waiting for global read lock"}
 OWNED_ELSEWHERE = "Waiting for GTID to be committed"
 _AT_WORK = "Applying batch of row changes (update)"
+_AT_ITSELF = "System lock"
 _BUSY = "Waiting for dependent transaction to commit"
 _DELAYED = "Waiting until SOURCE_DELAY seconds after source executed event"
 
@@ -437,6 +438,8 @@ def _applier_state(server: Server, channel: Channel, *, modern: bool, delayed: b
             return WAITING[server.lock]
         if _waits_for_session(server, channel):
             return OWNED_ELSEWHERE
+    if not modern and channel.workers == 1 and channel.working:
+        return _AT_ITSELF  # an applier without workers
     if channel.relay_at >= len(channel.relay) or _waits_for_session(server, channel):
         return IDLE[modern]
     return _BUSY

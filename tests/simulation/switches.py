@@ -52,7 +52,7 @@ SWITCHES: dict[str, Switch] = {
     ),
     "a-failed-receiver-is-reported": Switch(
         threads.receiver_error,
-        "if channel.receiver_errno or channel.receiver_error:",
+        "if _has_receiver_error(channel):",
         "if False:",
     ),
     "a-stopped-thread-is-reported": Switch(

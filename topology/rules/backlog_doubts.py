@@ -16,6 +16,7 @@ from gtid import GtidSet
 from topology.applier_facts import ApplierFacts
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.graph import is_at_address
+from topology.half_received import may_be_half_received
 from topology.progress import blocked_by_lock
 from topology.receivers import leaves_out
 from topology.reset_signs import has_earlier, logged
@@ -23,6 +24,7 @@ from topology.rules.backlog_words import (
     AT_BEGIN,
     BELOW,
     COPY,
+    IN_PART,
     LOCKED,
     NO_EARLIER,
     NOT_SEARCHED,
@@ -239,11 +241,18 @@ def _not_searched(backlog: Backlog) -> str:
     return NOT_SHOWN.format(what=many(unknown), source=source.name) if unknown else ""
 
 
+def _in_part(backlog: Backlog) -> str:
+    """Explain that the facts that show a part of a transaction were not all read."""
+    channel, source = backlog.edge.edge.channel, backlog.facts.first[backlog.edge.edge.source]
+    is_open = may_be_half_received(backlog.replica, channel, log_end=source.log_end)
+    return IN_PART if is_open else ""
+
+
 def _at_begin(backlog: Backlog) -> str:
-    """Explain that a stopped applier was where its receiver is, and that is the begin of a log."""
+    """Explain that a stopped applier was where its receiver is, which may have begun again."""
     channel, source = backlog.edge.edge.channel, backlog.edge.edge.source
     place = channel.applied_to
-    is_there = place is not None and place == channel.received_to and place.is_before_all
+    is_there = place is not None and place == channel.received_to
     if channel.applier is not ThreadState.STOPPED or not is_there:
         return ""
     return AT_BEGIN.format(source=source) if backlog.gtids & channel.gtid_retrieved else ""
@@ -275,6 +284,7 @@ _ROWS: Final = (
     _Row(("T1", "T2", "T3"), _skips),
     _Row(("T1", "T2"), _not_searched),
     _Row(("T2",), _at_begin),
+    _Row(("T2",), _in_part),
     _Row(("T3",), _copy),
     _Row(("T3",), lambda backlog: may_be_dropped(backlog.facts, backlog.edge)),
     _Row(("T1", "T3"), _out_of_order, warns=True),

@@ -64,9 +64,13 @@ NUMBERS: Final = (
 )
 
 AT_BEGIN: Final = (
-    " Its place in the log of {source} is where its receiver begins to read, so all that it had"
-    " received before may be behind it: it may have passed them (sql_replica_skip_counter,"
+    " Its place in the log of {source} is where its receiver is, which may have begun to read"
+    " again: it may have passed what it had received before (sql_replica_skip_counter,"
     " RELAY_LOG_POS, a RESET)."
+)
+IN_PART: Final = (
+    " The applier has read all of its relay log. Not all facts could be read that show whether only"
+    " a part of the next transaction was received."
 )
 
 

@@ -138,13 +138,14 @@ def source_refuses_sets(facts: ClusterFacts) -> Iterator[Finding]:
         if mode is None or not channel.auto_position or (noticed and not may_connect(channel)):
             continue
         connected = channel.receiver is ThreadState.RUNNING
+        copy = _copy_text(channel, source)
         yield finding(
             facts,
             "C4",
             source=edge.source,
             replica=edge.replica,
             channel=channel.name,
-            grade=Grade.PROVED,
+            grade=Grade.LIKELY if copy else Grade.PROVED,
             proof=(
                 evidence("gtid_mode", mode, source),
                 evidence("auto_position", 1, replica),
@@ -158,7 +159,7 @@ def source_refuses_sets(facts: ClusterFacts) -> Iterator[Finding]:
                 else "The receiver is not connected."
             )
             + " Its next connection stops with error 13117 (GTID_MODE of the source is not ON)."
-            f" SET GLOBAL gtid_mode = ON on {edge.source}.",
+            f" SET GLOBAL gtid_mode = ON on {edge.source}.{copy}",
         )
 
 

@@ -176,8 +176,10 @@ def may_be_dropped(facts: ClusterFacts, edge: EdgeFacts) -> str:
         edge.expected.from_uuid(uuid) for uuid in sorted(group_uuids(facts.last.values()))
     )
     shown = ""
-    if of_groups & channel.gtid_retrieved.filled():
-        shown = "has received later ones, and not these"
+    has = channel.gtid_retrieved
+    others = {each for each in of_groups.tsids if each.uuid in has.uuids} - {*has.tsids}
+    if others or of_groups & has.filled():  # a tag is of the same group
+        shown = "has received others of them, and not these"
     elif of_groups and leaves_out(facts.first[replica.name], channel):
         shown = "has read on between the readings, and received nothing"
     if not shown:

@@ -39,6 +39,7 @@ from repair.unshown import no_longer_shown
 from repair.way_home import fetches_again, misfits_at_home, way_home
 from topology.dialect import dialect_of
 from topology.findings import Grade
+from topology.rules.passed import IS_BEHIND
 
 # Three lines each: what one script may hold and a person may still read through.
 INJECTED_PER_SCRIPT_MAX = 1_000
@@ -246,7 +247,7 @@ def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusa
             f"{case.finding.source} was meant to have them: repair"
             f" {_listed(case.meant_to_arrive)} first, or select a strategy after comparing the data"
         )
-    if case.finding.grade is not Grade.PROVED:
+    if case.finding.grade is not Grade.PROVED and not _rows_decide(case):
         return Refusal(f"{case.finding.code} is not proved: nothing is left out by default")
     if case.is_hole and case.channel is not None and case.channel.may_be_former:
         return Refusal(
@@ -270,6 +271,15 @@ def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusa
             " replication first, then plan again"
         )
     return None
+
+
+def _rows_decide(case: Case) -> bool:
+    """Return whether a cause that is not proved makes no difference: all rows are there already.
+
+    The causes of what an applier is certainly behind (H8) differ in what they mean for the rows.
+    """
+    is_behind = any(each.fact == IS_BEHIND for each in case.finding.evidence)
+    return is_behind and is_there_already(case)
 
 
 def _needs_decision(case: Case) -> Refusal | None:

@@ -35,6 +35,10 @@ QUESTIONS = {
     "schema": "SELECT schema_name, '' FROM information_schema.schemata",
     "account": "SELECT CONCAT(QUOTE(user), '@', QUOTE(host)), '' FROM mysql.user",
     "privilege": "SELECT CONCAT(grantee, privilege_type), '' FROM information_schema.user_privileges",
+    # A server of 8.0 or later shows that SET GLOBAL changed these, also where it set them back.
+    "source": "SELECT '', '' FROM DUAL WHERE FALSE /*!80000 UNION SELECT VARIABLE_NAME,"
+    " VARIABLE_SOURCE FROM performance_schema.variables_info"
+    " WHERE VARIABLE_NAME IN ('server_id', 'gtid_mode') */",
 }
 
 
@@ -124,7 +128,7 @@ def undone(server: Server, at_first: Traits) -> bool:
                 cursor.execute(f"DROP USER {name}")
         for kind, name in sorted(now.keys() & at_first.keys()):
             value = at_first[kind, name]
-            if now[kind, name] != value:
+            if kind == "variable" and now[kind, name] != value:
                 literal = value if value.isdigit() else quote_string(value)
                 cursor.execute(f"SET GLOBAL {name} = {literal}")
         cursor.execute(server.dialect.words.reset_binary_logs_and_gtids)

@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from gtid import GtidSet
-from topology.dialect import SERVER_ID_SOURCE
 from topology.history_evidence import CommitRecord, HistoryEvidence
 from topology.snapshot import (
     ChannelSnapshot,
@@ -74,7 +73,11 @@ def a_server(name: str, uuid: UUID | None, executed: str | GtidSet, **facts: Any
         log_end=HERE,
         channels=(),
         binary_logs=(),
-        settings=(("gtid_mode", "ON"), (SERVER_ID_SOURCE, "EXPLICIT")),
+        settings=(
+            ("gtid_mode", "ON"),
+            ("gtid_mode_source", "EXPLICIT"),
+            ("server_id_source", "EXPLICIT"),
+        ),
     )
     return replace(made, **facts)
 

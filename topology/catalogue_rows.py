@@ -58,7 +58,8 @@ ROWS: tuple[Row, ...] = (
         "The channel was pointed at a file position behind them, with auto-position off.",
         "They are in the source's gtid_executed and not in its gtid_purged; they are not in the"
         " relay log, not being applied, and the receiver has read past them. Proved only where the"
-        " logs exclude a RESET, a crash, a skip and an equal server_id.",
+        " logs exclude a RESET, a crash, a skip and an equal server_id, now and then. A dump that"
+        " was loaded with the position may have brought their rows.",
     ),
     Row(
         "H2", "applier crash gap", "warning", False, ("until_after_gaps",),
@@ -108,7 +109,9 @@ ROWS: tuple[Row, ...] = (
         " not execute them. The rows may be there (RESET) or missing (skipped).",
         "RESET BINARY LOGS AND GTIDS on the replica, which has applied them; RELAY_LOG_POS;"
         " sql_replica_skip_counter; a purged relay log; an equal server_id; a crash or an older"
-        " copy of the data; a source without an event for the GTID.",
+        " copy of the data; a source without an event for the GTID; IGNORE_SERVER_IDS. Or RESET"
+        " BINARY LOGS AND GTIDS on the source, which has given the GTIDs to other transactions"
+        " since: the replica received the former ones.",
         "They were received before the first reading ended, and are not executed in the last. The"
         " applier has read all of its relay log, and no worker or session has them in hand.",
     ),

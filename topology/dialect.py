@@ -29,6 +29,7 @@ _CHANNELS = ServerVersion(5, 7, 0)  # FOR CHANNEL
 _WAIT_FOR_GTIDS = ServerVersion(5, 7, 5)  # WAIT_FOR_EXECUTED_GTID_SET
 _METADATA_LOCKS = ServerVersion(8, 0, 3)  # instrumented without being asked
 _VARIABLES_INFO = ServerVersion(8, 0, 0)  # performance_schema.variables_info
+_REFUSES_IGNORED_IDS = ServerVersion(8, 0, 0)
 _PUBLIC_KEY = ServerVersion(8, 0, 4)  # GET_SOURCE_PUBLIC_KEY
 _GTIDS_IN_INNODB = ServerVersion(8, 0, 17)  # storage/innobase/clone/clone0repl.cc
 # 5.6.24 sends its new log to connected receivers, 9.7.4 does not; which version changed it was not
@@ -61,6 +62,7 @@ class Dialect:
     has_channels: bool
     has_metadata_locks: bool
     has_variables_info: bool
+    refuses_ignored_ids: bool  # IGNORE_SERVER_IDS, where gtid_mode is ON
     has_source_public_key: bool
     # A crash takes GTIDs and rows together. Before, the binary log alone has the GTIDs: with
     # sync_binlog other than 1 a crash can cut its end and leave the rows (tried on 5.6.24).
@@ -112,6 +114,7 @@ def dialect_of(version: ServerVersion) -> Dialect:
         has_channels=version >= _CHANNELS,
         has_metadata_locks=version >= _METADATA_LOCKS,
         has_variables_info=version >= _VARIABLES_INFO,
+        refuses_ignored_ids=version >= _REFUSES_IGNORED_IDS,
         has_source_public_key=version >= _PUBLIC_KEY,
         has_gtids_in_innodb=version >= _GTIDS_IN_INNODB,
         reset_strands_receivers=version >= _RESET_STRANDS_RECEIVERS,
@@ -195,9 +198,11 @@ BINARY_LOG_FILTERS: dict[str, str] = {
 # it until it is restarted (MY-010816); log_bin stays ON.
 BINARY_LOG = "binary_log"
 LOG_CLOSED = "CLOSED"
-# Where the server has its server_id from (8.0 and later): "DYNAMIC" if SET GLOBAL changed it since
-# the server started. Read with the settings, under our name.
+# Where the server has a variable's value from (8.0 and later): "DYNAMIC" if SET GLOBAL changed it
+# since the server started. Read with the settings, under our names.
 SERVER_ID_SOURCE = "server_id_source"
+GTID_MODE_SOURCE = "gtid_mode_source"
+SOURCES_OF_VALUES = {"server_id": SERVER_ID_SOURCE, "gtid_mode": GTID_MODE_SOURCE}
 CHANGED_SINCE_START = "DYNAMIC"
 
 # Settings a rule or a plan needs. Ours on the left; the variable's names, newest first, on the

@@ -26,7 +26,8 @@ the transaction, and the channel reports its own place in the same log.
   a replica's own GTIDs that one of its sources has and another has not, and the lowest and highest
   own GTID of a source that a replica whose receiver is stopped has as well (other_versions.py).
 * **The first log**: of servers that lost transactions, of replicas whose channel has gone past some
-  (reset_signs.py), or that may not have logged what they have purged (topology/unlogged.py).
+  and of the sources of what was received of it (reset_signs.py), or of servers that may not have
+  logged what they have purged (topology/unlogged.py).
 * **Changes of gtid_purged** in the error log of servers that have never purged a log, and when the
   origin committed the newest of what was set (topology/declared.py).
 * **The schemas** of a server that has executed nothing, and that no channel links, or that has not
@@ -113,6 +114,7 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
             ask(edge.edge.source, Questions(searches=(search,)))
         if gone := edge.passed | edge.bypassed:
             source, replica = servers[edge.edge.source], servers[edge.edge.replica]
+            ask(source.name, Questions(first_log=bool(edge.passed)))
             received = received_by(edge, replica)
             earlier = earlier_samples(replica, gone, source=source, received=received)
             ask(replica.name, Questions(first_log=True, commits=(earlier,)))

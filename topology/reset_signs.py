@@ -12,7 +12,7 @@ from gtid import GtidSet, Tsid
 from topology.dialect import dialect_of
 from topology.history_evidence import CommitRecord, ends_of
 from topology.notable_settings import notable_values
-from topology.snapshot import ServerSnapshot
+from topology.snapshot import START_SLACK, ChannelSnapshot, ServerSnapshot
 
 _SECOND = timedelta(seconds=1)
 
@@ -169,6 +169,31 @@ def runs_since_before(server: ServerSnapshot, gtids: GtidSet, source: ServerSnap
         return False
     started_before = server.read_ended - timedelta(seconds=server.uptime_seconds)
     return started_before + _SECOND < committed
+
+
+def received_present_ones(
+    replica: ServerSnapshot, channel: ChannelSnapshot, received: GtidSet, source: ServerSnapshot
+) -> bool:
+    """Return whether what was received is what its source has now under these GTIDs.
+
+    Retrieved_Gtid_Set outlives a RESET of the replica, and one of the source: it then lists what a
+    former history of the source had under the same GTIDs. Either of two things excludes that:
+
+    1. They are the one transaction that the receiver queued last, with the time of the commit that
+       the source has now.
+    2. The replica was started after the first log of the source was begun, with relay_log_recovery
+       on: Retrieved_Gtid_Set was empty then. A RESET begins the logs anew.
+    """
+    found = source.history_evidence
+    record = None if found is None else found.commit_of(received)
+    if record is not None and record.is_exact and channel.last_queued == received:
+        return record.committed_at == channel.last_queued_committed_at
+    log = None if found is None else found.first_log
+    started_at, ahead = replica.started_at, replica.clock_ahead
+    if log is None or started_at is None or ahead is None or source.clock_ahead is None:
+        return False
+    is_later = started_at - ahead - START_SLACK > log.begun_at - source.clock_ahead + _SECOND
+    return is_later and replica.setting("relay_log_recovery") in ("1", "ON")
 
 
 def _first_commit(gtids: GtidSet, source: ServerSnapshot) -> datetime | None:

@@ -35,6 +35,11 @@ def test_what_cannot_be_undone_is_discarded(pairs97: Stock[Pair]) -> None:
     with pairs97.lent() as pair:
         assert not set(processes(pair)) & set(begun)
         begun = processes(pair)
+        own = pair.b.value("@@GLOBAL.server_id")
+        pair.b.execute("SET GLOBAL server_id = 4711", f"SET GLOBAL server_id = {own}")
+    with pairs97.lent() as pair:
+        assert not set(processes(pair)) & set(begun), "it shows that it was set"
+        begun = processes(pair)
         pair.b.kill()
     with pairs97.lent() as pair:
         assert not set(processes(pair)) & set(begun)

@@ -69,7 +69,7 @@ def gtid_mode_on_permissive(world: World, name: str) -> bool:
 def set_mode(world: World, server: Server, *, permissive: bool) -> None:
     """Set gtid_mode. A change begins a new binary log (seen on 9.7.4)."""
     if server.permissive != permissive:
-        server.permissive = permissive
+        server.permissive, server.gtid_mode_set_at = permissive, world.clock
         act.rotate(world, server)
 
 

@@ -22,7 +22,7 @@ from gtid import GtidSet, Tsid
 from tests.simulation import replication as act
 from tests.simulation.membership import is_member
 from tests.simulation.state import SECOND, Channel, Gtid, Place, Server, World, uuid_of
-from topology.dialect import CHANGED_SINCE_START, SERVER_ID_SOURCE
+from topology.dialect import CHANGED_SINCE_START, GTID_MODE_SOURCE, SERVER_ID_SOURCE
 from topology.facts import gather_facts, grave_differences
 from topology.policy import Policy
 from topology.snapshot import (
@@ -338,14 +338,19 @@ def _settings(world: World, server: Server) -> tuple[tuple[str, str], ...]:
         ("replica_parallel_workers", str(channel.workers if channel else 4)),
         ("replica_preserve_commit_order", "ON" if channel and channel.commit_order else "OFF"),
         ("replica_skip_errors", "ALL" if server.skips_errors else "OFF"),
-        *(_server_id_source(server) if server.version >= (8, 0, 0) else ()),
+        *(_sources_of_values(server) if server.version >= (8, 0, 0) else ()),
         ("sync_binlog", "1"),
     )
 
 
-def _server_id_source(server: Server) -> tuple[tuple[str, str], ...]:
-    is_set = server.server_id_set_at >= server.started_at
-    return ((SERVER_ID_SOURCE, CHANGED_SINCE_START if is_set else "EXPLICIT"),)
+def _sources_of_values(server: Server) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (name, CHANGED_SINCE_START if set_at >= server.started_at else "EXPLICIT")
+        for name, set_at in (
+            (GTID_MODE_SOURCE, server.gtid_mode_set_at),
+            (SERVER_ID_SOURCE, server.server_id_set_at),
+        )
+    )
 
 
 def position(place: Place | None, base: str = "binlog") -> LogPosition | None:

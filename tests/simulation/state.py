@@ -221,6 +221,7 @@ class Server:
     channels: list[Channel] = field(default_factory=list)
     started_at: int = -1000 * SECOND
     server_id_set_at: int = -2000 * SECOND  # by SET GLOBAL
+    gtid_mode_set_at: int = -2000 * SECOND
     log_bin: bool = True
     log_replica_updates: bool = True
     idempotent: bool = False  # replica_exec_mode

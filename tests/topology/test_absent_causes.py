@@ -9,7 +9,7 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import NOON, A, B, a_channel, a_server
 from topology.facts import gather_facts
-from topology.history_evidence import CommitRecord, HistoryEvidence
+from topology.history_evidence import CommitRecord, HistoryEvidence, LogStart
 from topology.policy import Policy
 from topology.rules.absent_causes import Absence, causes_left, causes_text
 from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
@@ -18,7 +18,7 @@ from topology.version import ServerVersion
 STOPPED = ThreadState.STOPPED
 POSITION, RESET, SKIPPED, CRASH = "file position", "reset", "skipped", "crash or copy"
 OLD_LOG, UNLOGGED, SAME_ID, IGNORED = "source reset", "not logged", "same server_id", "ignored"
-FORMER_ID = "former server_id"
+FORMER_ID, FORMER, IGNORED_THEN = "former server_id", "former history", "ignored then"
 
 
 def gtids(text: str) -> GtidSet:
@@ -35,9 +35,12 @@ class Case:
     version: ServerVersion | None = None
     server_id: int = 2
     server_id_source: str | None = "EXPLICIT"
+    gtid_mode: tuple[str, str] = ("ON", "EXPLICIT")  # and where b has it from
     committed_by: tuple[int, int] | None = (1, 1)  # of A:4 and A:5; None: they were not read
     earlier: bool = True  # A:1 was read as well
     is_place_proved: bool = True
+    recovery: str = "OFF"  # relay_log_recovery of b
+    log_begun: int | None = None  # seconds before noon: the first log of a
     source: tuple[tuple[str, str], ...] = ()  # settings
 
 
@@ -52,6 +55,12 @@ def _records(case: Case) -> tuple[CommitRecord, ...]:
     )
 
 
+def _first_log(case: Case) -> LogStart | None:
+    if case.log_begun is None:
+        return None
+    return LogStart("binlog.000001", NOON - timedelta(seconds=case.log_begun), GtidSet())
+
+
 def absence(case: Case) -> Absence:
     a = a_server(
         "a",
@@ -59,7 +68,7 @@ def absence(case: Case) -> Absence:
         gtids("A:1-9"),
         server_id=1,
         settings=case.source,
-        history_evidence=HistoryEvidence(None, _records(case)),
+        history_evidence=HistoryEvidence(_first_log(case), _records(case)),
     )
     channel = a_channel(
         "a",
@@ -71,7 +80,12 @@ def absence(case: Case) -> Absence:
         B,
         gtids("A:1-3:6-9"),
         server_id=case.server_id,
-        settings=(("server_id_source", case.server_id_source),) if case.server_id_source else (),
+        settings=(
+            ("gtid_mode", case.gtid_mode[0]),
+            ("gtid_mode_source", case.gtid_mode[1]),
+            ("relay_log_recovery", case.recovery),
+            *((("server_id_source", case.server_id_source),) if case.server_id_source else ()),
+        ),
         uptime_seconds=case.uptime,
         channels=(channel,),
         **({} if case.version is None else {"version": case.version}),
@@ -95,6 +109,11 @@ def later(server: ServerSnapshot) -> ServerSnapshot:
 BY_SET = ("auto_position", True)
 HALTED = ("receiver", STOPPED)
 IDS = ("ignored_server_ids", (1, 7))
+# A:5, which a has committed 40 s before noon.
+LAST = (
+    ("last_queued", gtids("A:5")),
+    ("last_queued_committed_at", NOON - timedelta(seconds=40)),
+)
 
 
 @pytest.mark.parametrize(
@@ -106,43 +125,67 @@ IDS = ("ignored_server_ids", (1, 7))
         (Case(server_id_source="DYNAMIC"), {POSITION, FORMER_ID}),
         (Case(server_id_source=None), {POSITION, FORMER_ID}),
         (Case(earlier=False), {RESET, POSITION}),
-        (Case(uptime=30), {POSITION, SKIPPED, CRASH}),
+        (Case(uptime=30), {POSITION, SKIPPED, CRASH, IGNORED_THEN}),
         (Case(channel=(("gtid_retrieved", gtids("A:7-9")),)), {POSITION, SKIPPED}),
-        (Case(committed_by=None), {RESET, POSITION, SKIPPED, CRASH, UNLOGGED, SAME_ID}),
+        (
+            Case(committed_by=None),
+            {RESET, POSITION, SKIPPED, CRASH, UNLOGGED, SAME_ID, IGNORED_THEN},
+        ),
+        # 8.0 and later refuse IGNORE_SERVER_IDS while gtid_mode is ON.
+        (Case(gtid_mode=("ON", "DYNAMIC")), {POSITION, IGNORED_THEN}),
+        (Case(gtid_mode=("ON_PERMISSIVE", "EXPLICIT")), {POSITION, IGNORED_THEN}),
+        (Case(version=ServerVersion(5, 7, 44)), {POSITION, IGNORED_THEN}),
         (Case(committed_by=(1, 2)), {POSITION, SAME_ID}),
         (Case(server_id=1), {POSITION, SAME_ID}),
         (Case(channel=(IDS,)), {IGNORED, POSITION}),
         (Case(channel=(("ignored_server_ids", (7,)),)), {POSITION}),
         # By auto-position, and the receiver has read past them: H8.
         (Case(channel=(BY_SET,)), set()),
-        (Case(channel=(BY_SET,), uptime=30), {CRASH, FORMER_ID}),
+        (Case(channel=(BY_SET,), uptime=30), {CRASH, FORMER_ID, IGNORED_THEN}),
         (Case(channel=(BY_SET,), server_id_source=None), {FORMER_ID}),
         (Case(channel=(BY_SET,), committed_by=(2, 2)), {SAME_ID}),
         # Its next connection asks for them again: the applier has been behind them.
         (Case(channel=(BY_SET, HALTED)), {POSITION, SKIPPED, OLD_LOG}),
         # Received, and behind the applier.
-        (Case(received="A:4-5", channel=(BY_SET,)), {SKIPPED}),
-        (Case(received="A:4-5"), {POSITION, SKIPPED}),
-        (Case(received="A:4-5", channel=(BY_SET,), uptime=30), {SKIPPED}),
+        (Case(received="A:4-5", channel=(BY_SET,)), {SKIPPED, FORMER}),
+        (Case(received="A:4-5"), {POSITION, SKIPPED, FORMER}),
+        (Case(received="A:4-5", channel=(BY_SET,), uptime=30), {SKIPPED, FORMER}),
         (
             Case(received="A:4-5", channel=(BY_SET,), uptime=30, is_place_proved=False),
-            {SKIPPED, CRASH},
+            {SKIPPED, CRASH, FORMER},
         ),
         (
             Case(received="A:4-5", channel=(BY_SET,), uptime=30, version=ServerVersion(8, 0, 16)),
-            {SKIPPED, CRASH},
+            {SKIPPED, CRASH, FORMER},
         ),
         (
             Case(received="A:4-5", channel=(BY_SET, ("applier", STOPPED))),
-            {SKIPPED, OLD_LOG},
+            {SKIPPED, OLD_LOG, FORMER},
         ),
         # What was received was logged, whatever its log shows now.
         (
             Case(received="A:4-5", channel=(BY_SET,), committed_by=None),
-            {RESET, SKIPPED},
+            {RESET, SKIPPED, FORMER},
         ),
         # A part of them was received.
-        (Case(received="A:4", channel=(BY_SET,), uptime=30), {SKIPPED, CRASH}),
+        (
+            Case(received="A:4", channel=(BY_SET,), uptime=30),
+            {SKIPPED, CRASH, FORMER, IGNORED_THEN},
+        ),
+        # It is the one that was queued last, and the source has that commit now.
+        (Case(received="A:4-5", channel=(BY_SET, *LAST), earlier=False), {RESET, SKIPPED, FORMER}),
+        (Case(received="A:5", channel=(BY_SET, *LAST)), {SKIPPED}),
+        (Case(received="A:5", channel=(BY_SET, LAST[0])), {SKIPPED, FORMER}),
+        # Its relay logs began anew after the log of the source had begun.
+        (Case(received="A:4-5", channel=(BY_SET,), recovery="ON", log_begun=2000), {SKIPPED}),
+        (
+            Case(received="A:4-5", channel=(BY_SET,), recovery="ON", log_begun=1002),
+            {SKIPPED, FORMER},
+        ),
+        (
+            Case(received="A:4-5", channel=(BY_SET,), recovery="OFF", log_begun=2000),
+            {SKIPPED, FORMER},
+        ),
     ],
 )
 def test_each_cause_is_left_unless_it_is_excluded(case: Case, left: set[str]) -> None:
@@ -156,7 +199,7 @@ def test_the_text_says_what_each_cause_means_for_the_rows() -> None:
         " Possible causes: IGNORE_SERVER_IDS (1, 7) of its channel (the rows are"
     )
     assert "; RESET BINARY LOGS AND GTIDS on b behind them (the rows are there);" in text
-    assert "; a file position that was set behind them (the rows are missing, unless a" in text
+    assert "; a file position that was set behind them (the rows are missing, unless a dump" in text
     assert "; a crash of b that lost the end of its binary log, or an older copy" in text
     assert "; a server with the server_id of b, 2, committed them (the rows are missing)." in text
     assert text.endswith(

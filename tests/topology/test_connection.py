@@ -447,7 +447,7 @@ def healthy(peer: Peer, statement: bytes, *, odd: bytes, answer: Callable[[Peer]
     elif b"GLOBAL VARIABLES" in statement:
         peer.answer(["Variable_name", "Value"], [["gtid_mode", "ON"]])
     elif b"variables_info" in statement:
-        peer.answer(["source"], [["COMPILED"]])
+        peer.answer(["name", "source"], [["gtid_mode", "COMPILED"]])
     elif b"REPLICA STATUS" in statement:
         peer.answer(["Source_Host"], [])
     elif b"worker" in statement:

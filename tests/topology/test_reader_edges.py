@@ -48,7 +48,7 @@ ANSWERS: dict[str, Answer] = {
     "Uptime": [{"Variable_name": "Uptime", "Value": "60"}],
     "SHOW BINARY LOGS": [{"Log_name": "binlog.000002", "File_size": 157, "Encrypted": "Yes"}],
     "SHOW GLOBAL VARIABLES": [{"Variable_name": "gtid_mode", "Value": "ON"}],
-    "performance_schema.variables_info": [{"source": "COMPILED"}],
+    "performance_schema.variables_info": [{"name": "gtid_mode", "source": "COMPILED"}],
 }
 GROUP_PLUGIN: dict[str, Answer] = {
     "SHOW GLOBAL VARIABLES": [{"Variable_name": "group_replication_group_name", "Value": "g"}]

@@ -25,7 +25,7 @@ from topology.contents import (
     TransactionVersion,
     UnreadContent,
 )
-from topology.dialect import SERVER_ID_SOURCE, dialect_of
+from topology.dialect import SOURCES_OF_VALUES, dialect_of
 from topology.facts import gather_facts
 from topology.findings import ClusterAudit, Finding
 from topology.history_evidence import CommitRecord, HistoryEvidence, LogStart
@@ -282,9 +282,7 @@ def _server(
         "channels": tuple(_channel(key, words, letters) for key, words in told.items()),
         "server_clock": started,
         "history_evidence": _logs(first.logs | later.logs) if phase > 1 else None,
-        "settings": tuple(
-            sorted({"hostname": name, **_kept_id(version), **_settings(facts)}.items())
-        ),
+        "settings": tuple(sorted({"hostname": name, **_kept(version), **_settings(facts)}.items())),
         "server_id": int(facts.pop("id", sum(map(ord, name)))),
         "group": _group(facts.pop("group", "")),
     }
@@ -322,9 +320,10 @@ def _settings(facts: dict[str, str]) -> dict[str, str]:
     return {key[4:]: facts.pop(key) for key in sorted(facts) if key.startswith("set.")}
 
 
-def _kept_id(version: ServerVersion) -> dict[str, str]:
-    """Return where a server has its server_id from: nothing has changed it, where that is shown."""
-    return {SERVER_ID_SOURCE: "EXPLICIT"} if dialect_of(version).has_variables_info else {}
+def _kept(version: ServerVersion) -> dict[str, str]:
+    """Return where a server has values from: nothing has changed them, where that is shown."""
+    shown = SOURCES_OF_VALUES.values() if dialect_of(version).has_variables_info else ()
+    return dict.fromkeys(shown, "EXPLICIT")
 
 
 def _group(text: str) -> GroupSnapshot | None:

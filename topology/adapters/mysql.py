@@ -34,8 +34,8 @@ from topology.adapters.reading_statements import (
     IDENTITY,
     PROCESSLIST,
     ROW_LOCK_WAITS,
-    SERVER_ID_INFO,
     UPTIME,
+    VARIABLES_INFO,
     VERSION,
     group_statement,
     processlist_statement,
@@ -55,8 +55,8 @@ from topology.dialect import (
     BINARY_LOG,
     BINARY_LOG_FILTERS,
     LOG_CLOSED,
-    SERVER_ID_SOURCE,
     SETTINGS,
+    SOURCES_OF_VALUES,
     STATUS_COLUMNS,
     Dialect,
     dialect_of,
@@ -328,8 +328,8 @@ class _Reading:
         if is_on and self._shows_no_log and self.snapshot.binary_logs == ():
             known[BINARY_LOG] = LOG_CLOSED
         if dialect.has_variables_info:  # without performance_schema it is empty (seen on 9.7.4)
-            for row in self._all(SERVER_ID_INFO, "source"):
-                known[SERVER_ID_SOURCE] = str(row["source"])
+            for row in self._all(VARIABLES_INFO, "name", "source"):
+                known[SOURCES_OF_VALUES[str(row["name"])]] = str(row["source"])
         return tuple(sorted({**known, **dict(self._binary_log_filters)}.items()))
 
     def _parsed(self, name: str, row: Row) -> GtidSet | None:

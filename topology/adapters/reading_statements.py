@@ -56,9 +56,9 @@ _FROM_WORKERS = (
     " LEFT JOIN performance_schema.threads t ON t.THREAD_ID = w.THREAD_ID"
 )
 # Every account may read it, and it is filled with performance_schema = OFF too.
-SERVER_ID_INFO = (
-    "SELECT VARIABLE_SOURCE AS source FROM performance_schema.variables_info"
-    " WHERE VARIABLE_NAME = 'server_id'"
+VARIABLES_INFO = (
+    "SELECT VARIABLE_NAME AS name, VARIABLE_SOURCE AS source FROM"
+    " performance_schema.variables_info WHERE VARIABLE_NAME IN ('server_id', 'gtid_mode')"
 )
 PROCESSLIST = "SHOW PROCESSLIST"  # needs PROCESS; the table of it is deprecated since 8.0.35
 # 5.6 has no processlist state for a row lock: an applier that waits for one is in "System lock".

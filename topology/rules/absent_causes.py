@@ -11,6 +11,7 @@
 cause            what excludes it
 ===============  ==================================================================================
 ignored          the channel has no IGNORE_SERVER_IDS
+ignored then     the replica has refused that option since before (8.0, with gtid_mode ON)
 reset            the replica has a binary log from before them, or one of its transactions that its
                  source logged before them (reset_signs.py)
 file position    the channel runs by auto-position, and has done so since it was behind them
@@ -21,6 +22,7 @@ another source   the channel's address is that at which its source was read
 not logged       the log of the source shows them, or they were received
 same server_id   the log of the source shows other server_ids
 former id        the replica has not changed its server_id since before them
+former history   what was received is what the source has now (reset_signs.py)
 ===============  ==================================================================================
 """
 
@@ -29,13 +31,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from gtid import GtidSet
-from topology.dialect import CHANGED_SINCE_START, SERVER_ID_SOURCE
+from topology.dialect import CHANGED_SINCE_START, GTID_MODE_SOURCE, SERVER_ID_SOURCE, dialect_of
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.graph import is_at_address
 from topology.history_evidence import CommitRecord, ends_of
 from topology.log_order import received_by
 from topology.notable_settings import notable_values
-from topology.reset_signs import keeps_gtids, runs_since_before, was_not_reset
+from topology.reset_signs import (
+    keeps_gtids,
+    received_present_ones,
+    runs_since_before,
+    was_not_reset,
+)
 from topology.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.unseen import group_uuids
 
@@ -91,7 +98,14 @@ class Absence:
     @property
     def keeps_server_id(self) -> bool:
         """Return whether the replica has had its present server_id since before them."""
-        source = self.replica.setting(SERVER_ID_SOURCE)
+        return self.keeps(SERVER_ID_SOURCE)
+
+    def keeps(self, source_of_variable: str) -> bool:
+        """Return whether the replica has had a variable's value since before they were committed.
+
+        `source_of_variable`: our name for where the server has the value from.
+        """
+        source = self.replica.setting(source_of_variable)
         return source not in (None, CHANGED_SINCE_START) and self.runs_since_before
 
     @property
@@ -148,6 +162,22 @@ def _is_ignored(absence: Absence) -> bool:
 
 def _shows_no_ignored(absence: Absence) -> bool:
     return _ids_are_known(absence) and not _ids(absence) & {*absence.channel.ignored_server_ids}
+
+
+def _is_without_list(absence: Absence) -> bool:
+    """Return whether the channel has no IGNORE_SERVER_IDS now, and may have had it."""
+    return bool(absence.unsent) and not absence.channel.ignored_server_ids
+
+
+def _has_refused_lists(absence: Absence) -> bool:
+    """Return whether the replica has refused IGNORE_SERVER_IDS since before they were committed."""
+    replica = absence.replica
+    return (
+        replica.version is not None
+        and dialect_of(replica.version).refuses_ignored_ids
+        and "gtid_mode" not in notable_values(replica.notable_settings)
+        and absence.keeps(GTID_MODE_SOURCE)
+    )
 
 
 def _reset_words(absence: Absence) -> str:
@@ -298,6 +328,22 @@ def _ids_are_known(absence: Absence) -> bool:
     return _are_in_log(absence) and (is_whole or not groups & {*absence.unsent.uuids})
 
 
+def _former_words(absence: Absence) -> str:
+    return (
+        f"RESET BINARY LOGS AND GTIDS on {absence.source.name}, which gave these GTIDs to other"
+        f" transactions since: {absence.replica.name} received the former ones (the rows of the"
+        " present ones are missing)"
+    )
+
+
+def _received_present_ones(absence: Absence) -> bool:
+    return received_present_ones(absence.replica, absence.channel, absence.received, absence.source)
+
+
+def _is_received(absence: Absence) -> bool:
+    return bool(absence.received)
+
+
 def _is_unsent(absence: Absence) -> bool:
     return bool(absence.unsent)
 
@@ -310,6 +356,7 @@ FILE_POSITION: Final = "file position"
 CRASH: Final = "crash or copy"
 SOURCE_RESET: Final = "source reset"
 ANOTHER_SOURCE: Final = "another source"
+FORMER: Final = "former history"
 
 _ROWS: Final = (
     _Row("ignored", _ignored_words, _is_ignored, _shows_no_ignored),
@@ -340,4 +387,11 @@ _ROWS: Final = (
     _Row(
         "former server_id", _former_id_words, _may_be_former_id, lambda each: each.keeps_server_id
     ),
+    _Row(
+        "ignored then",
+        lambda _: "IGNORE_SERVER_IDS of its channel, removed since (the rows are missing)",
+        _is_without_list,
+        _has_refused_lists,
+    ),
+    _Row(FORMER, _former_words, _is_received, _received_present_ones),
 )

@@ -85,7 +85,8 @@ def _text(edge: EdgeFacts, replica: ServerSnapshot, *, is_proved: bool) -> str:
     if is_proved:
         return (
             f"{text} and has read past them: they will not come by themselves. The channel runs by"
-            " file position, so no check noticed."
+            " file position, so no check noticed. Compare the rows before any repair: a dump or a"
+            " backup that was loaded with the position may have brought them."
         )
     if not edge.other_log:
         others = len(replica.channels or ()) > 1

@@ -10,18 +10,21 @@
      these, so the text names all that absent_causes.py leaves. Before 8.0.17 also a crash that cut
      the binary log: GTIDs are in that log only, the rows and the applier's place are elsewhere (the
      rows are there; tried on 5.6.24). Only a replica that has been running since before the commits
-     excludes it.
+     excludes it. And a reset of the source: Retrieved_Gtid_Set is then of its former history, and
+     the present transactions were never received (their rows are missing; tried on both versions).
 2. A channel that is stopped shows where its applier has come to in the source's log. What the log
    has before this place was behind the applier: to start the channel would do it a second time.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from gtid import GtidSet
 from topology.facts import ClusterFacts
-from topology.findings import Finding, Grade
+from topology.findings import Evidence, Finding, Grade
 from topology.rules.absent_causes import (
     CRASH,
+    FORMER,
     Absence,
     causes_left,
     causes_text,
@@ -29,6 +32,10 @@ from topology.rules.absent_causes import (
 )
 from topology.rules.build import evidence, many, on_edge
 from topology.rules.emptied import emptied_text
+from topology.snapshot import ServerSnapshot
+
+# The fact that the applier's place is behind what its channel counts as received.
+IS_BEHIND: Final = "its applier is behind them"
 
 
 def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
@@ -53,6 +60,7 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
             evidence("place in the relay log", channel.relay_applied_to, replica),
             evidence("receiver has read to", channel.received_to, replica),
             evidence("source's log ended at", source.log_end, source),
+            *_first_log_of(facts.last[source.name]),
             evidence("auto_position", int(channel.auto_position), replica),
             evidence("gtid_executed", replica.gtid_executed, replica),
         ]
@@ -64,8 +72,11 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
             is_place_proved=edge.passed_is_proved,
         )
         left = causes_left(absence)
-        is_proved = bool(edge.passed) and edge.passed_is_proved and not unsent
-        is_proved = is_proved and CRASH not in left
+        is_placed = bool(edge.passed) and edge.passed_is_proved and not unsent
+        is_placed = is_placed and CRASH not in left
+        is_proved = is_placed and FORMER not in left
+        if is_placed:
+            proof.append(evidence(IS_BEHIND, "yes", replica))
         emptied = emptied_text(replica, channel)
         yield on_edge(
             facts,
@@ -74,7 +85,7 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
             gone,
             grade=Grade.PROVED if is_proved else Grade.LIKELY,
             proof=tuple(proof),
-            explanation=_passed_text(absence, is_proved=is_proved)
+            explanation=_passed_text(absence, is_placed=is_placed, is_proved=is_proved)
             + causes_text(absence)
             + ("" if logs_nothing_received(source) else emptied),
             # What a receiver ignores does not come again.
@@ -84,7 +95,20 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
         )
 
 
-def _passed_text(absence: Absence, *, is_proved: bool) -> str:
+def _first_log_of(source: ServerSnapshot) -> tuple[Evidence, ...]:
+    """Return where the source's history begins, as far as it was read: a RESET begins it anew."""
+    found = source.history_evidence
+    if found is None or found.first_log is None:
+        return ()
+    log = found.first_log
+    begun = f"{log.file}, begun at {log.begun_at:%Y-%m-%d %H:%M:%S}"
+    return (
+        evidence("source's first binary log", begun, source),
+        evidence("GTIDs before it", log.previous_gtids, source),
+    )
+
+
+def _passed_text(absence: Absence, *, is_placed: bool, is_proved: bool) -> str:
     """Explain what the channel's places say of the transactions."""
     name = absence.replica.name
     text = f"{name} does not have {many(absence.gtids)} of {absence.source.name}"
@@ -97,6 +121,11 @@ def _passed_text(absence: Absence, *, is_proved: bool) -> str:
         return (
             f"{text} and will not get them: it received them, and its applier has passed them"
             " without executing them."
+        )
+    if is_placed:
+        return (
+            f"{text} and will not get them: its channel counts them as received, and its applier"
+            " has nothing left to do."
         )
     if absence.received:
         return (

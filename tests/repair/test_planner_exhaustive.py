@@ -135,13 +135,18 @@ def _planned(pairs: Iterator[Model], choices: Mapping[str, str]) -> int:
         for name, before in servers.servers.items():
             assert before.executed <= goal[name].executed, story
         again = _plan(goal, choices)
-        assert not again.steps, f"{story}\na finished plan leaves something: {_listed(again)}"
+        # A channel by file position, stopped behind what its source purged, is left stopped (A7).
+        announced = {each.finding_id for each in plan.afterwards}
+        left = {each.finding_id for each in again.answered if each.steps}
+        assert left <= announced, f"{story}\na finished plan leaves something: {_listed(again)}"
+        goal = _run(goal, again)
+        again = _plan(goal, choices)
+        assert not again.steps, f"{story}\nthe next one as well: {_listed(again)}"
         for cut in range(1, len(plan.steps)):
             there = _run(servers, plan, cut)
             again = _plan(there, choices)
             end = _run(there, again)
-            if again.not_planned and "reset_and_purge" in choices.values():
-                end = _run(end, _plan(end, choices))
+            end = _run(end, _plan(end, choices))
             assert _end(end, choices) == _end(goal, choices), (
                 f"{story}\ncut {cut}: {_listed(again)}\n=>\n{show(end)}"
             )

@@ -67,7 +67,7 @@ def unseen_sources(
     reached = {name} | graph.upstream_of(name, stopped_too=True)
     found = {address_of(channel) for end, channel in outside_channels(graph) if end in reached}
     for end in reached:
-        found.update(_unread_members(servers[end]))
+        found.update(_unread_members(servers[end], servers))
     return tuple(sorted(found))
 
 
@@ -128,8 +128,12 @@ def group_uuids(servers: Iterable[ServerSnapshot]) -> frozenset[UUID]:
     return frozenset(found)
 
 
-def _unread_members(server: ServerSnapshot) -> Iterator[str]:
+def _unread_members(server: ServerSnapshot, servers: Mapping[str, ServerSnapshot]) -> Iterator[str]:
+    """Yield who may deliver to a server in its group; in any group, if its settings are unread."""
     if name := group_name_of(server):
         yield f"the other members of the group {name}"
     elif is_galera(server):
         yield "the other nodes of the Galera cluster"
+    elif server.settings is None:
+        groups = {group_name_of(each) for each in servers.values()} - {""}
+        yield from (f"the other members of the group {each}" for each in sorted(groups))

@@ -100,6 +100,34 @@ def test_a_lost_tail_is_proved_also_behind_a_restarted_receiver(star97: Topology
     assert finding.gtid_set == GtidSet.parse(fault.lost)
 
 
+def test_a_lost_tail_under_a_former_server_uuid_is_no_proof_of_a_client(star97: Topology) -> None:
+    """Its server has another UUID since. A session that sets gtid_next leaves the same."""
+    fault = faults.lost_tail_crash(star97, source="source", replica="replica1")
+    fault.source.kill()
+    (fault.source.datadir / "auto.cnf").unlink()
+    fault.source.start()
+    replica = fault.replica
+    replica.execute(replica.dialect.stop_replica, replica.dialect.start_replica)
+    await_status(replica, faults._both_threads_run)
+    names_both = errant_of_no_server(part_of(star97, "source", "replica1"), fault.lost)
+    by_hand = "11111111-2222-3333-4444-555555555555:1"
+    replica.execute(f"SET SESSION gtid_next = '{by_hand}'", "BEGIN", "COMMIT")
+    twin = errant_of_no_server(part_of(star97, "source", "replica1"), f"{fault.lost},{by_hand}")
+    assert [each.name for each in twin.strategies] == [each.name for each in names_both.strategies]
+
+
+def errant_of_no_server(topology: Topology, gtids: str) -> Finding:
+    finding = only(audited(topology))
+    assert (finding.code, finding.grade, finding.gtid_set) == (
+        "E1",
+        Grade.LIKELY,
+        GtidSet.parse(gtids),
+    )
+    assert "a session set gtid_next" in finding.explanation
+    assert "restored and given a new server_uuid" in finding.explanation
+    return finding
+
+
 def test_the_refusal_of_a_gtid_made_by_hand_stands_beside_it_on_5_6(pair56: Pair) -> None:
     """A lost tail is refused in the same words, and is one cause: E3 explains the refusal."""
     one_way(pair56)

@@ -23,6 +23,9 @@ from tests.repair.live import (
 from topology.catalogue import answers
 from topology.explain import explain
 
+# Unit tests and digests hold the same claims in `make test`.
+pytestmark = pytest.mark.slow
+
 
 def instruction(found: Examination) -> str:
     """Return what the operator is to do about the one stopped applier."""

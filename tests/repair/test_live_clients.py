@@ -9,6 +9,9 @@ from tests.repair.live import examine, executed, rows
 from tests.repair.row_rounds import executed as executed_set
 from tests.repair.row_rounds import replayed, script
 
+# Unit tests and digests hold the same claims in `make test`.
+pytestmark = pytest.mark.slow
+
 ERRANT = (
     "SET NAMES utf8mb4",
     "CREATE DATABASE `表`",

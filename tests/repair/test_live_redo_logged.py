@@ -10,6 +10,9 @@ from gtid_audit.cli import run
 from repair.render import render_files
 from tests.repair.live import examine, executed, rows, run_plan
 
+# Unit tests and digests hold the same claims in `make test`.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["pair97", "pair56"])
 def one_way(request: pytest.FixtureRequest) -> Pair:

@@ -21,6 +21,9 @@ from gtid import GtidSet
 from gtid_audit.cli import run
 from tests.repair.live import await_clean, examine, executed, rows, statements_of, wait_until
 
+# Unit tests and digests hold the same claims in `make test`.
+pytestmark = pytest.mark.slow
+
 
 def instruction(topology: Topology, code: str, strategy: str = "configure") -> str:
     """Return what the operator is to do for the one finding of a code."""

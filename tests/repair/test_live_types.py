@@ -14,6 +14,9 @@ from gtid_audit.cli import run
 from repair.render import render_files
 from tests.repair.live import examine, executed, rows
 
+# Unit tests and digests hold the same claims in `make test`.
+pytestmark = pytest.mark.slow
+
 # Logged as, stored as, a value that would be another one.
 TYPES = {
     "rounded": ("DECIMAL(10, 2)", "DECIMAL(10, 1)", "1.25"),

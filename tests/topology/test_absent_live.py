@@ -10,6 +10,9 @@ from gtid import GtidSet
 from tests.topology.test_faults_live import audited
 from topology.findings import Finding, Grade, Severity
 
+# Unit tests and digests hold the same claims in `make test`.
+pytestmark = pytest.mark.slow
+
 
 def plain(pair: Pair) -> Pair:
     """Let b alone replicate from a."""

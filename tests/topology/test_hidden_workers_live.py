@@ -18,6 +18,9 @@ from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Finding, Grade, Verdict
 from topology.target import ServerTarget
 
+# Unit tests and digests hold the same claims in `make test`.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def unseen97(installation97: Installation) -> Iterator[Pair]:

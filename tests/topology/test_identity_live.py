@@ -14,6 +14,9 @@ from gtid import GtidSet
 from tests.topology.test_logs_live import above_info, audited
 from topology.findings import Grade, Severity, Verdict
 
+# Unit tests and digests hold the same claims in `make test`.
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def unlinked(installation: Installation, **settings: Settings) -> Iterator[Topology]:

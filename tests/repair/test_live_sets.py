@@ -41,10 +41,13 @@ def test_a_hole_is_fetched_again(shape: str, request: pytest.FixtureRequest) -> 
     pair: Pair = request.getfixturevalue(shape)
     fault = faults.position_bypass(pair)
     found = examine(pair)
-    assert found.codes == ["H1"]
+    # 5.6 does not show whether server_id was another one then: H1 is likely, and hides no C3.
+    is_proved = shape == "pair97"
+    assert found.codes == (["H1"] if is_proved else ["H1", "C3"])
     plan = found.plan()
-    assert [answer.strategy for answer in plan.answered] == ["refetch"]
-    assert [each.strategy for each in plan.not_chosen] == ["inject_empty"]
+    assert "refetch" in [answer.strategy for answer in plan.answered]
+    assert [step.action for step in plan.steps] == ["AutoPositionOn"]
+    assert "inject_empty" in [each.strategy for each in plan.not_chosen]
     run_plan(pair, plan)
     assert _holds(pair.b, fault.skipped)
     assert rows(pair.b, "bypassed.t") == rows(pair.a, "bypassed.t")

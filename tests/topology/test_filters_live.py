@@ -14,6 +14,8 @@ from tests.repair.live import examine
 from tests.topology.test_faults_live import audited, only
 from topology.findings import Grade, Severity, Verdict
 
+NO_SERVER = 900_078  # the server_id of none: those of the tests begin at 1
+
 
 def await_database(server: Server, name: str) -> None:
     deadline = time.monotonic() + 20
@@ -49,7 +51,7 @@ def test_an_applier_started_with_until_is_not_merely_stopped(pair97: Pair) -> No
 @pytest.mark.mysql
 def test_ignored_server_ids_are_named_as_the_cause(pair56: Pair) -> None:
     b = pair56["b"]
-    faults_filters.ignore_server(b, 77)
+    faults_filters.ignore_server(b, NO_SERVER - 1)
     assert audited(pair56).verdict is Verdict.OK, "nothing is missing"
     fault = faults_filters.ignored_transaction(pair56)
     finding = only(audited(pair56))
@@ -61,10 +63,10 @@ def test_ignored_server_ids_are_named_as_the_cause(pair56: Pair) -> None:
     pair56.settle()
     assert audited(pair56).verdict is Verdict.OK
     # The server_id of no server now: the cause is one of several.
-    fault = faults_filters.ignored_transaction(pair56, server_id=78)
+    fault = faults_filters.ignored_transaction(pair56, server_id=NO_SERVER)
     finding = only(audited(pair56))
     assert (finding.code, finding.grade) == ("H8", Grade.LIKELY)
-    assert "IGNORE_SERVER_IDS (78)" in finding.explanation
+    assert f"IGNORE_SERVER_IDS ({NO_SERVER})" in finding.explanation
     assert "refetch" not in [strategy.name for strategy in finding.strategies]
     assert not examine(pair56).plan().steps
 

@@ -68,7 +68,7 @@ CLIENT_READS_UTF8 = Guard(
     "this client reads the script in another character set than UTF-8: run it with"
     " --default-character-set=utf8mb4",
 )
-# Older clients take comments out of statements unless they are told not to. A statement's text
+# Older clients take comments out of statements unless --comments is set. A statement's text
 # is compared by audits.
 CLIENT_KEEPS_COMMENTS = Guard(
     "SELECT info LIKE CONCAT('%/', '* kept *', '/%') FROM information_schema.processlist"

@@ -15,7 +15,7 @@ class TouchedTable:
 
     schema: str
     table: str
-    # Nobody has said which of its columns are generated.
+    # No definition shows which of its columns are generated.
     asks_for_generated: bool = False
     # Rows went or changed. Foreign keys may have changed rows of other tables that the log does not
     # show, or would change other rows there now.

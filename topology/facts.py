@@ -346,7 +346,7 @@ def _errant(
 
 
 def _unseen(edge: Edge, *, graph: Graph, last: dict[str, ServerSnapshot]) -> tuple[str, ...]:
-    """Return the servers of which nobody knows whether they deliver an errant set to a source."""
+    """Return the servers that may deliver an errant set to a source, and were not read."""
     upstream = graph.upstream_of(edge.source, stopped_too=True)
     unread = (name for name in sorted(upstream) if last[name].gtid_executed is None)
     return (*unseen_sources(edge.source, graph=graph, servers=last), *unread)

@@ -27,7 +27,7 @@ WAS_X = {
 def test_it_is_compared_before_transactions_are_fetched(
     shape: str, skipped: tuple[str, ...], request: pytest.FixtureRequest
 ) -> None:
-    """The applier stopped with error 1062 behind a plan that nobody had chosen."""
+    """The applier stopped with error 1062 behind a default plan."""
     pair: Pair = request.getfixturevalue(shape)
     faults_plans.bypass_with_value_taken(pair, skipped=skipped)
     plan = examine(pair).plan()

@@ -162,7 +162,7 @@ def test_a_gtid_made_by_hand_next_to_a_lost_tail_is_not_lost(star97: Topology) -
 def test_a_gtid_purged_that_is_too_large_is_among_the_causes(
     shape: str, request: pytest.FixtureRequest
 ) -> None:
-    """Nobody has lost these transactions: there were none."""
+    """No server has lost these transactions: there were none."""
     pair: Pair = request.getfixturevalue(shape)
     pair.a.execute(pair.a.dialect.stop_replica, pair.a.dialect.reset_replica)
     fault = faults_history.declared_too_much(pair)

@@ -43,7 +43,7 @@ def test_a_source_that_closed_its_log_is_not_ok(pair97: Pair) -> None:
     assert found.keys() == {"A9"}
     assert (found["A9"].replica, found["A9"].grade) == ("a", Grade.PROVED)
     assert "reaches no other server, not even b" in found["A9"].explanation
-    # Started again, its receiver reports what it is told: the same cause, once.
+    # Started again, its receiver reports the same cause: it is found once.
     pair97.b.execute("STOP REPLICA", "START REPLICA")
     await_status(pair97.b, lambda status: "not open" in status["Last_IO_Error"])
     assert above_info(audited(pair97)).keys() == {"A9"}

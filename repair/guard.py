@@ -4,7 +4,10 @@ A condition that is NULL does not hold. This is the only SQL here: steps and rep
 are both made of it.
 """
 
+import re
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
 
 from topology.quoting import quote_string
 
@@ -57,6 +60,21 @@ class Guard:
             f"SET @go = @go AND IFNULL(({self.condition}), FALSE);",
             (f"SET SESSION completion_type = IF(@go, @@SESSION.completion_type, {message});"),
         )
+
+
+# A clock minus an uptime in whole seconds: two readings of one start may be a second apart.
+_MEASURED: Final = re.compile(r"(UTC_TIMESTAMP\(\) - INTERVAL \(.*?\) SECOND <= )'[-0-9: ]{19}'")
+
+
+def started_by(uptime_question: str, latest: datetime) -> str:
+    """Return the condition that a server was started at `latest` (UTC, by its clock) or before."""
+    start = f"UTC_TIMESTAMP() - INTERVAL ({uptime_question}) SECOND"
+    return f"{start} <= {quote_string(f'{latest:%Y-%m-%d %H:%M:%S}')}"
+
+
+def without_measured(text: str) -> str:
+    """Return a condition or a script without what two readings of an equal state disagree on."""
+    return _MEASURED.sub(r"\1?", text)
 
 
 # In these character sets the second byte of a character may be a backtick or a backslash. A client

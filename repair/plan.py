@@ -16,6 +16,7 @@ from typing import Any
 from repair.action_content import action_content
 from repair.actions import RedoTransactions
 from repair.case import SavedContent
+from repair.guard import without_measured
 from repair.row_versions import RowsRead
 from repair.statement_sql import DELIMITER
 from repair.steps import Step
@@ -263,7 +264,7 @@ class Plan:
         return content
 
     def _digest(self) -> str:
-        """Digest what the plan does. Reading times, and sets that grow by themselves, are left out.
+        """Digest what the plan does. What a reading measures, and sets that grow, are left out.
 
         What a step does on its server is in its SQL, with every set that its guards compare.
         """
@@ -288,7 +289,7 @@ class Plan:
             sort_keys=True,
             ensure_ascii=False,
         )
-        return hashlib.sha256(text.encode()).hexdigest()[:_ID_CHARACTERS]
+        return hashlib.sha256(without_measured(text).encode()).hexdigest()[:_ID_CHARACTERS]
 
 
 def _step_content(step: Step) -> dict[str, Any]:

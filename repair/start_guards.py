@@ -14,7 +14,7 @@ from uuid import UUID
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
 from repair.dialect import ChannelQuestions, for_channel, uptime_question
-from repair.guard import Guard
+from repair.guard import Guard, started_by
 from repair.model import upstream
 from repair.procedure import Setting
 from repair.script import (
@@ -133,10 +133,9 @@ def not_restarted(setting: Setting) -> Iterator[Guard]:
     started_at = seen.started_at
     if started_at is None:
         return
-    latest = quote_string(f"{started_at + START_SLACK:%Y-%m-%d %H:%M:%S}")
-    start = f"UTC_TIMESTAMP() - INTERVAL ({uptime_question(setting.server.version)}) SECOND"
+    in_time = started_by(uptime_question(setting.server.version), started_at + START_SLACK)
     yield Guard(
-        f"IFNULL({start} <= {latest}, FALSE)",
+        f"IFNULL({in_time}, FALSE)",
         f"{setting.server.name}: it was restarted since the plan was made (or does not show its"
         " uptime), and may have lost its newest transactions; audit and plan again",
     )

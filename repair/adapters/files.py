@@ -13,6 +13,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from repair.guard import without_measured
 from repair.plan import Plan
 from repair.render import PLAN, RUNBOOK, render_files
 
@@ -95,7 +96,8 @@ def _id(text: str) -> str | None:
 
 
 def _statements(script: str) -> list[str]:
-    return [line for line in script.splitlines() if not line.startswith("--")]
+    lines = [line for line in script.splitlines() if not line.startswith("--")]
+    return [without_measured(line) for line in lines]
 
 
 def _write(path: Path, text: str) -> None:

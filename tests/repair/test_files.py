@@ -16,15 +16,24 @@ from tests.repair.build import channel, evidence_of, model, server, snapshot_of
 from topology.audit import audit_cluster
 
 
-def _plan(choices: dict[str, str] | None = None) -> Plan:
+def _plan(choices: dict[str, str] | None = None, up_longer: int = 0) -> Plan:
     snapshot = snapshot_of(
         model(
             server("a", "a:1-9", channel("b")),
             server("b", "a:1-3 a:7-9", channel("a", auto=False, bypassed="a:4-6")),
         )
     )
+    last = (
+        replace(each, uptime_seconds=(each.uptime_seconds or 0) + up_longer)
+        for each in snapshot.last
+    )
+    snapshot = replace(snapshot, last=tuple(last))
     audit = audit_cluster(snapshot)
     return plan_repair(snapshot, audit, choices=choices, evidence=evidence_of(audit))
+
+
+def _scripts(plan: Plan) -> list[str]:
+    return [text for name, text in render_files(plan).items() if name.endswith(".sql")]
 
 
 def test_every_file_is_written_readable_and_no_more(tmp_path: Path) -> None:
@@ -78,6 +87,18 @@ def test_the_same_plan_of_a_later_reading_is_left_as_it_is(tmp_path: Path) -> No
     assert render_files(later) != render_files(plan)
     assert write_plan(later, tmp_path / "plan") == first
     assert [path.read_text() for path in first] == texts
+
+
+@pytest.mark.parametrize("seconds", [-1, 1])
+def test_a_start_that_was_measured_a_second_apart_is_the_same_plan(
+    tmp_path: Path, seconds: int
+) -> None:
+    """Uptimes have whole seconds, and the second ends between two readings or does not."""
+    first, again = _plan({"H1": "inject_empty"}), _plan({"H1": "inject_empty"}, seconds)
+    assert _scripts(first) != _scripts(again), "the start is in a guard"
+    assert again.id == first.id
+    paths = write_plan(first, tmp_path / "plan")
+    assert write_plan(again, tmp_path / "plan") == paths
 
 
 def test_a_file_in_the_place_of_the_directory_is_refused(tmp_path: Path) -> None:

@@ -93,12 +93,18 @@ def source_without_log(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _copy_text(channel: ChannelSnapshot, source: ServerSnapshot) -> str:
-    """Explain that a receiver which is connected elsewhere may have another source."""
-    if channel.receiver is not ThreadState.RUNNING or is_at_address(channel, source):
+    """Explain that another server may be at the channel's address; "" if the source was read there.
+
+    A channel shows the server_uuid and server_id with which its source answered last. A copy may
+    have the same ones: the receiver is connected to it, or its next connection is.
+    """
+    if is_at_address(channel, source):
         return ""
+    connected = channel.receiver is ThreadState.RUNNING
     return (
-        f" The receiver is connected to {address_of(channel)}, where {source.name} was not read:"
-        " another server with the same server_uuid and server_id may be there."
+        f" The receiver {'is connected' if connected else 'connects'} to {address_of(channel)},"
+        f" where {source.name} was not read: another server with the same server_uuid and server_id"
+        " may be there."
     )
 
 

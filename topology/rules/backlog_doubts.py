@@ -42,7 +42,7 @@ from topology.rules.out_of_order import (
     rows_without_history,
     unread_order,
 )
-from topology.rules.settings import are_dropped, may_be_dropped
+from topology.rules.settings import are_dropped, may_be_dropped, may_be_passed
 from topology.skipping import can_have_skipped, why_it_may_skip
 from topology.snapshot import ServerSnapshot, ThreadState
 from topology.unseen import address_of
@@ -285,6 +285,7 @@ _ROWS: Final = (
     _Row(("T1", "T2"), _not_searched),
     _Row(("T2",), _at_begin),
     _Row(("T2",), _in_part),
+    _Row(("T1", "T2"), lambda each: may_be_passed(each.facts, each.edge, each.gtids)),
     _Row(("T3",), _copy),
     _Row(("T3",), lambda backlog: may_be_dropped(backlog.facts, backlog.edge)),
     _Row(("T1", "T3"), _out_of_order, warns=True),

@@ -14,6 +14,7 @@ from typing import Final
 from uuid import UUID
 
 from gtid import GtidSet
+from topology.dialect import CHANGED_SINCE_START, SERVER_ID_SOURCE
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Finding, Grade, Severity
 from topology.former_ids import maybe_own_server_id, shown_with_own_server_id
@@ -151,6 +152,12 @@ _SHOWN_OWN: Final = (
 )
 
 
+_CHANGED_ID: Final = (
+    " The server_id of {name}, {server_id}, {may_have} changed while it ran: its applier drops"
+    " {what} of these if a server with this server_id committed them."
+)
+
+
 def are_dropped(facts: ClusterFacts, edge: EdgeFacts) -> str:
     """Explain that a receiver drops what carries the replica's server_id; empty if none does."""
     own = shown_with_own_server_id(edge.edge, servers=facts.last) & edge.expected
@@ -185,6 +192,27 @@ def may_be_dropped(facts: ClusterFacts, edge: EdgeFacts) -> str:
     if not shown:
         return ""
     return _OF_A_MEMBER.format(name=replica.name, shown=shown, server_id=replica.server_id)
+
+
+def may_be_passed(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> str:
+    """Explain that an applier may drop what was received under another server_id.
+
+    The applier compares as the receiver does (sql/log_event.cc, do_shall_skip), and SET GLOBAL
+    changes the server_id of a replica that runs. Equal ids of servers that were read are C2; those
+    of other servers no set shows. Before 8.0 no server shows where it has the value from.
+    """
+    replica = facts.last[edge.edge.replica]
+    source_of_id = replica.setting(SERVER_ID_SOURCE)
+    if source_of_id not in (None, CHANGED_SINCE_START):
+        return ""
+    found = gtids & edge.edge.channel.gtid_retrieved - edge.edge.channel.gtid_applying
+    for server in facts.last.values():
+        is_another = server.setting(SERVER_ID_SOURCE) != CHANGED_SINCE_START
+        if server.server_uuid is not None and is_another:
+            found = found.without_uuid(server.server_uuid)
+    may_have = "may have been" if source_of_id is None else "was"
+    names = {"name": replica.name, "server_id": replica.server_id, "may_have": may_have}
+    return _CHANGED_ID.format(what=many(found), **names) if found else ""
 
 
 def silent_errors(facts: ClusterFacts) -> Iterator[Finding]:

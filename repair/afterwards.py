@@ -27,6 +27,9 @@ from gtid import GtidSet
 from repair.model import Model, ModelChannel, ModelServer
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Finding, Severity
+from topology.graph import build_graph
+from topology.history_evidence import CommitRecord, HistoryEvidence, ends_of
+from topology.other_versions import own_at_other_sources
 from topology.policy import Policy
 from topology.rules.threads import RECEIVER_ERROR
 from topology.snapshot import (
@@ -41,6 +44,7 @@ from topology.snapshot import (
 _GROWTH_IS_WORSE = frozenset("HEPJ")
 # A repaired cause uncovers these (topology/suppression.py); no action of a plan leaves them behind.
 _UNCOVERED = frozenset({"A7", "C3"})
+_OF_A_STEP = 0  # the server_id of no server that sends or receives
 # Of a server that no channel links, the least severe first.
 _JOINING = frozenset({"J1", "J2", "J3"})
 
@@ -62,6 +66,9 @@ def audit_after(
         else each
         for each in snapshot.first
     )
+    then = ClusterSnapshot(snapshot.cluster, first, last)
+    made = _commits_of_steps(then, started=started, model=model)
+    last = tuple(_with_commits(each, made.get(each.name, {})) for each in last)
     return audit_cluster(ClusterSnapshot(snapshot.cluster, first, last), policy)
 
 
@@ -80,6 +87,8 @@ def made_worse(
             continue
         if finding.code in _UNCOVERED or _joins_more_easily(finding, before):
             continue
+        if _was_named_before(finding, before):
+            continue
         if finding.code == "E4" and finding.gtid_set <= purged.get(str(finding.replica), GtidSet()):
             continue
         if finding.code == "A4" and any(fact.fact == RECEIVER_ERROR for fact in finding.evidence):
@@ -87,6 +96,19 @@ def made_worse(
         old = known.get(finding.id)
         if old is None or (finding.code[0] in _GROWTH_IS_WORSE and finding.gtid_set - old.gtid_set):
             yield finding
+
+
+def _was_named_before(finding: Finding, before: ClusterAudit) -> bool:
+    """Return whether an errant set was reported for another source of its server.
+
+    It is reported once, of the first source without it. A step that gives it to that one leaves it
+    to the next.
+    """
+    return finding.code in ("E1", "E2") and any(
+        (each.code, each.replica) == (finding.code, finding.replica)
+        and finding.gtid_set <= each.gtid_set
+        for each in before.findings
+    )
 
 
 def _joins_more_easily(finding: Finding, before: ClusterAudit) -> bool:
@@ -119,6 +141,40 @@ def _written(
         gtid_owned=(server.gtid_owned or GtidSet()) - now.executed,  # committed soon (T4)
         channels=tuple(_channel(each, now, then, ends) for each in server.channels or ()),
     )
+
+
+def _commits_of_steps(
+    then: ClusterSnapshot, *, started: Model, model: Model
+) -> dict[str, dict[GtidSet, int]]:
+    """Return, by server, with which server_id its log then has a replica's own transactions.
+
+    A step that gives them to one source of the replica commits them anew: not with the server_id of
+    the replica. So for its other sources they are errant still (topology/other_versions.py).
+    """
+    servers = {each.name: each for each in then.last}
+    graph = build_graph(then)
+    found: dict[str, dict[GtidSet, int]] = {}
+    for edge in graph.edges:
+        own_id = servers[edge.replica].server_id
+        if own_id is None or edge.replica not in model.servers:
+            continue
+        for name, held in own_at_other_sources(edge, graph=graph, servers=servers).items():
+            if name in model.servers:
+                new = ends_of(held & (model[name].executed - started[name].executed))
+                found.setdefault(name, {}).update(dict.fromkeys(new, _OF_A_STEP))
+                found.setdefault(edge.replica, {}).update(dict.fromkeys(new, own_id))
+    return found
+
+
+def _with_commits(server: ServerSnapshot, ids: Mapping[GtidSet, int]) -> ServerSnapshot:
+    if not ids:
+        return server
+    found = server.history_evidence or HistoryEvidence(None, ())
+    made = (
+        CommitRecord(gtid, server_id, server.read_started, is_exact=False)
+        for gtid, server_id in ids.items()
+    )
+    return replace(server, history_evidence=replace(found, commits=(*made, *found.commits)))
 
 
 def _end(server: ServerSnapshot, started: Model, model: Model) -> LogPosition | None:

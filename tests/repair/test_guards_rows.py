@@ -161,6 +161,15 @@ def test_the_source_of_the_model_outweighs_what_the_channel_reported() -> None:
     assert f"= '{UUIDS['a']}'" in asked
 
 
+@pytest.mark.parametrize("source", ["a", None])
+def test_a_reset_names_a_source_that_was_not_read_and_may_refuse(source: str | None) -> None:
+    [one] = pair(OLD)["b"].channels
+    servers = pair(OLD).replace(replace(pair(OLD)["b"], channels=(replace(one, source=source),)))
+    action = ResetAndPurge("b", gtids("a:4-6"), servers["b"].executed, restart=("",))
+    found = reset_and_purge(action, setting(servers, action)).warnings
+    assert any("was not read and may refuse it" in each for each in found) is (source is None)
+
+
 def test_what_the_account_of_a_reset_needs() -> None:
     servers = pair(OLD)
     action = ResetAndPurge("b", gtids("a:4-6"), servers["b"].executed, restart=("",))

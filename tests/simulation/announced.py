@@ -33,6 +33,7 @@ from tests.simulation.toy_table import key_of, value_of
 
 WARNED = "may stop the applier or overwrite rows"
 OVERWRITES = "what waits may overwrite rows"
+CONNECTS = "the receiver of {server} connects again to {source}:"
 EMPTY = "would execute it without that content"
 Kind = tuple[str, str]  # of the violations: oracle, and the strategies of the plan
 
@@ -57,6 +58,7 @@ class Announced:
     seen: frozenset[str]  # servers that the plan knows; each plan says that it considers no other
     changed: frozenset[str]  # a warning is about these and what receives from them
     aligned: GtidSet  # rows that did not fit these are made as before them, and they are applied
+    warnings: tuple[str, ...]
 
     def and_also(self, other: Announced) -> Announced:
         """Return what this plan or another one says."""
@@ -75,6 +77,7 @@ class Announced:
             self.seen | other.seen,
             self.changed | other.changed,
             self.aligned | other.aligned,
+            self.warnings + other.warnings,
         )
 
 
@@ -128,6 +131,7 @@ def announced(plan: Plan, choices: Mapping[str, str], *, is_refused: bool) -> An
         seen=seen,
         changed=changed,
         aligned=aligned,
+        warnings=plan.warnings,
     )
 
 
@@ -184,7 +188,7 @@ def _doubled(
     for channel in server.channels if server.name in said.seen else ():
         old = was.channel(channel.name)
         if old is not None and old.runs and not channel.runs:
-            if _is_announced(before, channel, said):
+            if _is_announced(before, server, channel, said):
                 continue
             if met_hidden_work(before, after, server.name, channel.failed):
                 continue
@@ -208,11 +212,15 @@ def _last_writer(server: Server, key: Key) -> Transaction | None:
     return next(writers, None)
 
 
-def _is_announced(before: World, channel: Channel, said: Announced) -> bool:
+def _is_announced(before: World, server: Server, channel: Channel, said: Announced) -> bool:
     """Return whether a channel stops for a reason that the plan's text has.
 
-    What a plan leaves out or takes back by choice is missing for later changes of the same rows.
+    What a plan leaves out or takes back by choice is missing for later changes of the same rows. A
+    source that was not read may refuse a receiver that a step stops and starts again.
     """
+    connects = CONNECTS.format(server=server.name, source=channel.source)
+    if channel.receiver_error[0] and any(connects in text for text in said.warnings):
+        return channel.source not in said.seen
     if not channel.applier_error[1] and not channel.receiver_error[0]:
         return said.is_refused
     if channel.failed is None:

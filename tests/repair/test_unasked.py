@@ -189,6 +189,9 @@ STARTED = ["b StartChannel"]
         ({"auto_position": True}, []),  # it runs
         ({"auto_position": True, "running": False}, STARTED),
         ({"auto_position": True, "is_stuck": True}, STARTED),
+        ({"auto_position": True, "is_stuck": True, "stuck_at": gtids("a:2")}, STARTED),
+        ({"auto_position": True, "is_stuck": True, "stuck_at": gtids("a:4")}, []),
+        ({"is_stuck": True, "stuck_at": gtids("a:4")}, []),  # A2 stands before it
     ],
 )
 def test_the_channel_of_a_hole_comes_back(facts: dict[str, Any], expected: list[str]) -> None:

@@ -6,6 +6,7 @@ the same world at rest without the plan.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -161,13 +162,16 @@ def _doubled(
     Where an applier stopped at rows, a selected step may make them as before the transaction. What
     a forgotten history did under its GTID is taken back by that step: it is applied once more, to
     rows as its source found them, and nothing is doubled. What follows it is still compared.
+    Nor is it where a warning names these transactions, of which rows were changed since, and that
+    they are applied now.
     """
     was = before[server.name]
+    told = GtidSet.union_of(_applied_to_changed_rows(said, server.name))
     twice = {
         made.work: made.gtid
         for made, undo in server.applied
         if undo
-        and not gtids([made.gtid]) <= said.aligned
+        and not gtids([made.gtid]) <= said.aligned | told
         and server.works[made.work] > max(1, was.works[made.work])
     }
     if twice and not cancel_out(before, server, [*twice]):
@@ -198,6 +202,14 @@ def _doubled(
             error = channel.applier_error[1] or channel.receiver_error[1] or "stopped"
             text = f"{server.name}: {channel.name!r} stops: {error}"
             yield Violation(*kind, text)
+
+
+def _applied_to_changed_rows(said: Announced, name: str) -> Iterator[GtidSet]:
+    """Yield the GTIDs of such warnings, where they list all of them."""
+    listed = r"rows of ((?:[^\s,]+, )*[^\s,]+) were changed since on"
+    for text in said.unfit:
+        for found in re.findall(rf"{listed} {name}: applied now", text):
+            yield GtidSet.parse(found)
 
 
 def _written_by(server: Server, key: Key) -> GtidSet:

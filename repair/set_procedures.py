@@ -1,7 +1,5 @@
 """Scripts that change a server's GTID sets: empty transactions, gtid_purged, and the old reset."""
 
-from collections.abc import Iterator
-
 from gtid import GtidSet
 from repair.actions import AppendPurged, InjectEmpty, ResetAndPurge
 from repair.dialect import for_channel
@@ -19,7 +17,7 @@ from repair.script import (
     transactions,
     unless_done,
 )
-from topology.unseen import address_of
+from repair.unread_sources import reconnections
 
 _EMPTY_PER_SECOND = 200  # commits with sync_binlog = 1 on an ordinary disk
 _REMAIN = "cannot be undone: a GTID, once executed, stays in every server's history"
@@ -148,7 +146,7 @@ def reset_and_purge(action: ResetAndPurge, setting: Setting) -> Procedure:
                 " its source first (a checksum tool, or mysqldump and diff)"
             ),
             f"before, stop every write to {name} and to its sources, and copy its binary logs",
-            *_reconnections(action, setting),
+            *reconnections(action, setting),
         ),
         needs=(
             StatementKind.RESET_LOGS,
@@ -157,21 +155,6 @@ def reset_and_purge(action: ResetAndPurge, setting: Setting) -> Procedure:
             StatementKind.READ_CHANNELS,
         ),
     )
-
-
-def _reconnections(action: ResetAndPurge, setting: Setting) -> Iterator[str]:
-    """Yield which receivers connect again to a server that was not read.
-
-    One that is connected need not be one that its source would accept again: that may have been
-    reset since.
-    """
-    for name in action.restart:
-        if setting.known(name).source not in setting.before.servers:
-            yield (
-                f"the receiver of {action.server} connects again to"
-                f" {address_of(setting.channel(name))}, which was not read and may refuse it (error"
-                " 1236): add that server to the audit"
-            )
 
 
 def _has_tags(gtids: GtidSet) -> bool:

@@ -25,6 +25,7 @@ from tests.simulation.oracles import Violation, follows_its_source
 from tests.simulation.plan_oracles import (
     cancel_out,
     has_other_content,
+    is_refusal_told,
     looks_done,
     met_hidden_work,
 )
@@ -236,7 +237,7 @@ def _is_announced(before: World, server: Server, channel: Channel, said: Announc
     if not channel.applier_error[1] and not channel.receiver_error[0]:
         return said.is_refused
     if channel.failed is None:
-        return False
+        return is_refusal_told(before, server, channel, said.warnings)
     left_out = said.declared | said.undone
     keys = {
         key

@@ -1,0 +1,50 @@
+"""Warnings about sources that were not read: what they send, or refuse, is not known to a plan.
+
+With auto-position a source refuses a replica that has GTIDs of the source's own server_uuid which
+the source does not have (error 1236). The model has only the GTIDs of servers that were read.
+"""
+
+from collections.abc import Iterator
+
+from repair.actions import AutoPositionOn, ResetAndPurge
+from repair.model import upstream
+from repair.procedure import Setting
+from topology.unseen import address_of
+
+
+def reconnections(action: ResetAndPurge, setting: Setting) -> Iterator[str]:
+    """Yield which receivers connect again to a server that was not read.
+
+    One that is connected need not be one that its source would accept again: that may have been
+    reset since.
+    """
+    for name in action.restart:
+        if setting.known(name).source not in setting.before.servers:
+            yield (
+                f"the receiver of {action.server} connects again to"
+                f" {address_of(setting.channel(name))}, which was not read and may refuse it (error"
+                " 1236): add that server to the audit"
+            )
+
+
+def sent_besides(action: AutoPositionOn, setting: Setting) -> Iterator[str]:
+    """Yield which other ways bring GTIDs that the channel's source may not have.
+
+    By file position the source compares nothing when the receiver connects.
+    """
+    here, source = action.server, setting.known(action.channel).source
+    if source is None or setting.known(action.channel).auto_position:
+        return
+    others = [(here, each) for each in setting.channels(here) if each.name != action.channel]
+    sources = {each.source for each in setting.server.channels if each.name != action.channel}
+    beside = {each for each in sources if each is not None and each in setting.before.servers}
+    above = beside.union(*(upstream(setting.before, each) for each in beside)) - {here}
+    others += [(name, each) for name in sorted(above) for each in setting.channels(name)]
+    for name, each in others:
+        known = setting.before[name].channel(each.name)
+        if known is not None and known.source not in setting.before.servers:
+            yield (
+                f"{address_of(each)}, from which {name} replicates, was not read: if it sends GTIDs"
+                f" of {source} that {source} does not have, {source} then refuses the receiver of"
+                f" {here} (error 1236)"
+            )

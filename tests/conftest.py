@@ -4,8 +4,11 @@ A missing provider skips by name and says what would bring it. A test without th
 start no server, and one without the mark `spark` no JVM: `make quick` needs neither.
 """
 
+import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -20,10 +23,32 @@ _INSTALLATIONS = frozenset({"installation97", "installation56", "mysql_clients"}
 # Fixtures that need Java, and what stands for it in a test without the mark.
 _SPARK = frozenset({"spark", "spark_home"})
 _NO_JAVA = "/this/test/needs/pytest.mark.spark"
+# Servers of tests run in memory where there is enough of it: to remove the files of one server takes
+# up to three seconds on a disk that still writes them (ext4, 9.7.4), and no test needs them later.
+_MEMORY = Path("/dev/shm")
+_MEMORY_BYTES_MIN = 4 << 30  # three processes, each with up to six servers of 70 MB, and their logs
 # The test that runs now; None outside of tests.
 _running: list[pytest.Item] = []
 
 Found = TypeVar("Found")
+
+
+def pytest_configure() -> None:
+    if "GTID_AUDIT_RUNS" not in os.environ and _memory_is_enough():
+        runs = _MEMORY / f"gtid-audit-{os.geteuid()}"
+        runs.mkdir(mode=0o700, exist_ok=True)
+        if runs.lstat().st_uid == os.geteuid():
+            os.environ["GTID_AUDIT_RUNS"] = str(runs)
+
+
+def _memory_is_enough() -> bool:
+    if not _MEMORY.is_dir():
+        return False
+    room = os.statvfs(_MEMORY)
+    available = re.search(r"MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text())
+    return available is not None and (
+        min(room.f_bavail * room.f_frsize, int(available[1]) * 1024) >= _MEMORY_BYTES_MIN
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

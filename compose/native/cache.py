@@ -1,6 +1,6 @@
 """One folder for everything that is fetched, unpacked or run, safe for two runs at once.
 
-1. Nothing of this project is written outside ``cache_root()``.
+1. Nothing of this project is written outside ``cache_root()`` and ``runs_root()``, which is in it.
 2. A finished entry appears under its name in one atomic rename; whoever sees it sees all of it.
 3. This file does not know what is in the entries.
 """
@@ -25,6 +25,14 @@ def cache_root() -> Path:
     """Return the cache folder: ``GTID_AUDIT_CACHE``, or ``.cache`` in the project's root."""
     named = os.environ.get("GTID_AUDIT_CACHE")
     root = Path(named) if named else Path(__file__).resolve().parents[2] / ".cache"
+    root.mkdir(parents=True, exist_ok=True)
+    return root.resolve()
+
+
+def runs_root() -> Path:
+    """Return the folder of running servers: ``GTID_AUDIT_RUNS``, or ``run`` in the cache folder."""
+    named = os.environ.get("GTID_AUDIT_RUNS")
+    root = Path(named) if named else cache_root() / "run"
     root.mkdir(parents=True, exist_ok=True)
     return root.resolve()
 

@@ -1,7 +1,7 @@
 """Starts and signals server processes through the supervisor, one supervisor per Python process.
 
-It owns the run folder: ``run/<pid>-<random>/`` in the cache, removed with the last server. A folder
-whose supervisor died without removing it is swept by the next run.
+It owns the run folder: ``<pid>-<random>/`` in ``runs_root()``, removed with the last server. A
+folder whose supervisor died without removing it is swept by the next run.
 """
 
 import atexit
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compose.native.cache import cache_root, locked
+from compose.native.cache import locked, runs_root
 
 _SCRIPT = Path(__file__).with_name("supervisor.py")
 _POLL_SECONDS = 0.01
@@ -36,7 +36,7 @@ class Supervisor:
     def __init__(self) -> None:
         self.owner = os.getpid()
         self._lock = threading.Lock()
-        runs = cache_root() / "run"
+        runs = runs_root()
         with locked(runs / ".lock"):
             _sweep(runs)
             self.folder = Path(tempfile.mkdtemp(prefix=f"{self.owner}-", dir=runs))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from compose.native import command, processes, server, shapes
-from compose.native.cache import cache_root, locked
+from compose.native.cache import locked, runs_root
 from compose.native.installation import Installation
 from compose.native.processes import Supervisor, SupervisorDied
 
@@ -104,7 +104,7 @@ def test_servers_die_with_their_supervisor_and_the_next_run_sweeps(
 ) -> None:
     with _runner() as runner:
         folder, (supervisor, *servers), _ = _report(runner)
-        with locked(cache_root() / "run" / ".lock"):  # or another run may sweep it first
+        with locked(runs_root() / ".lock"):  # or another run may sweep it first
             os.kill(supervisor, signal.SIGKILL)
             _await_gone([supervisor, *servers])
             assert folder.exists()
@@ -208,7 +208,7 @@ def test_supervisor_reports_what_it_cannot_start_and_its_own_end(tmp_path: Path)
 def test_a_fork_gets_a_supervisor_of_its_own() -> None:
     mine = processes.current_supervisor()
     assert processes.current_supervisor() is mine
-    assert mine.folder.parent == cache_root() / "run"
+    assert mine.folder.parent == runs_root()
     child = os.fork()
     if child == 0:
         theirs = processes.current_supervisor()

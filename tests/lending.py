@@ -78,7 +78,9 @@ def renewed(topology: shapes.Topology, at_first: dict[str, Traits]) -> bool:
     try:
         for each in servers.values():
             each.thaw()
-            each.execute(each.dialect.stop_replica, each.dialect.reset_replica)
+            with each.connect(timeout_seconds_max=WAIT_SECONDS_MAX) as session:
+                for statement in (each.dialect.stop_replica, each.dialect.reset_replica):
+                    session.query(statement)
         if not all(undone(each, at_first[name]) for name, each in servers.items()):
             return False
         for link in topology.links:

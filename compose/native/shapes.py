@@ -216,15 +216,18 @@ def wait_for(
     Raises NotCaughtUp with what is lacking and what the replica threads say.
     """
     deadline = time.monotonic() + timeout_seconds_max
-    while True:
-        lacking = server.query("SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)", [gtid_text])
-        if not lacking[0][0]:
-            return
-        if time.monotonic() > deadline:
-            status = server.replica_status()
-            said = [status.get(name) for name in ("Last_IO_Error", "Last_SQL_Error")]
-            raise NotCaughtUp(
-                f"{server.name} lacks {lacking[0][0]} after {timeout_seconds_max} s; "
-                f"its replica threads say {[text for text in said if text]}"
-            )
-        time.sleep(_POLL_SECONDS)
+    with server.connect() as session, session.cursor() as cursor:
+        while True:
+            cursor.execute("SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)", [gtid_text])
+            (missing,) = cursor.fetchone() or ("",)
+            if not missing:
+                return
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_POLL_SECONDS)
+    status = server.replica_status()
+    said = [status.get(name) for name in ("Last_IO_Error", "Last_SQL_Error")]
+    raise NotCaughtUp(
+        f"{server.name} has not executed {missing} after {timeout_seconds_max} s; "
+        f"its replica threads say {[text for text in said if text]}"
+    )

@@ -24,9 +24,16 @@ _POLL_SECONDS = 0.02
 
 @contextmanager
 def write_load(
-    servers: Sequence[Server], *, clients: Clients | None = None, connections: int = 2
+    servers: Sequence[Server],
+    *,
+    clients: Clients | None = None,
+    connections: int = 2,
+    pause_seconds: float = 0.0,
 ) -> Iterator[None]:
     """Write to every server from ``connections`` sessions each until the block ends.
+
+    Each session waits ``pause_seconds`` between two transactions, to leave processor time to
+    others.
 
     The block begins when every server has been written to. Raises LoadEnded at its end if a writer
     did not live to see it: then the block did not run under load.
@@ -43,7 +50,7 @@ def write_load(
     try:
         for server in servers:
             written = _last_written(server)
-            writers.append((server, _writer(command, server, connections)))
+            writers.append((server, _writer(command, server, connections, pause_seconds)))
             _await_write_after(written, *writers[-1])
         yield
     finally:
@@ -86,7 +93,10 @@ def _log_of(server: Server) -> Path:
     return server.folder / "load.log"
 
 
-def _writer(command: list[str], server: Server, connections: int) -> Child:
+def _writer(command: list[str], server: Server, connections: int, pause_seconds: float) -> Child:
+    statements = ["INSERT INTO written (payload) VALUES (REPEAT('x', 20))"]
+    if pause_seconds:
+        statements.append(f"DO SLEEP({pause_seconds})")
     _log_of(server).unlink(missing_ok=True)  # an earlier load's complaints are not this one's
     return current_supervisor().start(
         [
@@ -97,7 +107,8 @@ def _writer(command: list[str], server: Server, connections: int) -> Child:
             "--silent",
             f"--concurrency={connections}",
             f"--number-of-queries={_FOREVER}",
-            "--query=INSERT INTO written (payload) VALUES (REPEAT('x', 20))",
+            "--delimiter=;",
+            f"--query={';'.join(statements)}",
         ],
         folder=server.folder,
         output=_log_of(server),

@@ -29,12 +29,12 @@ def _check_pair(pair: Pair) -> None:
 
 def test_pair97_and_its_write_load(pair97: Pair) -> None:
     _check_pair(pair97)
-    with write_load([pair97.a, pair97.b]):
+    with write_load([pair97.a, pair97.b], pause_seconds=0.002):
         time.sleep(1)
     pair97.settle()
     for writer in (pair97.a, pair97.b):
         written = f"COUNT(*) FROM {schema_of(writer)}.written"
-        assert pair97.a.value(written) == pair97.b.value(written) > 100
+        assert pair97.a.value(written) == pair97.b.value(written) > 20
 
 
 def test_write_load_that_ends_early_is_an_error(mysql56: Server) -> None:

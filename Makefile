@@ -12,7 +12,7 @@ MUTATE_SECONDS ?= 1800
 BY_GROUP := --maxprocesses 4 --dist loadscope --no-loadscope-reorder -p tests.dealing
 IN_PROCESSES := --numprocesses auto $(BY_GROUP)
 
-.PHONY: help demo test compiled quick quick-tests lint types contracts docs nightly fuzz simulate mutate bench servers up down lock clean
+.PHONY: help demo test all-tests compiled quick quick-tests lint types contracts docs nightly fuzz simulate mutate bench servers up down lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -28,10 +28,13 @@ demo: .venv/.complete ## the main job: break three real pairs, find it, repair i
 
 # Python keeps what it compiled, whatever the environment says: half of the time of collecting tests
 # is compiling them, and each process of pytest-xdist would compile all of them for itself.
-test nightly compiled quick-tests: export PYTHONDONTWRITEBYTECODE :=
+test all-tests nightly compiled quick-tests: export PYTHONDONTWRITEBYTECODE :=
 
+# The check of types runs beside the tests: it takes one processor a minute in a clean clone.
 test: .venv/.complete ## everything that must hold: lint, types, contracts, tests
-	@$(MAKE) --no-print-directory --jobs --output-sync lint types contracts servers compiled
+	@$(MAKE) --no-print-directory --jobs types all-tests
+
+all-tests: lint contracts servers compiled
 	@$(PY) -m pytest $(IN_PROCESSES) -m "not slow"
 
 compiled: .venv/.complete

@@ -11,7 +11,9 @@ from compose.native.shapes import Pair
 from gtid import GtidSet
 from gtid_audit.cli import run
 
-pytestmark = pytest.mark.spark
+# 26 s of processor time. With every change, test_content_live.py holds this of the local engine on
+# real servers, and test_engines.py that Spark finds the same in what was read.
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 def fleet_file(path: Path, pair: Pair) -> Path:

@@ -46,6 +46,7 @@ def test_a_fresh_old_pair_is_clean(pair56: Pair) -> None:
     assert (audit.verdict, audit.findings, audit.unknown) == (Verdict.OK, (), ())
 
 
+@pytest.mark.slow  # test_healthy_live.py audits a chain and several replicas of one source
 def test_a_chain_and_a_star_are_clean(chain97: Topology, star97: Topology) -> None:
     for topology in (chain97, star97):
         audit = audited(topology)

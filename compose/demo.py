@@ -11,6 +11,7 @@ for its scripts.
 3. Whatever ends the run, no process stays: the servers belong to a supervisor that ends with us.
 """
 
+import argparse
 import json
 import signal
 import subprocess
@@ -69,15 +70,25 @@ class Stage:
         self.say(text)
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demonstration; return the exit status."""
+    parser = argparse.ArgumentParser(prog="compose.demo", description=__doc__)
+    parser.add_argument(
+        "--pause",
+        dest="pause_seconds",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="pause between two transactions of a session of the load (default: full load)",
+    )
+    pause_seconds: float = parser.parse_args(arguments).pause_seconds
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     # A shell starts background jobs with Ctrl-C ignored; this one must heed it all the same.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     stage = Stage()
     try:
         with ExitStack() as stack:
-            return _run(stage, stack)
+            return _run(stage, stack, pause_seconds)
     except (DemoFailed, ProviderMissing, faults.FaultNotProduced) as failure:
         stage.head(f"FAILED: {failure}")
         return 1
@@ -86,7 +97,7 @@ def main() -> int:
         return 130
 
 
-def _run(stage: Stage, stack: ExitStack) -> int:
+def _run(stage: Stage, stack: ExitStack, pause_seconds: float) -> int:
     stage.head("Servers: provisioning and starting three dual-primary pairs")
     clients = provision_clients(progress=stage.say)
     pairs = _start_pairs(stage, stack)
@@ -101,7 +112,7 @@ def _run(stage: Stage, stack: ExitStack) -> int:
         "First audit: snapshot to Parquet, judged by Spark, and once more by the local engine"
     )
     store = folder / "snapshots"
-    with _under_load(stage, pairs["healthy"], clients):
+    with _under_load(stage, pairs["healthy"], clients, pause_seconds):
         auditor.run("snapshot", "--fleet", fleet, "--out", store, status=(0,))
     by_spark = auditor.json("audit", "--snapshots", store, "--engine", "spark", status=(2,))
     by_local = auditor.json("audit", "--snapshots", store, "--engine", "local", status=(2,))
@@ -121,7 +132,7 @@ def _run(stage: Stage, stack: ExitStack) -> int:
         pairs[cluster].settle(timeout_seconds_max=SETTLE_SECONDS_MAX)
 
     stage.head("Second audit: live, after the repair")
-    with _under_load(stage, pairs["healthy"], clients):
+    with _under_load(stage, pairs["healthy"], clients, pause_seconds):
         auditor.run("audit", "--fleet", fleet, status=(0,))
         _expect(auditor.json("audit", "--fleet", fleet, status=(0,)), ())
     stage.head("Clean: every fault was found, explained and repaired, and nothing else was touched")
@@ -146,12 +157,12 @@ def _start_pairs(stage: Stage, stack: ExitStack) -> dict[str, Pair]:
 
 
 @contextmanager
-def _under_load(stage: Stage, pair: Pair, clients: Clients) -> Iterator[None]:
-    """Write at full speed to both servers while servers are being read, and only then.
+def _under_load(stage: Stage, pair: Pair, clients: Clients, pause_seconds: float) -> Iterator[None]:
+    """Write to both servers while servers are being read, and only then.
 
     Judging stored snapshots reads no server; a load beside it would only take its processors.
     """
-    with load.write_load([pair.a, pair.b], clients=clients):
+    with load.write_load([pair.a, pair.b], clients=clients, pause_seconds=pause_seconds):
         before = [server.value("@@GLOBAL.gtid_executed") for server in (pair.a, pair.b)]
         yield
         after = [server.value("@@GLOBAL.gtid_executed") for server in (pair.a, pair.b)]

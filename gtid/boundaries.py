@@ -39,6 +39,8 @@ _LOOK_UP_COST = 256
 # A predicate looks at so many first: most pairs that are not what is asked show it early on.
 _PROBE = 64
 
+_ONE_INTERVAL = 2
+
 # How many boundaries of a long sequence enter its hash.
 _HASHED = 16
 
@@ -69,6 +71,8 @@ def combine(left: Boundaries, right: Boundaries, table: TruthTable) -> Boundarie
         return right if table.right_only else ()
     if not right:
         return left if table.left_only else ()
+    if len(left) == len(right) == _ONE_INTERVAL and left[0] == right[0]:
+        return _combine_from_one_start(left, right, table)
     arrays = _as_arrays(left, right)
     if arrays is not None:
         kernels = kernels_for(len(left) + len(right))
@@ -77,6 +81,19 @@ def combine(left: Boundaries, right: Boundaries, table: TruthTable) -> Boundarie
     if len(left) <= len(right):
         return _sweep(left, right, (False, table.right_only), (table.left_only, table.both))
     return _sweep(right, left, (False, table.left_only), (table.right_only, table.both))
+
+
+def _combine_from_one_start(left: Boundaries, right: Boundaries, table: TruthTable) -> Boundaries:
+    """Apply a truth table to two intervals that begin together, as what a server executed does.
+
+    Both have the shorter one; only the longer one has what is behind that.
+    """
+    is_left_longer = left[1] > right[1]
+    longer, shorter = (left, right) if is_left_longer else (right, left)
+    keeps_rest = table.left_only if is_left_longer else table.right_only
+    if table.both:
+        return longer if keeps_rest else shorter
+    return settled((shorter[1], longer[1])) if keeps_rest else ()
 
 
 def _as_arrays(left: Boundaries, right: Boundaries) -> tuple[array[int], array[int]] | None:
@@ -192,6 +209,8 @@ def is_subset(left: Boundaries, right: Boundaries) -> bool:
     """Tell whether `left - right` is empty, without computing it."""
     if left == right:
         return True
+    if len(left) == len(right) == _ONE_INTERVAL:
+        return right[0] <= left[0] and left[1] <= right[1]
     arrays = _as_arrays(left, right)
     if arrays is not None and len(left) > _PROBE and is_subset(left[:_PROBE], right):
         kernels = kernels_for(len(left))

@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from itertools import groupby
 from typing import Final, final
 from uuid import UUID
@@ -24,18 +25,22 @@ from gtid.text import (
     TEXT_BYTES_MAX,
     TSIDS_MAX,
     Ranges,
+    counted,
     end_after,
-    format_intervals,
     format_ranges,
     in_order,
     last_before,
     parse_ranges,
+    shorten_ranges,
     united,
 )
-from gtid.tsid import UUID_CHARS, Tsid, tsid_of_key
+from gtid.tsid import UUID_CHARS, Tsid, tsid_of_key, uuid_text
 
 # Enough to name every transaction of a repair; a larger set is worked on as intervals.
 GTIDS_MAX: Final = 1_000_000
+
+# So many sets are united one after the other: mostly the second adds nothing to the first.
+_FEW_SETS: Final = 3
 
 # What fits a screen in the small hours.
 SHOWN_RANGES_MAX: Final = 6
@@ -61,9 +66,9 @@ class GtidSet:
     _ranges: Ranges
     _hash: int | None
 
-    def __init__(self) -> None:
-        object.__setattr__(self, "_ranges", {})
-        object.__setattr__(self, "_hash", None)
+    def __new__(cls) -> GtidSet:
+        """Return the empty set; there is one object for all uses."""
+        return _EMPTY
 
     # -- making one -------------------------------------------------------------------------
 
@@ -116,8 +121,11 @@ class GtidSet:
     @classmethod
     def union_of(cls, sets: Iterable[GtidSet]) -> GtidSet:
         """Unite any number of sets at once; much cheaper than one after the other."""
+        held = [one for one in sets if one]
+        if len(held) <= _FEW_SETS:
+            return reduce(GtidSet.__or__, held, _EMPTY)
         parts: dict[str, list[Boundaries]] = {}
-        for one in sets:
+        for one in held:
             for key, boundaries in ranges_of(one).items():
                 parts.setdefault(key, []).append(boundaries)
         return set_of_ranges(united(parts))
@@ -125,38 +133,38 @@ class GtidSet:
     # -- algebra ----------------------------------------------------------------------------
 
     def __or__(self, other: GtidSet) -> GtidSet:
-        return _combine(self, other, line.UNION) if _is_set(other) else NotImplemented
+        return _combine(self, other, line.UNION)
 
     def __and__(self, other: GtidSet) -> GtidSet:
-        return _combine(self, other, line.INTERSECTION) if _is_set(other) else NotImplemented
+        return _combine(self, other, line.INTERSECTION)
 
     def __sub__(self, other: GtidSet) -> GtidSet:
-        return _combine(self, other, line.SUBTRACTION) if _is_set(other) else NotImplemented
+        return _combine(self, other, line.SUBTRACTION)
 
     def __xor__(self, other: GtidSet) -> GtidSet:
-        if not _is_set(other):
-            return NotImplemented
         return _combine(self, other, line.SYMMETRIC_DIFFERENCE)
 
     def __le__(self, other: GtidSet) -> bool:
-        return _is_subset(self, other) if _is_set(other) else NotImplemented
+        return _is_subset(self, other)
 
     def __lt__(self, other: GtidSet) -> bool:
-        return self != other and _is_subset(self, other) if _is_set(other) else NotImplemented
+        return self != other and _is_subset(self, other)
 
     def __ge__(self, other: GtidSet) -> bool:
-        return _is_subset(other, self) if _is_set(other) else NotImplemented
+        return _is_subset(other, self)
 
     def __gt__(self, other: GtidSet) -> bool:
-        return self != other and _is_subset(other, self) if _is_set(other) else NotImplemented
+        return self != other and _is_subset(other, self)
 
     def __eq__(self, other: object) -> bool:
-        return self._ranges == other._ranges if isinstance(other, GtidSet) else NotImplemented
+        if not isinstance(other, GtidSet):
+            return NotImplemented
+        return self is other or self._ranges == other._ranges
 
     def __hash__(self) -> int:
         if self._hash is None:
             lines = ((key, line.hash_of(held)) for key, held in self._ranges.items())
-            object.__setattr__(self, "_hash", hash(tuple(lines)))
+            _set_hash(self, hash(tuple(lines)))
         assert self._hash is not None
         return self._hash
 
@@ -232,17 +240,20 @@ class GtidSet:
 
     def from_uuid(self, uuid: UUID) -> GtidSet:
         """Keep what this server committed, under any tag or none."""
-        wanted = str(uuid)
-        return set_of_ranges(
-            {key: kept for key, kept in self._ranges.items() if key[:UUID_CHARS] == wanted}
-        )
+        return self._parted(uuid, wanted=True)
 
     def without_uuid(self, uuid: UUID) -> GtidSet:
         """Keep what other servers committed."""
-        unwanted = str(uuid)
-        return set_of_ranges(
-            {key: kept for key, kept in self._ranges.items() if key[:UUID_CHARS] != unwanted}
-        )
+        return self._parted(uuid, wanted=False)
+
+    def _parted(self, uuid: UUID, *, wanted: bool) -> GtidSet:
+        if not self._ranges:
+            return self
+        text = uuid_text(uuid)
+        kept = {
+            key: held for key, held in self._ranges.items() if (key[:UUID_CHARS] == text) is wanted
+        }
+        return self if len(kept) == len(self._ranges) else set_of_ranges(kept)
 
     def from_tsid(self, tsid: Tsid) -> GtidSet:
         """Keep what this server committed under exactly this tag, or under none if it is empty."""
@@ -295,12 +306,12 @@ class GtidSet:
         for uuid, group in groupby(self._ranges.items(), lambda item: item[0][:UUID_CHARS]):
             uuid_count += 1
             if uuid_count <= uuids_max:
-                entries.append(_shorten(uuid, dict(group), ranges_max=ranges_max))
+                entries.append(shorten_ranges(uuid, dict(group), ranges_max=ranges_max))
             else:
                 hidden.update(group)
         if hidden:
-            gtids = _counted(set_of_ranges(hidden).gtid_count, "GTID")
-            entries.append(f"… (+{_counted(uuid_count - uuids_max, 'more UUID')}, {gtids})")
+            gtids = counted(set_of_ranges(hidden).gtid_count, "GTID")
+            entries.append(f"… (+{counted(uuid_count - uuids_max, 'more UUID')}, {gtids})")
         return ", ".join(entries)
 
     def __repr__(self) -> str:
@@ -325,8 +336,9 @@ def _set_of_pickled(ranges: Ranges) -> GtidSet:
 
 def set_of_ranges(ranges: Ranges) -> GtidSet:
     """Wrap ranges that fulfil the invariant of GtidSet. For the modules of this package only."""
-    made = GtidSet()
-    object.__setattr__(made, "_ranges", ranges)
+    made = object.__new__(GtidSet)
+    _set_ranges(made, ranges)
+    _set_hash(made, None)
     return made
 
 
@@ -335,50 +347,46 @@ def ranges_of(gtid_set: GtidSet) -> Ranges:
     return gtid_set._ranges  # noqa: SLF001  (the one door)
 
 
-def _is_set(other: object) -> bool:
-    return isinstance(other, GtidSet)
-
-
-def _combine(left: GtidSet, right: GtidSet, table: TruthTable) -> GtidSet:
+def _combine(left: GtidSet, right: object, table: TruthTable) -> GtidSet:
+    """Apply a truth table to two sets, TSID by TSID; `left` itself if nothing of it changes."""
+    if not isinstance(right, GtidSet):
+        return NotImplemented  # type: ignore[no-any-return]
     ours, theirs = ranges_of(left), ranges_of(right)
+    left_only, right_only, both = table
     if not theirs:
-        return left if table.left_only else _EMPTY
+        return left if left_only else _EMPTY
     if not ours:
-        return right if table.right_only else _EMPTY
+        return right if right_only else _EMPTY
+    if ours is theirs:
+        return left if both else _EMPTY
+    combined: dict[str, Boundaries] = {}
+    unchanged = 0
+    for key, held in ours.items():
+        made = line.combine(held, theirs.get(key, ()), table)
+        if made:
+            combined[key] = made
+            unchanged += made == held
     # Without right_only nothing comes of a TSID that is not on the left.
-    keys = sorted(ours.keys() | theirs.keys()) if table.right_only else ours
-    combined = ((key, line.combine(ours.get(key, ()), theirs.get(key, ()), table)) for key in keys)
-    return set_of_ranges({key: boundaries for key, boundaries in combined if boundaries})
+    added = theirs.keys() - ours.keys() if right_only else ()
+    if added:
+        combined.update((key, theirs[key]) for key in added)
+        combined = {key: combined[key] for key in sorted(combined)}
+    elif unchanged == len(ours):
+        return left
+    return set_of_ranges(combined) if combined else _EMPTY
 
 
-def _is_subset(left: GtidSet, right: GtidSet) -> bool:
-    theirs = ranges_of(right)
-    return all(
-        line.is_subset(boundaries, theirs.get(key, ()))
-        for key, boundaries in ranges_of(left).items()
-    )
+def _is_subset(left: object, right: object) -> bool:
+    if not (isinstance(left, GtidSet) and isinstance(right, GtidSet)):
+        return NotImplemented  # type: ignore[no-any-return]
+    ours, theirs = ranges_of(left), ranges_of(right)
+    if len(ours) > len(theirs):
+        return False
+    return all(line.is_subset(held, theirs.get(key, ())) for key, held in ours.items())
 
 
-def _shorten(uuid: str, ranges: Ranges, *, ranges_max: int) -> str:
-    """Write the first ranges of one UUID and count the others."""
-    text = uuid
-    left = ranges_max
-    hidden_ranges = hidden_gtids = 0
-    for key, boundaries in ranges.items():
-        shown, rest = boundaries[: 2 * left], boundaries[2 * left :]
-        if shown:
-            text += f"{key[UUID_CHARS:]}:{format_intervals(shown)}"
-        left -= len(shown) // 2
-        hidden_ranges += len(rest) // 2
-        hidden_gtids += line.count(rest)
-    if hidden_ranges:
-        gtids = _counted(hidden_gtids, "GTID")
-        text += f" … (+{_counted(hidden_ranges, 'more range')}, {gtids})"
-    return text
+# The slots themselves: to set one by its name takes three times as long, and a set is made often.
+_set_ranges: Callable[[GtidSet, Ranges], None] = vars(GtidSet)["_ranges"].__set__
+_set_hash: Callable[[GtidSet, int | None], None] = vars(GtidSet)["_hash"].__set__
 
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-_EMPTY: Final = GtidSet()
+_EMPTY: Final = set_of_ranges({})

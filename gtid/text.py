@@ -19,7 +19,7 @@ from itertools import compress
 from typing import TypeAlias
 
 from gtid.accelerated import kernels_for
-from gtid.boundaries import Boundaries, canonical, pairs, unite
+from gtid.boundaries import Boundaries, canonical, count, pairs, unite
 from gtid.errors import GtidSetTooLarge, MalformedGtid, MalformedGtidSet, MalformedText
 from gtid.tsid import TAG_CHARS_MAX, TAG_PATTERN, UUID_CHARS, uuid_key
 
@@ -347,3 +347,26 @@ def format_intervals(boundaries: Boundaries) -> str:
         format_intervals(boundaries[begin : begin + _PIECE_BOUNDARIES])
         for begin in range(0, len(boundaries), _PIECE_BOUNDARIES)
     )
+
+
+def shorten_ranges(uuid: str, ranges: Ranges, *, ranges_max: int) -> str:
+    """Write the first ranges of one UUID and count the others."""
+    text = uuid
+    left = ranges_max
+    hidden_ranges = hidden_gtids = 0
+    for key, boundaries in ranges.items():
+        shown, rest = boundaries[: 2 * left], boundaries[2 * left :]
+        if shown:
+            text += f"{key[UUID_CHARS:]}:{format_intervals(shown)}"
+        left -= len(shown) // 2
+        hidden_ranges += len(rest) // 2
+        hidden_gtids += count(rest)
+    if hidden_ranges:
+        gtids = counted(hidden_gtids, "GTID")
+        text += f" … (+{counted(hidden_ranges, 'more range')}, {gtids})"
+    return text
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun, which gets an s unless the number is 1."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -40,7 +40,7 @@ class Tsid:
             object.__setattr__(self, "tag", canonical_tag(self.tag))
 
     def __str__(self) -> str:
-        return f"{self.uuid}:{self.tag}" if self.tag else str(self.uuid)
+        return f"{uuid_text(self.uuid)}:{self.tag}" if self.tag else uuid_text(self.uuid)
 
 
 def canonical_tag(tag: str) -> str:
@@ -53,6 +53,16 @@ def canonical_tag(tag: str) -> str:
 def uuid_key(digits: str) -> str:
     """Put the dashes between the 32 lower-case hexadecimal digits of a UUID."""
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def uuid_text(uuid: UUID) -> str:
+    """Return the text of a UUID, which UUID makes anew each time."""
+    return _text_of_number(uuid.int)
+
+
+@lru_cache(maxsize=65_536)
+def _text_of_number(number: int) -> str:
+    return uuid_key(f"{number:032x}")
 
 
 @lru_cache(maxsize=65_536)

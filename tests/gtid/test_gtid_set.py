@@ -160,6 +160,18 @@ def test_union_of_many_is_union_one_by_one() -> None:
     assert str(GtidSet.union_of(iter(parts))) == f"{A}:1-10,{B}:1-10"
 
 
+def test_what_changes_nothing_gives_the_set_itself() -> None:
+    held = GtidSet.parse(f"{A}:1-9:dba:1-3,{B}:1-5")
+    part, other = GtidSet.parse(f"{A}:1-9,{B}:1-4"), GtidSet.parse(f"{A}:20")
+    assert (held | part) is (held | GtidSet()) is (GtidSet() | held) is (held - other) is held
+    assert (held & held) is held.without_uuid(UUID(int=1)) is held
+    assert GtidSet.union_of([GtidSet(), held, part]) is held
+    assert (held - held) is (held ^ held) is (held & other) is GtidSet()
+    assert str(part | held) == str(held)
+    assert str(held - part) == f"{A}:dba:1-3,{B}:5"
+    assert str(held ^ part) == f"{A}:dba:1-3,{B}:5"
+
+
 # -- staying as it is ---------------------------------------------------------------------------
 
 

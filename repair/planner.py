@@ -36,12 +36,7 @@ from repair.missing_on import meant_to_arrive
 from repair.model import Model, simulate
 from repair.more_written import unless_more_is_written
 from repair.needed import needed
-from repair.plan import (
-    Afterwards,
-    Answered,
-    NotChosen,
-    Plan,
-)
+from repair.plan import Afterwards, Answered, NotChosen, Plan
 from repair.plan_parts import (
     about,
     answered,
@@ -104,12 +99,13 @@ def plan_repair(
         raise ValueError(f"{audit.cluster}: the audit was not made of this snapshot")
     choices = choices or {}
     evidence = evidence or LogEvidence()
-    check_choices(audit, choices, finding_ids, start_model(snapshot, audit, evidence))
+    started = start_model(snapshot, audit, evidence)
+    check_choices(audit, choices, finding_ids, started)
     selected = [
         finding for finding in audit.findings if finding_ids is None or finding.id in finding_ids
     ]
     selected.sort(key=lambda finding: (phase(finding), finding.order))
-    work = _Work(snapshot, audit, choices, evidence, policy or Policy())
+    work = _Work(snapshot, audit, choices, evidence, policy or Policy(), started)
     waiting = selected
     for may_declare in (False, True):
         while True:  # a finding refused at first may become plannable by another's repair
@@ -131,9 +127,9 @@ class _Work:
     choices: Mapping[str, str]
     evidence: LogEvidence
     policy: Policy
+    started: Model
     known: dict[str, ServerSnapshot] = field(init=False)
     waiting: Mapping[tuple[str, str], ContentQuestion] = field(init=False)
-    started: Model = field(init=False)
     model: Model = field(init=False)
     # What the rules say of `model`, and which findings they have before the first step.
     outlook: ClusterAudit = field(init=False)
@@ -149,7 +145,7 @@ class _Work:
     def __post_init__(self) -> None:
         self.known = known_servers(self.snapshot, self.audit)
         self.waiting = arrivals(self.snapshot)
-        self.started = self.model = start_model(self.snapshot, self.audit, self.evidence)
+        self.model = self.started
         self.outlook = self._look_ahead(self.model)
         self.expected = frozenset(finding.id for finding in self.outlook.findings)
 

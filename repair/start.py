@@ -10,9 +10,9 @@ from topology.applier_facts import ApplierFacts, is_stopped_at_end
 from topology.dialect import BINARY_LOG, REWRITES, dialect_of
 from topology.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row_of
 from topology.findings import ClusterAudit, Finding
-from topology.graph import Edge, Graph, build_graph
+from topology.graph import Edge, build_graph
 from topology.other_versions import given_again
-from topology.progress import Appliers, appliers_of
+from topology.progress import appliers_of
 from topology.reset_signs import logged
 from topology.rules.threads import may_connect
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
@@ -60,7 +60,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
     skipping = {each.name for each in (*snapshot.first, *snapshot.last) if _skips(each)}
     graph = build_graph(snapshot)
     edges = {(edge.replica, edge.channel.name): edge for edge in graph.edges}
-    appliers = _appliers(snapshot, graph, known)
+    appliers = appliers_of(snapshot, judgeable=frozenset(known))
     orphaned = {place: _orphaned(edge, snapshot, known) for place, edge in edges.items()}
     lost = {place: _lost_place(edge, snapshot, known) for place, edge in edges.items()}
     return settle(
@@ -195,13 +195,6 @@ def _channel(
         rewrites=next((each for each in channel.filters if each.startswith(REWRITES)), ""),
         held_back_seconds=channel.delay_seconds if _only_applier_is_stopped(channel) else 0,
     )
-
-
-def _appliers(
-    snapshot: ClusterSnapshot, graph: Graph, known: Mapping[str, ServerSnapshot]
-) -> Appliers:
-    first, last = ({each.name: each for each in of} for of in (snapshot.first, snapshot.last))
-    return appliers_of(graph, judgeable={*known}, first=first, last=last)
 
 
 def _behind(applier: ApplierFacts | None) -> GtidSet:

@@ -17,6 +17,7 @@ from topology.graph import Edge, Graph, build_graph
 from topology.half_received import half_received
 from topology.ignored_servers import ignored_by
 from topology.islands import islands_of, twins_of
+from topology.latest import keep_latest
 from topology.one_server import same_servers
 from topology.other_versions import with_other_version
 from topology.policy import Policy
@@ -90,6 +91,7 @@ class ClusterFacts:
     same: tuple[tuple[str, str], ...] = ()  # names of one server: an error of the configuration
 
 
+@keep_latest
 def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
     """Compute the facts of one cluster."""
     first = {server.name: server for server in snapshot.first}
@@ -116,7 +118,7 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
         for holder in sorted(judgeable - {origin})
         if (facts := _lost_facts(origin=last[origin], holder=first[holder])) is not None
     )
-    appliers = appliers_of(graph, judgeable=judgeable, first=first, last=last)
+    appliers = appliers_of(snapshot, judgeable=judgeable)
     edges = tuple(
         _edge_facts(edge, graph=graph, first=first, last=last, policy=policy, appliers=appliers)
         for edge in graph.edges

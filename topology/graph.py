@@ -15,6 +15,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from topology.latest import keep_latest
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 
 
@@ -80,6 +81,7 @@ class Graph:
         return frozenset(found)
 
 
+@keep_latest
 def build_graph(snapshot: ClusterSnapshot) -> Graph:
     """Match every channel to its source. Same snapshot, same order."""
     by_uuid: dict[UUID, ServerSnapshot] = {}

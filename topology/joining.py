@@ -35,6 +35,7 @@ from uuid import UUID
 
 from gtid import GtidSet
 from topology.facts import ClusterFacts
+from topology.latest import keep_latest
 from topology.notable_settings import notable_values
 from topology.snapshot import ServerSnapshot
 from topology.unseen import address_of, group_peers, outside_channels
@@ -77,6 +78,7 @@ class Parts:
     unevaluated: tuple[tuple[str, ...], ...]  # unlinked, and not evaluated for want of facts
 
 
+@keep_latest
 def evaluate_parts(facts: ClusterFacts) -> Parts:
     """Evaluate the parts of a cluster that no channel links."""
     if len(facts.islands) < _PARTS_MIN:

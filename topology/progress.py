@@ -11,23 +11,21 @@ from typing import TypeAlias
 from gtid import GtidSet
 from topology.applier_facts import ApplierFacts, ApplierWait, gather_applier_facts
 from topology.applier_workers import SourceLog, commits_in_order
-from topology.graph import Edge, Graph
+from topology.graph import Edge, Graph, build_graph
+from topology.latest import keep_latest
 from topology.policy import Policy
 from topology.same_ids import accepts_own_server_id
-from topology.snapshot import ServerSnapshot, ThreadState
+from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
 
 Appliers: TypeAlias = dict[tuple[str, str], ApplierFacts]
 """By replica and channel."""
 
 
-def appliers_of(
-    graph: Graph,
-    *,
-    judgeable: AbstractSet[str],
-    first: Mapping[str, ServerSnapshot],
-    last: Mapping[str, ServerSnapshot],
-) -> Appliers:
+@keep_latest
+def appliers_of(snapshot: ClusterSnapshot, *, judgeable: AbstractSet[str]) -> Appliers:
     """Return what the two readings show of the applier of every channel."""
+    graph = build_graph(snapshot)
+    first, last = ({each.name: each for each in of} for of in (snapshot.first, snapshot.last))
     links = [(edge.source, edge.replica, edge.channel) for edge in graph.edges]
     links += [("", replica, channel) for replica, channel in graph.outside]
     return {

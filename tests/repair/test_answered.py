@@ -14,6 +14,7 @@ from repair.case import LogEvidence
 from repair.model import Model
 from repair.plan_parts import ORDER
 from repair.planner import _Work
+from repair.start import start_model
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_finding
 from topology.audit import audit_cluster
@@ -46,7 +47,9 @@ INJECT = a_step(InjectEmpty("b", gtids("a:3")))
 def work(steps: list[Any], then: Model, before: Model = BEFORE) -> _Work:
     """Return a plan in the making, some steps later."""
     snapshot = snapshot_of(before)
-    made = _Work(snapshot, audit_cluster(snapshot), {}, LogEvidence(), Policy())
+    audit, evidence = audit_cluster(snapshot), LogEvidence()
+    started = start_model(snapshot, audit, evidence)
+    made = _Work(snapshot, audit, {}, evidence, Policy(), started)
     made.steps, made.model = steps, then
     return made
 

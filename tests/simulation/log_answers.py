@@ -25,6 +25,8 @@ def with_answers(
 ) -> ClusterSnapshot:
     """Return the snapshot with what the logs answer, in the last readings."""
     questions = questions_of(gather_facts(snapshot, policy))
+    if not questions:
+        return snapshot
     last = tuple(
         replace(server, history_evidence=_answer(world, reading, server, questions))
         if server.name in questions

@@ -133,20 +133,22 @@ def gather_applier_facts(
     # Places of a channel that was changed between the readings show no progress.
     moved = before is not None and _moved(before, channel, first=first, last=last)
     passed, proved, overtaken = GtidSet(), False, GtidSet()
+    owned_last = _owned(last)
+    owned = _owned(first) | owned_last
     if before is not None and _runs(before) and _runs(channel):
         passed, proved = _passed(before, channel, first=first, moved=moved, log=log)
         left = _behind_commits(before, channel, first=first, last=last, log=log)
         forgotten = _forgotten(before, executed)
         left = (left | forgotten) - passed
         proved = proved and not left
-        passed = (passed | left) - _owned(first) - _owned(last)
+        passed = (passed | left) - owned
         committed = _committed(channel, first=first, last=last)
         if forgotten or committed - before.gtid_retrieved:
-            overtaken = before.gtid_retrieved - executed - passed - _owned(last)
+            overtaken = before.gtid_retrieved - executed - passed - owned_last
         below = behind_all_workers((before, channel), log.out_of_order)
-        overtaken |= below - executed - passed - _owned(last)
+        overtaken |= below - executed - passed - owned_last
     elif before is not None and is_stopped_at_end(before) and is_stopped_at_end(channel):
-        passed = before.gtid_retrieved - _owned(first) - _owned(last)
+        passed = before.gtid_retrieved - owned
     return ApplierFacts(
         channel=channel,
         passed=passed,
@@ -237,6 +239,8 @@ def _behind_commits(
     if not in_order:
         return GtidSet()
     committed = _committed(after, first=first, last=last)
+    if not committed:
+        return GtidSet()
     if committed - before.gtid_retrieved:
         return before.gtid_retrieved
     lower: list[tuple[Tsid, int, int]] = []

@@ -69,6 +69,8 @@ def behind_workers(channel: ChannelSnapshot, run: GtidSet) -> GtidSet:
         if not worker_is_idle(worker)
     ]
     handed_out = GtidSet.union_of(reached)
+    if not handed_out or not run:
+        return GtidSet()
     behind: list[tuple[Tsid, int, int]] = []
     for tsid, start, end in run.intervals():
         within = GtidSet.from_intervals([(tsid, start, end)])
@@ -93,6 +95,6 @@ def behind_all_workers(readings: tuple[ChannelSnapshot, ...], run: GtidSet) -> G
     """Return what of `run` is behind the workers in each reading in which one is at work."""
     behind = readings[0].gtid_retrieved & run
     for channel in readings:
-        if not is_without_work(channel):
+        if behind and not is_without_work(channel):
             behind &= behind_workers(channel, run) if channel.workers else GtidSet()
     return behind

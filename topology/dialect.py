@@ -11,6 +11,7 @@ WL#14194, WL#15831.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from topology.version import ServerVersion
 
@@ -77,6 +78,7 @@ class Dialect:
         return f" FOR CHANNEL {quoted_channel}"
 
 
+@lru_cache(maxsize=256)
 def dialect_of(version: ServerVersion) -> Dialect:
     """Return the dialect of a server version: pure, total, and monotone in the version."""
     replica_words = version >= _REPLICA_WORDS

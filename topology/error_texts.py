@@ -10,6 +10,7 @@ reference manual's list of server errors.
 """
 
 import re
+from functools import lru_cache
 
 from topology.applier_errors import APPLIER_NUMBERS, APPLIER_TEXTS
 from topology.error_row import ErrorText
@@ -361,6 +362,8 @@ QUOTED_SETS: tuple[tuple[str, str], ...] = (
 )
 
 
+# An audit asks for the row of one text many times, and most channels have none.
+@lru_cache(maxsize=128)
 def row_of(text: str) -> ErrorText | None:
     """Return the first row that an error text matches, None if none does."""
     folded = " ".join(text.split())

@@ -6,6 +6,8 @@ example `replica_exec_mode=IDEMPOTENT;replica_skip_errors=1062`.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Final
 
 # Values with which the setting changes nothing, in upper case.
@@ -34,7 +36,9 @@ def notable_settings_of(settings: Iterable[tuple[str, str]]) -> str:
     )
 
 
-def notable_values(text: str | None) -> dict[str, str]:
+# Nearly every server has one of a few texts, and each rule asks for their values again.
+@lru_cache(maxsize=1024)
+def notable_values(text: str | None) -> Mapping[str, str]:
     """Return the values of `notable_settings_of`, by name."""
     parts = (part.partition("=") for part in (text or "").split(";"))
-    return {name: value for name, equals, value in parts if equals}
+    return MappingProxyType({name: value for name, equals, value in parts if equals})

@@ -219,7 +219,7 @@ def silent_errors(facts: ClusterFacts) -> Iterator[Finding]:
     """C15: a replica that skips errors or converts values without an error."""
     for name in sorted(facts.last):
         server = facts.last[name]
-        values = notable_values(server.notable_settings)
+        values = {**notable_values(server.notable_settings)}
         harmful = [setting for setting in _SKIPS if setting in values]
         if "gtid_mode" not in values and _COUNTER in harmful:
             harmful.remove(_COUNTER)  # with gtid_mode = ON it skips nothing (seen on 9.7.4)

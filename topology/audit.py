@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from topology.accepted import Acceptance
 from topology.contents import ContentReading
 from topology.facts import ClusterFacts, gather_facts
-from topology.findings import ClusterAudit, Unknown, Verdict, verdict_of
+from topology.findings import ClusterAudit, Finding, Unknown, Verdict, verdict_of
+from topology.latest import keep_latest
 from topology.policy import Policy
-from topology.rules import RULES
+from topology.rules import RULES, Rule
 from topology.rules.content import same_gtid_different_content
 from topology.rules.partial import not_compared
 from topology.rules.unlogged import not_decided
@@ -35,7 +36,7 @@ def audit_cluster(
     `contents` is what a comparison of transactions in the binary logs found, where one was made.
     """
     facts = gather_facts(snapshot, policy or Policy())
-    found = suppress_symptoms(finding for rule in RULES for finding in rule(facts))
+    found = [*_found_by(facts, RULES)]
     if contents is not None:
         acceptance = Acceptance(facts.policy.accepted, snapshot.last)
         found += same_gtid_different_content(
@@ -62,6 +63,11 @@ def audit_cluster(
         unknown=unknown,
         read_at=snapshot.read_ended,
     )
+
+
+@keep_latest
+def _found_by(facts: ClusterFacts, rules: tuple[Rule, ...]) -> tuple[Finding, ...]:
+    return tuple(suppress_symptoms(finding for rule in rules for finding in rule(facts)))
 
 
 def audit_or_unknown(

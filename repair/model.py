@@ -224,10 +224,13 @@ def settle(model: Model) -> Model:
     """Deliver everything the running channels would deliver."""
     while True:
         before = model
-        for server in model.servers.values():
+        for server in before.servers.values():
             for channel in server.channels:
-                model = model.replace(_receive(model, model[server.name], channel.name))
-        if model == before:
+                now = model[server.name]
+                received = _receive(model, now, channel.name)
+                if received is not now:
+                    model = model.replace(received)
+        if model is before:
             return model
 
 

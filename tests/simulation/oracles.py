@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from gtid import GtidSet
+from repair.plan import Plan
 from tests.simulation import replication as act
 from tests.simulation.contents import compared_gtids
 from tests.simulation.groups import join, may_join
@@ -65,6 +66,7 @@ class Truth:
     snapshot: ClusterSnapshot
     policy: Policy = field(default_factory=Policy)
     told: frozenset[Key] = frozenset()  # rows that a plan, run before, said it may leave different
+    plan: Plan | None = field(default=None, init=False)  # without choices, once it was made
 
     @cached_property
     def rested(self) -> World:

@@ -57,9 +57,15 @@ class Outcome:
 
 
 def plan_of(truth: Truth, world: World, snapshot: ClusterSnapshot, audit: ClusterAudit) -> Plan:
-    """Make the plan that the product makes without choices."""
+    """Make the plan that the product makes without choices; of the history's own audit once."""
+    is_own = world is truth.world and snapshot is truth.snapshot
+    if is_own and truth.plan is not None:
+        return truth.plan
     evidence = log_evidence(world, snapshot, audit)
-    return plan_repair(snapshot, audit, evidence=evidence, policy=truth.policy)
+    plan = plan_repair(snapshot, audit, evidence=evidence, policy=truth.policy)
+    if is_own:
+        truth.plan = plan
+    return plan
 
 
 def look_again(

@@ -16,6 +16,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from gtid import GtidSet, Tsid
@@ -353,6 +354,7 @@ def _sources_of_values(server: Server) -> tuple[tuple[str, str], ...]:
     )
 
 
+@lru_cache(maxsize=_MEMO_MAX)
 def position(place: Place | None, base: str = "binlog") -> LogPosition | None:
     """Return a place as the server reports it."""
     if place is None:

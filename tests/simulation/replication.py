@@ -39,6 +39,7 @@ from tests.simulation.state import (
     Transaction,
     Work,
     World,
+    has_statements,
 )
 
 _FATAL = {True: 13114, False: 1236}  # since 8.0, before
@@ -94,7 +95,7 @@ def _rows_of(rows: dict[Key, int], change: Change) -> Change | None:
 
 def effect(server: Server, changes: tuple[Change, ...]) -> tuple[Change, ...]:
     """Return the rows that these changes concern here."""
-    if not any(each.is_statement for each in changes):
+    if not has_statements(changes):
         return changes
     found = (_rows_of(server.rows, each) for each in changes)
     return tuple(each for each in found if each is not None)
@@ -440,7 +441,7 @@ def take(world: World, replica: Server, channel: Channel) -> bool:
     if entry.gtid in replica.owned or len(channel.working) >= channel.workers:
         return False
     visible = _visible(channel, entry)
-    keys = frozenset(key for each in visible for key in each.keys)
+    keys = frozenset(entry.keys if visible is entry.changes else _keys_of(visible))
     if keys & replica.locked_keys:
         return False
     if _ignores_without_gtid(replica, visible) and not channel.working:
@@ -510,6 +511,10 @@ def _visible(channel: Channel, entry: Transaction) -> tuple[Change, ...]:
     return tuple(each for each in entry.changes if each.key not in channel.ignored_keys)
 
 
+def _keys_of(changes: tuple[Change, ...]) -> set[Key]:
+    return {key for each in changes for key in each.keys}
+
+
 def blocked(replica: Server, work: Work) -> bool:
     """Return whether a session's lock keeps a worker from its transaction."""
     changes = work.transaction.changes
@@ -520,6 +525,8 @@ def blocked(replica: Server, work: Work) -> bool:
 
 def flush(replica: Server, channel: Channel, dice: random.Random | None = None) -> bool:
     """Let a worker write its transaction to the binary log."""
+    if not channel.working:
+        return False
     waiting = [each for each in channel.working if not each.logged and not blocked(replica, each)]
     if channel.commit_order and waiting and waiting[0] is not channel.working[0]:
         first = next(each for each in channel.working if not each.logged)
@@ -547,6 +554,8 @@ def apply(
     world: World, replica: Server, channel: Channel, dice: random.Random | None = None
 ) -> bool:
     """Let a worker commit what it has logged."""
+    if not channel.working:
+        return False
     ready = [each for each in channel.working if each.logged]
     if not ready:
         return False

@@ -148,17 +148,23 @@ def _choose_load(world: World, dice: random.Random) -> Args | None:
 def load(world: World, moments: int, seed: int) -> bool:
     """Clients write on the primaries and replication goes on, in any order, for some moments."""
     dice = random.Random(seed)
+    draw, bits = dice.random, dice.getrandbits
     moves = act.moves_of(world, dice)
     primaries = [world[name] for name in sorted(world.primaries)]
     for _ in range(moments):
         world.clock += 1
-        if primaries and dice.random() < 0.15:
+        if primaries and draw() < 0.15:
             server = dice.choice(primaries)
             kind, key = some_change(server, dice)
             if act.begin(world, server, change_of(world, str(kind), str(key))):
                 moves = act.moves_of(world, dice)
         elif moves:
-            dice.choice(moves)()
+            # As dice.choice(moves) draws: that takes longer than most moves.
+            count = len(moves)
+            at = bits(count.bit_length())
+            while at >= count:
+                at = bits(count.bit_length())
+            moves[at]()
     return True
 
 

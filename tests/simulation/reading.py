@@ -76,16 +76,21 @@ def _intervals(members: frozenset[Gtid]) -> Iterator[tuple[Tsid, int, int]]:
     for uuid, tag, number in members:
         numbers.setdefault((uuid, tag), []).append(number)
     for key, found in numbers.items():
-        if key not in _tsids:
-            _tsids[key] = Tsid(uuid_of(key[0]), key[1])
+        tsid = _tsid_of(*key)
         found.sort()
         start = last = found[0]
         for number in found[1:]:
             if number != last + 1:
-                yield _tsids[key], start, last + 1
+                yield tsid, start, last + 1
                 start = number
             last = number
-        yield _tsids[key], start, last + 1
+        yield tsid, start, last + 1
+
+
+def _tsid_of(uuid: str, tag: str) -> Tsid:
+    if (uuid, tag) not in _tsids:
+        _tsids[uuid, tag] = Tsid(uuid_of(uuid), tag)
+    return _tsids[uuid, tag]
 
 
 def members_of(gtid_set: GtidSet, world: World) -> set[Gtid]:
@@ -98,7 +103,13 @@ def members_of(gtid_set: GtidSet, world: World) -> set[Gtid]:
         if server.group_applier is not None:
             known |= server.group_applier.retrieved
     known |= {each.transaction.gtid for each in world.acknowledged}
-    return {each for each in known if gtids([each]) <= gtid_set}
+    if not gtid_set:
+        return set()
+    held: dict[Tsid, list[range]] = {}
+    for tsid, start, end in gtid_set.intervals():
+        held.setdefault(tsid, []).append(range(start, end))
+    of_key = {key: held.get(_tsid_of(*key), []) for key in {each[:2] for each in known}}
+    return {each for each in known if any(each[2] in part for part in of_key[each[:2]])}
 
 
 @dataclass(frozen=True, slots=True)

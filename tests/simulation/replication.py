@@ -615,10 +615,13 @@ def moves_of(world: World, dice: random.Random) -> list[Callable[[], bool]]:
         if server.pending:
             moves.append(partial(_finish_any, world, server, dice))
         for channel in server.channels:
-            for act in (receive, connect, take):
-                moves.append(partial(act, world, server, channel))
-            moves.append(partial(flush, server, channel, dice))
-            moves.append(partial(apply, world, server, channel, dice))
+            moves += (
+                partial(receive, world, server, channel),
+                partial(connect, world, server, channel),
+                partial(take, world, server, channel),
+                partial(flush, server, channel, dice),
+                partial(apply, world, server, channel, dice),
+            )
         if server.group_applier is not None:
             moves.append(partial(_apply_of_group, world, server, dice))
     return moves

@@ -149,15 +149,19 @@ def load(world: World, moments: int, seed: int) -> bool:
     """Clients write on the primaries and replication goes on, in any order, for some moments."""
     dice = random.Random(seed)
     draw, bits = dice.random, dice.getrandbits
-    moves = act.moves_of(world, dice)
+    moves, committing = act.moves_of(world, dice), _committing(world)
     primaries = [world[name] for name in sorted(world.primaries)]
     for _ in range(moments):
         world.clock += 1
         if primaries and draw() < 0.15:
             server = dice.choice(primaries)
             kind, key = some_change(server, dice)
-            if act.begin(world, server, change_of(world, str(kind), str(key))):
-                moves = act.moves_of(world, dice)
+            # Only who has a commit to finish decides which moves there are.
+            if (
+                act.begin(world, server, change_of(world, str(kind), str(key)))
+                and (now := _committing(world)) != committing
+            ):
+                moves, committing = act.moves_of(world, dice), now
         elif moves:
             # As dice.choice(moves) draws: that takes longer than most moves.
             count = len(moves)
@@ -166,6 +170,10 @@ def load(world: World, moments: int, seed: int) -> bool:
                 at = bits(count.bit_length())
             moves[at]()
     return True
+
+
+def _committing(world: World) -> list[bool]:
+    return [bool(server.pending) for server in world.servers.values()]
 
 
 @step("flow", _choose_load, is_fault=False)

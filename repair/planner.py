@@ -55,7 +55,7 @@ from repair.rows_there import is_there_already
 from repair.start import known_servers, start_model
 from repair.steps import Step
 from repair.strategies import ANSWERS, DECLARING, PLANNERS
-from topology.findings import ClusterAudit, Finding, Severity
+from topology.findings import ClusterAudit, Finding, Grade, Severity
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
@@ -193,7 +193,9 @@ class _Work:
         if finding.code[0] == "T" and finding.gtid_set <= self.started[lacking or ""].executed:
             # It arrives without a step, unless a file position is behind it: no set shows that.
             channel = self.started[lacking or ""].channel(finding.channel or "")
-            return channel is not None and channel.auto_position
+            if finding.grade is not Grade.PROVED or channel is None:
+                return False  # something may hold it up, or may have passed it already
+            return channel.auto_position
         if finding.code in HOLES:
             effects = [step.effect for step in self.steps]
             brought = brought_by(effects, self.model[lacking or ""], self.known)

@@ -263,18 +263,35 @@ def _in_order(action: StartChannel | AutoPositionOn) -> StartChannel | AutoPosit
 
 
 def _misfits(case: Case, server: ModelServer, arriving: GtidSet) -> Iterator[str]:
-    """Yield why transactions do not fit a server, by each channel on which they wait now."""
-    for place, question in case.waiting.items():
-        part = arriving & question.wanted
-        if part:
-            content = case.arrivals.get(place) or nothing_read(question.wanted, "no log was read")
-            held = question.wanted & case.snapshot_executed[server.name]
-            why = misfit(content, server, part, must_fit=not question.is_in_order)
-            if why is None and not question.is_in_order and content.needing_decision(held):
-                # Executed there by hand, perhaps with another content: what follows may not fit.
-                why = f"{server.name} has {held.shortened()} of them already, in another order"
-            if why is not None:
+    """Yield why transactions do not fit a server, by each channel on which they wait now.
+
+    A channel whose question leaves the server out has its rows not compared. It says nothing of
+    what is compared there for another channel.
+    """
+    compared = GtidSet()
+    for is_asked in (True, False):
+        for place, question in case.waiting.items():
+            if (server.name in question.servers) is not is_asked:
+                continue
+            part = (arriving & question.wanted) - (GtidSet() if is_asked else compared)
+            if not part:
+                continue
+            compared |= part
+            if (why := _misfit_of(case, server, part, place)) is not None:
                 yield why
+
+
+def _misfit_of(
+    case: Case, server: ModelServer, part: GtidSet, place: tuple[str, str]
+) -> str | None:
+    question = case.waiting[place]
+    content = case.arrivals.get(place) or nothing_read(question.wanted, "no log was read")
+    held = question.wanted & case.snapshot_executed[server.name]
+    why = misfit(content, server, part, must_fit=not question.is_in_order)
+    if why is None and not question.is_in_order and content.needing_decision(held):
+        # Executed there by hand, perhaps with another content: what follows may not fit.
+        return f"{server.name} has {held.shortened()} of them already, in another order"
+    return why
 
 
 def _behind_later_ones(

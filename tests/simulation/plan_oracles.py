@@ -409,6 +409,11 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
             (each.code, each.replica) == (one.code, one.replica) for each in audit.findings
         ):
             continue  # of an unlinked server, compared with another one of those that are linked
+        if one.code == "J1" and any(
+            (each.code, each.replica) == ("J3", one.replica) and each.id in announced
+            for each in audit.findings
+        ):
+            continue  # its own work, announced as what keeps it from joining, has arrived elsewhere
         if one.code[0] == "J" and {each.code for each in audit.findings} & {"J4", "U2"}:
             # A source was not known when the servers were read: it was rebuilt just then, or its
             # receivers have not connected since. Nothing is said of what no channel links until then.

@@ -27,7 +27,7 @@ from repair.plan import (
 )
 from repair.refused_before import fits_by_now
 from repair.strategies import PLANNERS
-from topology.findings import ClusterAudit, Finding
+from topology.findings import ClusterAudit, Finding, Grade, Severity
 from topology.snapshot import ServerSnapshot
 from topology.strategies import SELECTED_ONLY, STRATEGIES, VARIANTS
 
@@ -46,6 +46,16 @@ def about(finding: Finding) -> str:
     ends = [name for name in (finding.source, finding.replica) if name is not None]
     channel = f" (channel {finding.channel})" if finding.channel else ""
     return " → ".join(ends) + channel
+
+
+def may_not_arrive(finding: Finding) -> bool:
+    """Return whether a backlog may stay, or arrive behind later work only (out_of_order.py).
+
+    What a replica has received, and is only likely to apply, its applier may have passed already.
+    """
+    if finding.code in ("T1", "T3") and finding.severity is Severity.WARNING:
+        return True
+    return finding.code in ("T1", "T2") and finding.grade is not Grade.PROVED
 
 
 def in_short(finding: Finding) -> str:

@@ -45,6 +45,7 @@ from repair.plan_parts import (
     contents_shown,
     in_short,
     left_out,
+    may_not_arrive,
     not_planned,
     phase,
     rows_shown,
@@ -55,7 +56,7 @@ from repair.rows_there import is_there_already
 from repair.start import known_servers, start_model
 from repair.steps import Step
 from repair.strategies import ANSWERS, DECLARING, PLANNERS
-from topology.findings import ClusterAudit, Finding, Grade, Severity
+from topology.findings import ClusterAudit, Finding, Severity
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
@@ -179,8 +180,8 @@ class _Work:
     def _is_delivered(self, finding: Finding) -> bool:
         if not self.steps or finding.code in _ONLY_BY_ITSELF:
             return False
-        if finding.code in ("T1", "T3") and finding.severity is Severity.WARNING:
-            return False  # its set may never arrive, or behind later work (out_of_order.py)
+        if may_not_arrive(finding):
+            return False
         if finding.code in _OF_A_CHANNEL and not self._starts(finding):
             return False
         if finding.code not in _ONLY_BY_ARRIVAL and finding.id in self.expected - {
@@ -193,9 +194,7 @@ class _Work:
         if finding.code[0] == "T" and finding.gtid_set <= self.started[lacking or ""].executed:
             # It arrives without a step, unless a file position is behind it: no set shows that.
             channel = self.started[lacking or ""].channel(finding.channel or "")
-            if finding.grade is not Grade.PROVED or channel is None:
-                return False  # something may hold it up, or may have passed it already
-            return channel.auto_position
+            return channel is not None and channel.auto_position
         if finding.code in HOLES:
             effects = [step.effect for step in self.steps]
             brought = brought_by(effects, self.model[lacking or ""], self.known)

@@ -235,7 +235,7 @@ def _received_again(situation: Situation) -> str:
             "the relay log cannot be read, and the source was not: compare what is missing with its"
             " binary logs before you delete the relay log"
         )
-    gone = channel.retrieved - replica.executed - source.available
+    gone = channel.retrieved - (replica.executed - replica.due) - source.available
     if gone:
         return (
             f"do NOT delete the relay log of {replica.name}: {gone.shortened()} is not in the"

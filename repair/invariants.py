@@ -178,6 +178,28 @@ def nothing_former_is_applied(before: Model, _after: Model, action: Action) -> I
         )
 
 
+def no_last_copy_is_deleted(before: Model, _after: Model, action: Action) -> Iterator[str]:
+    """Delete no relay log that holds what its source has purged and its server has yet to apply.
+
+    CHANGE … AUTO_POSITION = 1 deletes the relay log, and the source refuses the connection (1236).
+    The model counts what running channels bring as executed, but a delay, a lock or a long backlog
+    may keep it in the relay log until after the plan.
+    """
+    if not isinstance(action, AutoPositionOn):
+        return
+    server = before[action.server]
+    channel = server.channel(action.channel)
+    source = before.servers.get((channel.source if channel is not None else None) or "")
+    last = source.purged & server.due if source is not None else GtidSet()
+    if source is not None and last:
+        yield (
+            f"{server.name} has not applied {last.shortened()} yet, and {source.name} has purged"
+            " it: the switch to auto-position would delete the relay log, its only copy, and"
+            f" {source.name} would refuse {server.name} (error 1236). Let it be applied first, then"
+            " audit and plan again"
+        )
+
+
 def nothing_is_skipped(before: Model, after: Model, action: Action) -> Iterator[str]:
     """Deliver nothing to a server whose applier skips what comes next, and start no channel there.
 
@@ -247,6 +269,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     no_failing_receiver_is_started,
     nothing_is_dropped,
     nothing_former_is_applied,
+    no_last_copy_is_deleted,
     nothing_is_skipped,
     nobody_gets_stuck,
     groups_are_left_alone,

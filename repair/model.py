@@ -101,6 +101,9 @@ class ModelServer:
     are_settings_known: bool = True  # otherwise these are taken for the defaults
     committing: GtidSet = field(default_factory=GtidSet)  # gtid_owned, as it was read
     skips_next: bool = False  # sql_replica_skip_counter: the next transaction is not applied
+    # Of `executed`, what it had not applied when it was read, and its channels bring: a delay, a
+    # lock or a long backlog may keep it in a relay log for as long as the plan lasts.
+    due: GtidSet = field(default_factory=GtidSet)
 
     @property
     def available(self) -> GtidSet:

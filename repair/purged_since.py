@@ -8,9 +8,10 @@ How it works
 ------------
 A source refuses a connection by auto-position unless `gtid_purged <= what the receiver sends`
 (sql/rpl_binlog_sender.cc, check_start_file). That is gtid_executed, for the script deletes the
-relay log (CHANGE … SOURCE). Of a channel that stands it is known: as the plan saw it, with what the
-steps before add. A channel that runs gets on meanwhile, and what it has applied may be purged. What
-it does not get by itself may not: all that the step brings (a hole that its position has passed).
+relay log (CHANGE … SOURCE), and what it held is lost if the source has purged it. What the server
+has executed for certain is what the plan saw, with what the steps before add. A channel that runs
+gets on meanwhile, but how far is not known: SOURCE_DELAY, a lock or a long backlog may keep all of
+it in the relay log. So nothing else may be purged, even if it has been applied since.
 
 To go on by file position behind an event, the log with that event must still be there.
 """
@@ -32,10 +33,7 @@ def still_sends(action: AutoPositionOn | MovePast, setting: Setting) -> Guard | 
         return None
     if isinstance(action, MovePast):
         return _none_purged(source.name, GtidSet.of(action.event.gtid), setting)
-    if channel.running:
-        arriving = setting.arriving
-        return _none_purged(source.name, arriving, setting) if arriving else None
-    known = literal(setting.server.executed)
+    known = literal(setting.server.executed - setting.server.due)
     return Guard(f"GTID_SUBSET({_PURGED}, {known})", _message(source.name, setting))
 
 
@@ -49,6 +47,6 @@ def _none_purged(name: str, gtids: GtidSet, setting: Setting) -> Guard:
 
 def _message(name: str, setting: Setting) -> str:
     return (
-        f"{name}: it has purged since the plan was made what {setting.server.name} would ask for"
+        f"{name}: it has purged since the plan was made what {setting.server.name} may ask for"
         " (error 1236); nothing was changed; audit and plan again"
     )

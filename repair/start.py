@@ -1,6 +1,7 @@
 """The servers as a plan begins: a model made of the last readings and of what the audit found."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from uuid import UUID
 
 from gtid import GtidSet
@@ -63,7 +64,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
     appliers = appliers_of(snapshot, judgeable=frozenset(known))
     orphaned = {place: _orphaned(edge, snapshot, known) for place, edge in edges.items()}
     lost = {place: _lost_place(edge, snapshot, known) for place, edge in edges.items()}
-    return settle(
+    settled = settle(
         Model(
             {
                 name: _server(
@@ -95,6 +96,12 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                 for name, server in known.items()
             }
         )
+    )
+    return Model(
+        {
+            name: replace(server, due=server.executed - (known[name].gtid_executed or GtidSet()))
+            for name, server in settled.servers.items()
+        }
     )
 
 

@@ -97,7 +97,13 @@ def unknown_source(case: Case, action: StartChannel | AutoPositionOn) -> str | N
     assert channel is not None, "strategies name channels that exist"
     if channel.source in case.model.servers:
         return None
-    return f"what the source of {action.server} would send is not known"
+    unknown = f"what the source of {action.server} would send is not known"
+    if isinstance(action, StartChannel):
+        return unknown
+    return (
+        f"{unknown}; the relay log is deleted, and what was received and not applied is lost if the"
+        " source has purged it"
+    )
 
 
 def _unless_older(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:

@@ -193,7 +193,7 @@ def test_stopped_after_a_step_the_printed_command_reaches_the_same_end(
     assert run([*first, "--out", str(folder)]) == 0, "the same plan, from a later reading"
     assert json.loads((folder / "plan.json").read_text())["id"] == plan_id
     runbook = (folder / "RUNBOOK.md").read_text()
-    step, _last = ways_of(runbook)
+    step, *_later = ways_of(runbook)
     assert step == ["--host=localhost", f"--socket={b.socket_path}", "--protocol=SOCKET"]
     done = b.client(next(iter(sorted(folder.glob("01-*.sql")))), *step)
     assert done.returncode == 0, done.stderr
@@ -204,8 +204,12 @@ def test_stopped_after_a_step_the_printed_command_reaches_the_same_end(
     plan = json.loads(capsys.readouterr().out)
     assert [each["action"] for each in plan["steps"]] == ["AutoPositionOn"]
     assert run([*shlex.split(again)[1:], "--out", str(tmp_path / "second")]) == 0
-    for script in sorted((tmp_path / "second").glob("*.sql")):
-        done = b.client(script, *step)
+    # First what the source must still have, there; then the switch.
+    second = sorted((tmp_path / "second").glob("*.sql"))
+    ways = ways_of((tmp_path / "second" / "RUNBOOK.md").read_text())
+    for server, script, way in zip((a, b), second, ways, strict=True):
+        assert f"--socket={server.socket_path}" in way
+        done = server.client(script, *way)
         assert done.returncode == 0, done.stderr
     assert executed(a) == executed(b)
     assert b.query("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_executed)", [fault.skipped])[0][0]

@@ -39,7 +39,8 @@ def _scripts(plan: Plan) -> list[str]:
 def test_every_file_is_written_readable_and_no_more(tmp_path: Path) -> None:
     plan = _plan({"H1": "inject_empty"})
     paths = write_plan(plan, tmp_path / "new" / "plan")
-    assert [path.name for path in paths] == ["01-b.sql", "02-b.sql", "RUNBOOK.md", "plan.json"]
+    scripts = ["01-b.sql", "02-a.sql", "03-b.sql"]
+    assert [path.name for path in paths] == [*scripts, "RUNBOOK.md", "plan.json"]
     mask = os.umask(0)
     os.umask(mask)
     for path in paths:

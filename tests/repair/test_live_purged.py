@@ -3,11 +3,11 @@
 import pytest
 
 from compose import faults
-from compose.faults import commit
+from compose.faults import await_status, commit, table_on
 from compose.faults_applier import by_position
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
-from tests.repair.live import await_clean, examine, executed, run_plan, wait_until
+from tests.repair.live import examine, executed, rows, wait_until
 from tests.repair.test_live_late import refusals
 
 
@@ -43,23 +43,35 @@ def test_what_is_fetched_must_not_be_purged(
     assert refusals(pair, plan) == []
     purge(pair.a)
     [refused] = refusals(pair, plan)
-    assert "a: it has purged since the plan was made what b would ask for" in refused
+    assert "a: it has purged since the plan was made what b may ask for" in refused
     assert runs(pair.b) is not stands
 
 
-def test_what_a_channel_has_applied_may_be_purged(pair97: Pair) -> None:
-    """By file position, with nothing missing: switched to auto-position it asks for nothing old."""
-    a, b = pair97.a, pair97.b
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+def test_a_relay_log_may_hold_the_last_copy(shape: str, request: pytest.FixtureRequest) -> None:
+    """A lock keeps in the relay log what the source purges: a switch would delete it for good."""
+    pair: Pair = request.getfixturevalue(shape)
+    a, b = pair.a, pair.b
     by_position(b)
-    commit(a, "CREATE DATABASE applied")
-    pair97.settle()
-    plan = examine(pair97).plan({"C3": "auto_position_on"})
-    assert [each.action for each in plan.steps] == ["AutoPositionOn"]
-    wait_for(b, commit(a, "CREATE TABLE applied.t (id INT KEY)"))
-    purge(a)
-    assert refusals(pair97, plan) == []
-    run_plan(pair97, plan)
-    await_clean(pair97)
+    table_on(a, b, "copied")
+    with b.connect() as session:
+        session.cursor().execute("LOCK TABLES copied.t READ")
+        held = commit(a, "INSERT INTO copied.t VALUES (1, 'one')")
+        number = held.rpartition(":")[2]
+        await_status(b, lambda shown: number in shown["Retrieved_Gtid_Set"])
+        plan = examine(pair).plan({"C3": "auto_position_on"})
+        assert [each.action for each in plan.steps] == ["AutoPositionOn"]
+        assert refusals(pair, plan) == []
+        purge(a)
+        [refused] = refusals(pair, plan)
+        assert "a: it has purged since the plan was made what b may ask for" in refused
+        late = examine(pair).plan({"C3": "auto_position_on"})
+        assert not late.steps
+        [why] = [each.why for each in late.not_planned if each.code == "C3"]
+        assert f"b has not applied {held} yet, and a has purged it" in why
+    assert runs(b)
+    wait_for(b, held)
+    assert rows(b, "copied.t") == rows(a, "copied.t")
 
 
 def test_the_log_with_the_event_to_pass_must_not_be_purged(pair56: Pair) -> None:

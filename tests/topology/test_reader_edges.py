@@ -106,6 +106,22 @@ def test_a_member_of_a_group_is_read_with_what_it_received(read: Any) -> None:
     assert reading.group == GroupSnapshot("g", "ONLINE", "SECONDARY", received)
 
 
+def test_no_statement_that_may_wait_stands_between_the_clock_and_the_uptime(
+    read: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The start is their difference: SHOW REPLICA STATUS waits for STOP REPLICA, for one."""
+    sent, execute = list[str](), Scripted.execute
+
+    def noted(connection: Scripted, statement: str) -> None:
+        sent.append(statement)
+        execute(connection, statement)
+
+    monkeypatch.setattr(Scripted, "execute", noted)
+    assert read({}).uptime_seconds == 60
+    [clock] = [number for number, statement in enumerate(sent) if "server_clock" in statement]
+    assert "Uptime" in sent[clock + 1]
+
+
 def test_a_server_in_no_group_or_offline_has_no_group(read: Any) -> None:
     assert read({}).group is None  # and the question is not asked: nothing would answer it here
     assert read({**GROUP_PLUGIN, "replication_group_members": []}).group is None

@@ -168,10 +168,11 @@ class _Reading:
     def read_all(self) -> None:
         dialect = self._read_identity()
         if dialect is not None:
+            # The start is the clock minus the uptime: nothing that may wait stands between the two.
+            self._set(uptime_seconds=self._fact("uptime_seconds", self._uptime))
             # Reading SHOW REPLICA STATUS before the log's end lets a receiver be compared with it.
             self._set(channels=self._fact("channels", lambda: self._channels(dialect)))
             self._set(log_end=self._fact("log_end", lambda: self._log_end(dialect)))
-            self._set(uptime_seconds=self._fact("uptime_seconds", self._uptime))
             self._set(binary_logs=self._fact("binary_logs", self._binary_logs))
             self._set(settings=self._fact("settings", lambda: self._settings(dialect)))
             self._set(group=self._fact("group", lambda: self._group(dialect)))

@@ -18,6 +18,7 @@ from compose.native.server import Server
 
 _POLL_SECONDS = 0.02
 _SETTLE_SECONDS_MAX = 60.0
+_UPTIME_SECONDS_MIN = 5
 
 
 class NotCaughtUp(Exception):
@@ -231,3 +232,15 @@ def wait_for(
         f"{server.name} has not executed {missing} after {timeout_seconds_max} s; "
         f"its replica threads say {[text for text in said if text]}"
     )
+
+
+def await_uptime(server: Server) -> None:
+    """Wait until a server has been up long enough for "committed since it started" to be certain.
+
+    Start and uptime have whole seconds, and a busy machine reads them a second apart.
+    """
+    while True:
+        ((_, uptime),) = server.query("SHOW GLOBAL STATUS LIKE 'Uptime'")
+        if int(uptime) >= _UPTIME_SECONDS_MIN:
+            return
+        time.sleep(_UPTIME_SECONDS_MIN - int(uptime))

@@ -134,8 +134,8 @@ def test_from_a_place_on(server: Server) -> None:
 
 
 def test_heartbeats_keep_a_quiet_server_from_being_taken_for_dead(server: Server) -> None:
-    with Follower(server, AllBut(executed(server)), timeout_seconds_max=1.5) as follower:
-        time.sleep(4)
+    with Follower(server, AllBut(executed(server)), timeout_seconds_max=2.5) as follower:
+        time.sleep(6)
         before = executed(server)
         server.execute("INSERT INTO d.t VALUES (NULL)")
         assert follower.has(executed(server) - before)

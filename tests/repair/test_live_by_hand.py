@@ -7,7 +7,6 @@ parentheses, and does what the text asks for between statements.
 import re
 import shlex
 import shutil
-import time
 
 import pytest
 
@@ -15,7 +14,7 @@ from compose import faults, faults_applier, faults_filters, faults_history
 from compose.faults import commit, table_on
 from compose.faults_content import restart_with
 from compose.native.server import Server
-from compose.native.shapes import Pair, Topology, wait_for
+from compose.native.shapes import Pair, Topology, await_uptime, wait_for
 from gtid_audit.cli import run
 from repair import Plan
 from repair.by_hand import by_hand
@@ -168,7 +167,7 @@ def test_what_no_script_can_undo_is_undone(
 def test_a_replica_follows_the_new_history_of_its_source(pair97: Pair) -> None:
     pair, a, b = pair97, pair97.a, pair97.b
     a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
-    time.sleep(2.1)  # start and uptime have whole seconds: commit later than it started
+    await_uptime(a)
     faults_history.reset_history(pair, source="a", replica="b", new_count=0)
     text = _instruction(examine(pair).plan(), "E6", "rebuild_position")
     assert "only if the data of both servers is equal" in text

@@ -5,6 +5,7 @@ import shutil
 import time
 
 import pytest
+from pymysql.constants import ER
 
 from compose import faults
 from compose.native.provision import REPLICATION_USER, copy_data_directory
@@ -60,7 +61,8 @@ def test_what_a_crash_of_a_replica_cut_off_its_log_is_not_proved_to_be_missing(
     os.truncate(b.datadir / file, position)
     b.start()
     b.execute("START SLAVE")
-    time.sleep(2)
+    # It receives them again, and the rows are there.
+    faults.await_status(b, lambda shown: shown["Last_SQL_Errno"] == ER.DUP_ENTRY)
     assert b.value("COUNT(*) FROM kept.t") == 3, "the crash left the rows"
     found = examine(pair56)
     [finding] = [each for each in found.audit.findings if each.code == "H8"]

@@ -10,7 +10,7 @@ from compose.faults import commit, table_on
 from compose.native import load
 from compose.native.installation import Clients
 from compose.native.server import Server
-from compose.native.shapes import Pair, Topology, wait_for
+from compose.native.shapes import Pair, Topology, await_uptime, wait_for
 from gtid import GtidSet
 from gtid_audit.content_due import suspects_in
 from topology.adapters.collect import collect_cluster
@@ -75,14 +75,14 @@ def test_a_reset_on_a_replica_with_nothing_received_is_h8_and_not_h1(pair97: Pai
 
 
 def test_a_reset_on_an_old_running_replica_is_h8(pair56: Pair) -> None:
-    time.sleep(2.1)  # uptime is in whole seconds: commit later than it started
+    await_uptime(pair56["b"])
     fault = faults.reset_on_replica(pair56)
     assert_passed(audited(pair56), fault)
 
 
 def test_a_reset_on_an_old_replica_with_workers_is_h8(pair56: Pair) -> None:
     with_workers(pair56["b"])
-    time.sleep(2.1)
+    await_uptime(pair56["b"])
     fault = faults.reset_on_replica(pair56)
     assert_passed(audited(pair56), fault)
 
@@ -95,7 +95,7 @@ def test_an_applier_moved_in_its_relay_log_is_h8(pair97: Pair) -> None:
 
 
 def test_an_old_applier_moved_in_its_relay_log_is_h8(pair56: Pair) -> None:
-    time.sleep(2.1)  # uptime is in whole seconds: commit later than it started
+    await_uptime(pair56["b"])
     fault = faults.relay_position_moved(pair56)
     assert_passed(audited(pair56), fault)
 
@@ -259,12 +259,15 @@ def test_an_old_applier_behind_a_session_that_owns_the_gtid_is_a5(
 
 
 def long_statement(topology: Pair) -> str:
-    """Commit a statement that takes 5 s on b; return all that a has executed."""
+    """Commit a statement that takes 8 s on b; return all that a has executed.
+
+    A busy machine takes seconds for an audit.
+    """
     a, b = topology["a"], topology["b"]
     table_on(a, b, "slow")
     with a.connect() as session, session.cursor() as cursor:
         cursor.execute("SET SESSION binlog_format = 'STATEMENT'")
-        sleeps = f"SLEEP(IF(@@server_id = {b.value('@@GLOBAL.server_id')}, 5, 0))"
+        sleeps = f"SLEEP(IF(@@server_id = {b.value('@@GLOBAL.server_id')}, 8, 0))"
         cursor.execute(f"INSERT INTO slow.t (id) VALUES (1 + {sleeps})")
     return str(a.value("@@GLOBAL.gtid_executed"))
 

@@ -1,6 +1,5 @@
 """Faults of histories, joining, identity and partial views on real servers: see test_faults_live."""
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +9,7 @@ from compose.faults import await_status
 from compose.native import load, shapes
 from compose.native.installation import Clients, Installation
 from compose.native.server import Server
-from compose.native.shapes import Pair, Topology
+from compose.native.shapes import Pair, Topology, await_uptime
 from gtid import GtidSet
 from gtid_audit import pair as pair_command
 from tests.repair.live import examine
@@ -40,7 +39,7 @@ def codes(audit: ClusterAudit) -> list[tuple[str, Grade, Severity]]:
 
 
 def test_a_reset_of_the_source_is_e6_and_proved(star97: Topology) -> None:
-    time.sleep(2.1)  # start and uptime have whole seconds: commit later than it started
+    await_uptime(star97["source"])
     fault = faults_history.reset_history(star97)
     audit = audited(part_of(star97, "source", "replica1"))
     finding = only(audit)
@@ -62,7 +61,7 @@ def test_a_reset_before_a_restart_is_likely_and_names_the_crash(star97: Topology
 
 def test_a_reset_of_an_old_source_is_e6(pair56: Pair) -> None:
     pair56.a.execute("STOP SLAVE", "RESET SLAVE ALL")  # a plain source and its replica
-    time.sleep(3.1)  # its log and its uptime have whole seconds: commit later than it started
+    await_uptime(pair56.a)
     fault = faults_history.reset_history(pair56, source="a", replica="b")
     finding = only(audited(pair56))
     assert (finding.code, finding.grade) == ("E6", Grade.PROVED)

@@ -134,7 +134,10 @@ def undone(server: Server, at_first: Traits) -> bool:
                 literal = value if value.isdigit() else quote_string(value)
                 cursor.execute(f"SET GLOBAL {name} = {literal}")
         cursor.execute(server.dialect.words.reset_binary_logs_and_gtids)
-        return traits_in(cursor) == at_first
+        cursor.execute(server.dialect.binary_log_status)
+        # The statement above opens no log that was closed after an error, and reports nothing.
+        is_log_open = bool(cursor.fetchall())
+        return is_log_open and traits_in(cursor) == at_first
 
 
 def traits_of(server: Server) -> Traits:

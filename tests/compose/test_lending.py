@@ -1,8 +1,8 @@
 """A topology that is lent again is as good as a new one, or is one: see tests/lending.py."""
 
-from compose import faults
+from compose import faults, faults_logs
 from compose.native.shapes import Pair, wait_for
-from tests.lending import Stock, traits_of
+from tests.lending import Stock, traits_of, undone
 
 
 def processes(pair: Pair) -> list[int]:
@@ -48,3 +48,11 @@ def test_a_server_that_shows_what_was_set_is_discarded(pairs97: Stock[Pair]) -> 
         pair.b.execute("SET GLOBAL server_id = 4711", f"SET GLOBAL server_id = {own}")
     with pairs97.lent() as pair:
         assert not set(processes(pair)) & set(begun)
+
+
+def test_a_server_that_closed_its_log_is_not_as_it_was(pairs97: Stock[Pair]) -> None:
+    """Its receivers show "Yes" for a moment, before the source refuses them."""
+    with pairs97.lent() as pair:
+        at_first = traits_of(pair.b)
+        faults_logs.log_closed(pair, server="b", replica="a", rows_count=0)
+        assert not undone(pair.b, at_first)

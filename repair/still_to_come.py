@@ -66,6 +66,7 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
                 " H8 first, then audit and plan again"
             )
         unapplied = _received_above(after, source) - server.executed - there
+        own |= _under_way(case, after, name) if coming else GtidSet()
         coming |= unapplied if own and name in receiving else GtidSet()
         if coming and own:
             return (
@@ -105,6 +106,17 @@ def _own_work(case: Case, after: Model, name: str) -> GtidSet:
     own = case.model[name].executed
     for source in {*above, *peers}:
         own -= after[source].executed - case.declared_on(source)
+    return own
+
+
+def _under_way(case: Case, after: Model, name: str) -> GtidSet:
+    """Return what a server has and no source of it had executed when they were read.
+
+    In a ring it arrives there, behind what the sources committed meanwhile.
+    """
+    own = case.snapshot_executed[name]
+    for source in upstream(after, name) - {name}:
+        own -= case.snapshot_executed[source]
     return own
 
 

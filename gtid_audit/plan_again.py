@@ -6,7 +6,9 @@
    fits nothing is an error: that is for the planner.
 3. Half-way through leaving transactions out, the finding may have another code and other servers:
    what was added to gtid_purged on a server is E2 there, no longer E1. The choice goes on for it.
-4. Its last steps may start channels that their source refused (E3, P1). Once the sets agree these
+4. What a choice leaves out, or takes back, are the GTIDs of which the earlier plan was made. A
+   finding that has others by now (errant writes go on, the next row conflict) needs a new choice.
+5. Its last steps may start channels that their source refused (E3, P1). Once the sets agree these
    findings are gone, and the receiver's error is left (A4). The start is then selected for it.
    Behind lost transactions (E3) only where contents were compared and do not differ: the source may
    have given the GTIDs to others instead.
@@ -30,6 +32,7 @@ from topology.target import ServerTarget
 
 # Their choice is about GTIDs, on whatever servers these are missing.
 _LEAVING_OUT: Final = frozenset({"inject_empty", "gtid_purged_append"})
+_LOSING: Final = _LEAVING_OUT | {"reset_and_purge", "undo_on_replica"}
 _NOTHING: Final[Mapping[str, GtidSet]] = MappingProxyType({})
 _NOWHERE: Final[Mapping[tuple[str, str], str]] = MappingProxyType({})
 
@@ -42,6 +45,8 @@ class Wanted:
     only: tuple[str, ...] | None = None
     # By strategy, what steps of the plan leave out because it was selected.
     left_out: Mapping[str, GtidSet] = field(default_factory=lambda: _NOTHING)
+    # By finding whose transactions are left out or taken back by choice, what they were.
+    named: Mapping[str, GtidSet] = field(default_factory=lambda: _NOTHING)
     # By server and channel, the code for which a strategy was selected whose steps start it.
     started: Mapping[tuple[str, str], str] = field(default_factory=lambda: _NOWHERE)
 
@@ -58,10 +63,15 @@ class Wanted:
         """
         ids = {finding.id for finding in audit.findings}
         there = ids | {finding.code for finding in audit.findings}
-        choices = {key: name for key, name in self.choices.items() if key in there}
+        others = {each.id for each in audit.findings if self._has_others(each)}
+        choices = {key: name for key, name in self.choices.items() if key in there - others}
+        grown = {each.code for each in audit.findings if each.id in others}
+        for code in sorted(grown & {*choices}):
+            same = {each.id for each in audit.findings if each.code == code} - others
+            choices = {**dict.fromkeys(sorted(same), choices.pop(code)), **choices}
         known = {*choices, *typed}
         for finding in audit.findings:
-            is_known = {finding.id, finding.code} & known
+            is_known = {finding.id, finding.code} & known or finding.id in others
             if is_known:
                 continue
             name = self._going_on(finding) or self._start(finding, audit, compared)
@@ -69,6 +79,11 @@ class Wanted:
                 choices[finding.id] = name
         only = None if self.only is None else tuple(each for each in self.only if each in ids)
         return Wanted(choices, only)
+
+    def _has_others(self, finding: Finding) -> bool:
+        """Return whether a finding for which a strategy was selected has other GTIDs by now."""
+        named = self.named.get(finding.id)
+        return named is not None and bool(finding.gtid_set - named)
 
     def _going_on(self, finding: Finding) -> str | None:
         if not finding.gtid_set or not finding.code.startswith("E"):
@@ -118,6 +133,7 @@ def wanted_of(written: Mapping[str, Any]) -> Wanted:
         {key: str(name) for key, name in choices.items()},
         None if only is None else tuple(map(str, only)),
         _left_out(written),
+        dict(_named(written)),
         dict(_started(written)),
     )
 
@@ -138,6 +154,12 @@ def _started(written: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]
             if change["type"] == "StartChannel":
                 place = str(change["server"]), str(change["channel"])
                 yield place, str(answered["code"])
+
+
+def _named(written: Mapping[str, Any]) -> Iterator[tuple[str, GtidSet]]:
+    for answered, _ in _selected(written):
+        if answered["strategy"] in _LOSING and "gtids" in answered:  # not before this version
+            yield str(answered["finding_id"]), GtidSet.parse(answered["gtids"])
 
 
 def _left_out(written: Mapping[str, Any]) -> Mapping[str, GtidSet]:

@@ -74,6 +74,7 @@ class Answered:
     about: str
     strategy: str
     steps: tuple[int, ...]
+    gtids: str = ""  # of the finding, when this plan was made
 
 
 @dataclass(frozen=True, slots=True)

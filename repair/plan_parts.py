@@ -102,6 +102,7 @@ def answered(finding: Finding, strategy: str, steps: tuple[int, ...]) -> Answere
         about=about(finding),
         strategy=strategy,
         steps=steps,
+        gtids=str(finding.gtid_set),
     )
 
 

@@ -98,6 +98,44 @@ def test_only_what_was_selected_goes_on() -> None:
     assert wanted_of({**written, "choices": {}}).left_out == {}
 
 
+def test_a_choice_to_leave_out_does_not_reach_what_came_later() -> None:
+    """An errant write after the plan joins the finding: the operator has not seen it."""
+    errant = (f"{A}:1-9,{B}:1", f"{A}:1-9,{B}:1-2")
+    first, later = (
+        audit_cluster(
+            a_cluster(
+                "pair",
+                a_server("a", A, f"{A}:1-9"),
+                a_server("b", B, executed, channels=(a_channel("a", A),)),
+            )
+        )
+        for executed in errant
+    )
+    [finding] = first.findings
+    assert [each.id for each in later.findings] == [finding.id]
+    for key in (finding.id, "E1"):
+        made = Wanted({key: "inject_empty"}, named={finding.id: finding.gtid_set})
+        assert made.still(first).choices == {key: "inject_empty"}
+        assert made.still(later).choices == {}
+        assert made.still(later).and_typed({key: "inject_empty"}, None).choices == made.choices
+    beside = replace(later.findings[0], channel="other")
+    both = replace(later, findings=(later.findings[0], beside))
+    made = Wanted({"E1": "inject_empty"}, named={finding.id: finding.gtid_set})
+    assert made.still(both).choices == {beside.id: "inject_empty"}, "it is new, and of that code"
+
+
+def test_what_a_choice_was_made_for_is_read_back() -> None:
+    written = planned(Wanted({"H1": "inject_empty"})).as_json()
+    [answered] = written["answered"]
+    named = {answered["finding_id"]: GtidSet.parse(f"{A}:51-53")}
+    assert wanted_of(written).named == named
+    assert wanted_of({**written, "choices": {}}).named == {}
+    refetched = planned(Wanted({"H1": "refetch"})).as_json()
+    assert wanted_of(refetched).named == {}, "it loses nothing"
+    del answered["gtids"]  # as an earlier version wrote it
+    assert wanted_of(written).named == {}
+
+
 def refused(text: str = "Replica has more GTIDs than the source has") -> ClusterAudit:
     """A receiver stands with the text of a refusal, and its GTIDs fit by now."""
     stands = a_channel("a", A, receiver=ThreadState.STOPPED, receiver_errno=13114)

@@ -68,7 +68,7 @@ def interrupted(  # noqa: PLR0917 - one run, and all that it is compared with
         part = run(truth.world, plan, snapshot, steps=steps)
         again, audit = look_again(truth, part.world, compares=True)
         still = wanted_of(plan.as_json()).still(audit).choices
-        second = plan_with(truth, part.world, again, audit, {**choices, **still})
+        second = plan_with(truth, part.world, again, audit, still)
         rest = run(part.world, second, again)
         said = announced(plan, choices, is_refused=True)
         said = said.and_also(announced(second, second.choices, is_refused=bool(rest.refused)))

@@ -44,7 +44,7 @@ from repair.start_guards import (
     writes_nothing,
 )
 from repair.transaction_content import key_condition
-from repair.unread_sources import sent_besides
+from repair.unread_sources import sent_besides, unknown_mode
 from topology.quoting import quote_number, quote_string
 
 # Of an applier that has just been moved or started: if it is stuck it stops within this time.
@@ -205,7 +205,7 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
         risk="old transactions are applied after newer ones; rows they touch may have changed since"
         if arriving
         else "what the source gets until then is fetched as well; no transaction is missing now",
-        warnings=tuple(sent_besides(action, setting)),
+        warnings=(*unknown_mode(action, setting), *sent_besides(action, setting)),
         needs=(*_NEEDS, StatementKind.READ_ROWS) if action.rows else _NEEDS,
     )
 

@@ -27,6 +27,16 @@ def reconnections(action: ResetAndPurge, setting: Setting) -> Iterator[str]:
             )
 
 
+def unknown_mode(action: AutoPositionOn, setting: Setting) -> Iterator[str]:
+    """Yield that a source whose settings were not read may refuse auto-position (13117)."""
+    source = setting.before.servers.get(setting.known(action.channel).source or "")
+    if source is not None and not source.are_settings_known:
+        yield (
+            f"the settings of {source.name} were not read: unless gtid_mode is ON there, it refuses"
+            f" the receiver of {action.server} when this script starts it again (error 13117)"
+        )
+
+
 def sent_besides(action: AutoPositionOn, setting: Setting) -> Iterator[str]:
     """Yield which other ways bring GTIDs that the channel's source may not have.
 

@@ -12,7 +12,8 @@
    the others take back. Its GTIDs alone do not show it, for the plan itself uses them up there: the
    rows do.
 5. Where transactions are done again, the servers that receive them must have the rows as before,
-   and those that have them as after.
+   and those that have them as after. Channels below that are stopped must still be so: no rows were
+   compared behind them.
 6. Pure: conditions are made from the plan's last readings.
 """
 
@@ -32,6 +33,7 @@ from repair.actions import (
     StartChannel,
     UndoRows,
 )
+from repair.dialect import ChannelQuestions
 from repair.guard import Guard
 from repair.model import below, upstream
 from repair.privileges import StatementKind, requirements
@@ -273,6 +275,30 @@ def _fits_elsewhere(action: RedoTransactions, setting: Setting) -> Iterator[Chec
         if guards:
             why = f"what is done again on {action.server} must fit the rows of {name}"
             yield _check(setting, name, guards, why=why, reads_rows=bool(action.rows))
+    yield from _still_stopped(action, setting, sending={action.server, *receiving})
+
+
+def _still_stopped(
+    action: RedoTransactions, setting: Setting, *, sending: set[str]
+) -> Iterator[Check]:
+    """Yield a check for each stopped channel that would bring what is done again, if it ran."""
+    for name, server in setting.before.servers.items():
+        stopped = [
+            ChannelQuestions.of(server.version, each.name).runs
+            for each in server.channels
+            if each.source in sending and (each.is_stuck or not each.running)
+        ]
+        if name in sending or action.gtids & server.executed or not stopped:
+            continue
+        runs = " OR ".join(f"IFNULL({each}, FALSE)" for each in stopped)
+        guard = Guard(
+            f"NOT ({runs}) OR NOT ({none_executed(action.gtids)})",
+            f"{name}: its replication runs by now, which was stopped when the plan was made: what"
+            f" is done again on {action.server} would reach rows that were not compared; audit and"
+            " plan again",
+        )
+        why = f"what is done again on {action.server} must not reach {name} yet"
+        yield _check(setting, name, (guard,), why=why, kinds=(StatementKind.READ_CHANNELS,))
 
 
 def _still_has(name: str, gtids: GtidSet) -> Guard:
@@ -304,11 +330,17 @@ def _there(name: str, rows: Iterable[NetRow | RowVersions]) -> Iterator[Guard]:
 
 
 def _check(
-    setting: Setting, name: str, guards: Iterable[Guard], *, why: str, reads_rows: bool = False
+    setting: Setting,
+    name: str,
+    guards: Iterable[Guard],
+    *,
+    why: str,
+    reads_rows: bool = False,
+    kinds: tuple[StatementKind, ...] = (),
 ) -> Check:
     """Return a check of one server; it begins with the question whether it is that server."""
     reading = setting.seen[name]
-    kinds = (StatementKind.READ_ROWS,) if reads_rows else ()
+    kinds += (StatementKind.READ_ROWS,) if reads_rows else ()
     is_the_server = Guard(
         f"@@GLOBAL.server_uuid = {quote_string(str(reading.server_uuid))}",
         f"{name}: this is another server (expected server_uuid {reading.server_uuid})",

@@ -29,7 +29,13 @@ from repair.transaction_content import NetRow
 from tests.simulation.reading import gtids, moment
 from tests.simulation.state import Server, World, uuid_of
 from tests.simulation.toy_table import key_in, key_of, value_of
-from topology.snapshot import START_SLACK, ChannelSnapshot, ClusterSnapshot, ServerSnapshot
+from topology.snapshot import (
+    START_SLACK,
+    ChannelSnapshot,
+    ClusterSnapshot,
+    ServerSnapshot,
+    ThreadState,
+)
 
 Asked = Callable[[str], bool]
 
@@ -218,10 +224,23 @@ def _check_fits_elsewhere(
             raise Refused(f"{server.name}: gtid_executed lost transactions")
         had = bool(held)
         begun = bool(action.gtids & gtids(server.executed))
+        if has("its replication runs by now") and not begun and _runs_by_now(server, reading):
+            raise Refused(f"{server.name}: its replication runs by now")
         if has("would differ from what is done again") and (had or not begun):
             fits = _is_after if had else is_before
             if not all(fits(server, row) for row in action.rows or ()):
                 raise Refused(f"{server.name}: rows are not as the plan saw them")
+
+
+def _runs_by_now(server: Server, reading: ServerSnapshot) -> bool:
+    """Return whether a channel runs that was stopped when it was read."""
+    stopped = [
+        each.name
+        for each in reading.channels or ()
+        if ThreadState.STOPPED in (each.receiver, each.applier)
+    ]
+    found = (server.channel(name) for name in stopped)
+    return any(each is not None and each.receiver == each.applier == "Yes" for each in found)
 
 
 def _is_after(server: Server, row: NetRow) -> bool:

@@ -48,6 +48,10 @@ def test_a_server_that_shows_what_was_set_is_discarded(pairs97: Stock[Pair]) -> 
         pair.b.execute("SET GLOBAL server_id = 4711", f"SET GLOBAL server_id = {own}")
     with pairs97.lent() as pair:
         assert not set(processes(pair)) & set(begun)
+        begun = processes(pair)
+        pair.b.execute(f"SET GLOBAL gtid_purged = '{pair.a.value('@@GLOBAL.server_uuid')}:1'")
+    with pairs97.lent() as pair:
+        assert not set(processes(pair)) & set(begun), "its error log shows what was declared"
 
 
 def test_a_server_that_closed_its_log_is_not_as_it_was(pairs97: Stock[Pair]) -> None:

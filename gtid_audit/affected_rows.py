@@ -104,14 +104,20 @@ class AffectedRows:
 
 
 def look_up_rows(
-    gtids: GtidSet, logs: tuple[GroupsOf, GroupsOf], ways: tuple[Way, Way], *, seconds_max: float
+    gtids: GtidSet,
+    logs: tuple[GroupsOf, GroupsOf],
+    ways: tuple[Way, Way],
+    *,
+    seconds_max: float,
+    transactions_max: int = LOOKED_UP_MAX,
+    rows_max: int = ROWS_MAX,
 ) -> AffectedRows:
-    """Read the rows that some transactions touched from two servers, up to LOOKED_UP_MAX of them.
+    """Read the rows that some transactions touched from two servers, of the first transactions.
 
     `logs` give the transactions as the servers of `ways` have them, in the same order. What cannot
     be read is in the answer.
     """
-    looked_up = gtids.first(LOOKED_UP_MAX)
+    looked_up = gtids.first(transactions_max)
     found = AffectedRows()
     try:
         with closing(ways[0]()) as ours, closing(ways[1]()) as theirs:
@@ -124,13 +130,13 @@ def look_up_rows(
                 )
                 for connection, groups_of, way in zip((ours, theirs), logs, ways, strict=True)
             )
-            _read_affected_rows(sides, found)
+            _read_affected_rows(sides, found, rows_max)
     except pymysql.MySQLError as error:
         found.note(f"the rows could not be read: {server_words(error)}")
     except (BinlogError, OSError) as error:
         found.note(f"the rows could not be read: {error}")
     if looked_up != gtids:
-        found.note(f"rows of the first {LOOKED_UP_MAX} transactions only")
+        found.note(f"rows of the first {transactions_max} transactions only")
     return found
 
 
@@ -144,7 +150,7 @@ class _Side:
     logged: LoggedDefinitions
 
 
-def _read_affected_rows(sides: tuple[_Side, ...], found: AffectedRows) -> None:
+def _read_affected_rows(sides: tuple[_Side, ...], found: AffectedRows, rows_max: int) -> None:
     """Read the rows that the transactions of either side touched from both."""
     for side in sides:
         _ask(side.connection, IN_UTC)
@@ -153,8 +159,8 @@ def _read_affected_rows(sides: tuple[_Side, ...], found: AffectedRows) -> None:
         where = _where(table, image, found)
         if where is None or (table.name, where) in seen or not _fits(table, sides, found):
             continue
-        if len(seen) == ROWS_MAX:
-            found.note(f"more than {ROWS_MAX} rows: the others were not read")
+        if len(seen) == rows_max:
+            found.note(f"more than {rows_max} rows: the others were not read")
             break
         seen[table.name, where] = None
         try:

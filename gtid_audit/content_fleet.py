@@ -23,6 +23,7 @@ from gtid_audit.content_due import (
     suspects_now,
 )
 from gtid_audit.known_differences import known_gtids, still_known, with_known
+from topology.accepted import AcceptedRepair
 from topology.adapters.collect_fleet import Say
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit import EVERY_SERVER, audit_or_unknown
@@ -59,7 +60,9 @@ def compare_contents(
     targets = {cluster.name: cluster.targets for cluster in fleet.clusters}
 
     def look(snapshot: ClusterSnapshot) -> Looked:
-        return _look(snapshot, targets.get(snapshot.cluster, ()), chosen, known, say)
+        ways = targets.get(snapshot.cluster, ())
+        looked = _look(snapshot, ways, chosen, known, say)
+        return _with_equal_rows(looked, ways, fleet.policy.accepted)
 
     looks: list[tuple[ClusterSnapshot, Looked]] = []
     differences = dict(known.differences)
@@ -130,6 +133,19 @@ def _look(
         unread = UnreadContent(EVERY_SERVER, reason)
         names = frozenset(server.name for server in snapshot.last)
         return Looked(ContentReading(moment, 0, (), (), (unread,)), names)
+
+
+def _with_equal_rows(
+    looked: Looked, targets: Sequence[ServerTarget], accepted: Sequence[AcceptedRepair]
+) -> Looked:
+    """Look at the rows that accepted plans take back, where transactions were compared."""
+    if looked.reading is None or not any(each.undone for each in accepted):
+        return looked
+    from gtid_audit.content import SECONDS_MAX
+    from gtid_audit.undone_rows import with_equal_rows
+
+    reading = with_equal_rows(looked.reading, accepted, targets, seconds_max=SECONDS_MAX)
+    return replace(looked, reading=reading)
 
 
 def _done(snapshot: ClusterSnapshot, look: Looked) -> dict[UUID, datetime]:

@@ -71,7 +71,7 @@ def audit_pair(
             CLUSTER, targets, limits=limits_of(seconds_max), policy=policy, progress=line.say
         )
         refuse_same_servers([snapshot])
-        contents = contents_of(snapshot, targets, content, seconds_max, line.say)
+        contents = contents_of(snapshot, targets, content, seconds_max, line.say, policy=policy)
     return PairAudit(snapshot, contents, audit_cluster(snapshot, policy, contents))
 
 
@@ -81,8 +81,13 @@ def contents_of(
     chosen: bool | None,
     seconds_max: float | None,
     say: Callable[[str], None],
+    *,
+    policy: Policy | None = None,
 ) -> ContentReading | None:
-    """Compare contents if that is due; what it takes is imported only then."""
+    """Compare contents if that is due; what it takes is imported only then.
+
+    Where a plan of `policy` takes rows back, they are looked at.
+    """
     back = looked_back(snapshot, chosen)
     suspects = suspects_now(snapshot, chosen)
     if not back and not suspects:
@@ -91,7 +96,7 @@ def contents_of(
 
     say("comparing the content of transactions")
     limit = content.SECONDS_MAX if seconds_max is None else seconds_max
-    return content.read_contents(
+    reading = content.read_contents(
         snapshot,
         targets,
         back=back,
@@ -99,6 +104,12 @@ def contents_of(
         newest=chosen is True,
         seconds_max=limit,
     ).reading
+    accepted = policy.accepted if policy is not None else ()
+    if reading is None or not any(each.undone for each in accepted):
+        return reading
+    from gtid_audit.undone_rows import with_equal_rows
+
+    return with_equal_rows(reading, accepted, targets, seconds_max=limit)
 
 
 def _uuid(text: str) -> UUID:

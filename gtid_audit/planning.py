@@ -97,7 +97,7 @@ def read_for_plan(
         limits, policy = settings.limits, settings.policy
     snapshot = collect_cluster(name, targets, limits=limits, policy=policy, progress=say)
     refuse_same_servers([snapshot])
-    contents = pair.contents_of(snapshot, targets, content, seconds_max, say)
+    contents = pair.contents_of(snapshot, targets, content, seconds_max, say, policy=policy)
     audit = audit_cluster(snapshot, policy, contents)
     compared = contents.pairs if contents is not None and not contents.unread else ()
     return ReadForPlan(snapshot, audit, targets, policy, compared)

@@ -38,7 +38,7 @@ def audit_cluster(
     facts = gather_facts(snapshot, policy or Policy())
     found = [*_found_by(facts, RULES)]
     if contents is not None:
-        acceptance = Acceptance(facts.policy.accepted, snapshot.last)
+        acceptance = Acceptance(facts.policy.accepted, snapshot.last, contents)
         found += same_gtid_different_content(
             contents, cluster=snapshot.cluster, acceptance=acceptance, others=tuple(found)
         )

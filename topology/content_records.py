@@ -63,6 +63,7 @@ DIFFERENCE = Shape(
         "lesser": TEXT,
         "is_two_commits": FLAG,
         "is_remembered": FLAG,
+        "has_equal_rows": FLAG,
     },
 )
 
@@ -98,6 +99,7 @@ ADDED_TO_DIFFERENCE: Final[Record] = {
     "lesser": "",
     "is_two_commits": False,
     "is_remembered": False,
+    "has_equal_rows": False,
 }
 
 # Held against the dataclasses by a test.

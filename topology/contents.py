@@ -52,6 +52,7 @@ class ContentDifference:
     lesser: str = ""  # the server whose log has fewer rows, or nothing; "" where neither has
     is_two_commits: bool = False  # there were two, whether or not it is proved how they differ
     is_remembered: bool = False  # an earlier audit proved it; this one could not compare it again
+    has_equal_rows: bool = False  # the rows that it touched were read from both, and are equal
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -91,6 +91,27 @@ def test_errant_rows_are_taken_back_and_their_gtids_used_up(star97: Topology) ->
     _replicates(star97["source"], [star97["replica1"], star97["replica2"]])
 
 
+def test_an_undo_of_which_only_the_end_was_run_is_not_accepted(
+    pair97: Pair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair97.a.execute("STOP REPLICA", "RESET REPLICA ALL")
+    faults_plans.errant_rows(pair97, source="a", on="b")
+    plan = examine(pair97).plan({"E1": "undo_on_replica"})
+    write_plan(plan, tmp_path / "plan")
+    assert _actions(plan) == ["b UndoRows", "a InjectEmpty"]
+    command = ["pair", pair97.a.dsn, pair97.b.dsn, "--content", "--accepted"]
+    assert run_step(pair97, plan, plan.steps[1]).returncode == 0
+    assert rows(pair97.b, "shop.t") == _SHOP_CHANGED
+    assert run([*command, str(tmp_path / "plan")]) == 1
+    assert "did not see that their rows were taken back on" in capsys.readouterr().out.replace(
+        "\n        ", " "
+    )
+    assert run_step(pair97, plan, plan.steps[0]).returncode == 0
+    assert rows(pair97.b, "shop.t") == _SHOP
+    assert run([*command, str(tmp_path / "plan")]) == 0
+    assert f"emptied by plan {plan.id}, accepted." in capsys.readouterr().out
+
+
 def test_a_row_changed_since_stops_the_undo(star97: Topology) -> None:
     faults_plans.errant_rows(star97, source="source", on="replica1")
     plan = examine(star97).plan({"E1": "undo_on_replica"})

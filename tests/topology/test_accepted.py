@@ -103,6 +103,86 @@ def test_a_plan_that_was_not_run_accepts_nothing() -> None:
     assert found(difference("b:1"), accepted=other).severity is Severity.WARNING
 
 
+UNDONE = replace(REPAIR, undone=((UUIDS["b"], gtids("b:1-3")),))
+ALL = "a:1-9 b:1-3"
+THREE = snapshot_of(model(server("a", ALL), server("b", ALL, channel("a")), server("c", ALL)))
+LINE = (("a", "b"), ("b", "c"))
+
+
+def audited(
+    *differences: ContentDifference,
+    pairs: tuple[tuple[str, str], ...] = (("a", "b"),),
+    repair: AcceptedRepair = UNDONE,
+) -> Finding:
+    """Audit three servers of which the logs of some pairs were compared."""
+    contents = ContentReading(READ_AT, 3, (), differences, (), pairs=pairs)
+    audit = audit_cluster(THREE, Policy(accepted=(repair,)), contents)
+    [finding] = [each for each in audit.findings if each.code == "E4"]
+    return finding
+
+
+def seen(gtid: str, *, holder: str = "b") -> ContentDifference:
+    """Return b's transaction empty on a, and full on another, with equal rows."""
+    one: ContentDifference = replace(difference(gtid), has_equal_rows=True)
+    return replace(one, replica=replace(one.replica, server=holder))
+
+
+def test_rows_that_a_plan_takes_back_are_accepted_where_they_were_seen_to_be_equal() -> None:
+    finding = audited(seen("b:1"), pairs=(("a", "b"), ("a", "c")))  # c has the empty one from a
+    assert finding.severity is Severity.INFO
+    assert f"emptied by plan {REPAIR.plan_id}, accepted" in finding.explanation
+    # A pair whose logs differ too links nothing: c is a's, though it was compared with b.
+    full, empty = seen("b:1").replica, replace(seen("b:1").source, server="c")
+    too = replace(seen("b:1"), source=full, replica=empty)
+    contents = ContentReading(READ_AT, 3, (), (seen("b:1"), too), (), pairs=(*LINE, ("a", "c")))
+    audit = audit_cluster(THREE, Policy(accepted=(UNDONE,)), contents)
+    assert [each.severity for each in audit.findings if each.code == "E4"] == [Severity.INFO] * 2
+    unseen = audited(difference("b:1"), pairs=(("a", "b"), ("a", "c")))
+    assert unseen.severity is Severity.WARNING
+    assert f"emptied by plan {REPAIR.plan_id}, not accepted" in unseen.explanation
+    assert "did not see that their rows were taken back on b" in unseen.explanation
+    # A plan that leaves them out by decision takes nothing back: the rows differ, as was decided.
+    kept = audited(difference("b:1"), pairs=LINE, repair=REPAIR)
+    assert kept.severity is Severity.INFO
+
+
+@pytest.mark.parametrize(
+    ("differing", "pairs"),
+    [
+        (seen("b:1"), LINE),  # b and c have the same transaction
+        (seen("b:1"), (("a", "b"),)),  # c was compared with none
+        (seen("b:1"), (*LINE, ("a", "c"))),  # c's log does not show it any more
+        (seen("b:1", holder="c"), (("a", "c"),)),  # the plan did nothing there
+    ],
+)
+def test_a_server_on_which_nothing_was_taken_back_keeps_the_finding(
+    differing: ContentDifference, pairs: tuple[tuple[str, str], ...]
+) -> None:
+    finding = audited(differing, pairs=pairs)
+    assert finding.severity is Severity.WARNING
+    assert "not accepted: it has no step that takes their rows back on c," in finding.explanation
+
+
+def test_a_plan_with_a_step_for_every_server_is_accepted() -> None:
+    both = replace(UNDONE, undone=((UUIDS["b"], gtids("b:1-3")), (UUIDS["c"], gtids("b:1-3"))))
+    finding = audited(seen("b:1"), pairs=LINE, repair=both)
+    assert finding.severity is Severity.INFO
+    # Of two plans for the same transaction the one that holds is named.
+    contents = ContentReading(READ_AT, 3, (), (difference("b:1"),), (), pairs=(("a", "b"),))
+    audit = audit_cluster(DONE, Policy(accepted=(UNDONE, replace(REPAIR, plan_id="x"))), contents)
+    assert [each.severity for each in audit.findings if each.code == "E4"] == [Severity.INFO]
+
+
+def test_a_plan_says_where_it_takes_rows_back(tmp_path: Path) -> None:
+    plan = json.loads(written())
+    [step] = plan["steps"]
+    undo = {**step, "change": {"type": "UndoRows", "server": "b", "gtids": str(gtids("b:1-3"))}}
+    plan["steps"] = [undo, step]
+    read = accepted_from_plan(json.dumps(plan))
+    assert read == UNDONE
+    assert accepted_from_text(read.to_text()) == read
+
+
 def test_a_fleet_file_names_plans_from_where_it_is(tmp_path: Path) -> None:
     (tmp_path / "plan-1").mkdir()
     (tmp_path / "plan-1" / PLAN).write_text(written())

@@ -15,6 +15,7 @@ from topology.accepted import (
     PLAN_FORMAT_VERSION,
     Acceptance,
     AcceptedRepair,
+    Decision,
     NotAPlan,
     accepted_from_plan,
     accepted_from_text,
@@ -174,9 +175,10 @@ def test_what_a_plan_emptied_was_committed_before_it(
     [gtid] = SOME.gtids()
     difference = ContentDifference(gtid, Difference.EMPTY, True, "", a, b)
     executed = a_server("b", B, f"{A}:1-3")
-    assert Acceptance((repair,), (executed,)).plan_of(difference) == plan
-    assert Acceptance((repair,), (a_server("b", B, f"{A}:1-2"),)).plan_of(difference) is None
-    assert Acceptance((repair,), (a_server("c", C, f"{A}:1-3"),)).plan_of(difference) is None
+    expected = None if plan is None else Decision(plan)
+    assert Acceptance((repair,), (executed,)).decision_on(difference) == expected
+    assert Acceptance((repair,), (a_server("b", B, f"{A}:1-2"),)).decision_on(difference) is None
+    assert Acceptance((repair,), (a_server("c", C, f"{A}:1-3"),)).decision_on(difference) is None
 
 
 def test_an_accepted_repair_has_a_moment_with_a_zone_and_sets_that_are_joined() -> None:

@@ -11,7 +11,7 @@ from itertools import chain, groupby
 from typing import Final
 
 from gtid import GtidSet
-from topology.accepted import NOTHING_ACCEPTED, Acceptance
+from topology.accepted import NOTHING_ACCEPTED, Acceptance, Decision
 from topology.catalogue import entry_of
 from topology.contents import (
     ContentDifference,
@@ -62,11 +62,19 @@ def same_gtid_different_content(
     ordered = sorted(contents.differences, key=_servers)
     for _, group in groupby(ordered, key=_servers):
         accepted: dict[str, list[ContentDifference]] = {}
+        refused: dict[Decision, list[ContentDifference]] = {}
         differences: list[ContentDifference] = []
         for each in group:
-            plan = acceptance.plan_of(each)
-            (differences if plan is None else accepted.setdefault(plan, [])).append(each)
-        note = " ".join(_accepted(plan, found) for plan, found in sorted(accepted.items()))
+            decision = acceptance.decision_on(each)
+            if decision is not None and not decision.why_not:
+                accepted.setdefault(decision.plan_id, []).append(each)
+                continue
+            differences.append(each)
+            if decision is not None:
+                refused.setdefault(decision, []).append(each)
+        notes = [_accepted(plan, found) for plan, found in sorted(accepted.items())]
+        notes += [_not_accepted(decision, found) for decision, found in refused.items()]
+        note = " ".join(notes)
         if differences:
             kinds = {each.difference for each in differences}
             worst = next(kind for kind in Difference if kind in kinds)
@@ -112,6 +120,15 @@ def _finding(
 def _accepted(plan: str, differences: list[ContentDifference]) -> str:
     gtids = GtidSet.of(each.gtid for each in differences)
     return f"{gtids.shortened()} emptied by plan {plan}, accepted."
+
+
+def _not_accepted(decision: Decision, differences: list[ContentDifference]) -> str:
+    gtids = GtidSet.of(each.gtid for each in differences)
+    return (
+        f"{gtids.shortened()} emptied by plan {decision.plan_id}, not accepted:"
+        f" {decision.why_not}. Run its scripts in order (a script that has run changes nothing a"
+        " second time), and compare the rows of every server that executed them."
+    )
 
 
 def _extra_between(source: str, replica: str, others: Sequence[Finding]) -> str:

@@ -30,6 +30,8 @@ INDEX_BYTES_MAX: Final = 64 * 1024**2
 FILES_MAX: Final = 1_000_000
 
 _DSN: Final = re.compile(r"mysql:/", re.IGNORECASE)
+# What may be a DSN whose scheme is forgotten or mistyped: no message shows its password.
+_LIKE_AN_ACCOUNT: Final = re.compile(r":.*@", re.DOTALL)
 # Log files end in a number of six digits, or more beyond 999999 (MYSQL_BIN_LOG::new_file_impl).
 _NUMBERED: Final = re.compile(r"(?P<base>.+)\.(?P<number>[0-9]{6,})", re.DOTALL)
 _INDEX_SUFFIX: Final = ".index"
@@ -194,6 +196,11 @@ def _files_of(text: str) -> tuple[Path, ...]:
     if not text:
         raise UsageProblem("expected a file, a directory, a glob or a DSN, found an empty text")
     path = Path(text).expanduser()
+    if _LIKE_AN_ACCOUNT.search(text) and not _exists(path):
+        raise UsageProblem(
+            "an operand with ':' and '@' is no file, and does not begin with mysql://; expected"
+            " mysql://user@host:port/?option=value (it is not shown: it may hold a password)"
+        )
     try:
         if path.is_dir():
             return _files_in(path)
@@ -205,6 +212,13 @@ def _files_of(text: str) -> tuple[Path, ...]:
     except OSError as error:
         raise UsageProblem(f"{text}: {error.strerror or error}") from error
     raise UsageProblem(f"{text}: no such file or directory")
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that is too long is no file
+        return False
 
 
 def _require_regular(path: Path, text: str) -> None:

@@ -66,7 +66,7 @@ class RowReader:
         if len(rows) > ROWS_MAX:
             return RowsOn(RowState.UNREAD, f"more than {ROWS_MAX:,} rows were changed"), ()
         off: list[NetRow] = []
-        reasons: list[str] = []
+        reasons: list[tuple[str, bool]] = []
         all_after, in_part = bool(rows), True
         tables = {row.table.name: row.table for row in rows}.values()
         whys = [why for table in tables if (why := self.misfit(table)) is not None]
@@ -107,16 +107,20 @@ class RowReader:
             if not is_before or other:
                 off.append(row)
                 what = f"{row.table.name} {key_condition(row.table, row.key_image)}"
-                reasons.append(what + (f" (another row has the same key {other})" if other else ""))
+                what += f" (another row has the same key {other})" if other else ""
+                reasons.append((what, is_after and not other))
         if not off:
             return RowsOn(RowState.AS_BEFORE), ()
         if all_after:
             return RowsOn(RowState.AS_AFTER, off=tuple(off)), tuple(off)
-        more = f" and {len(off) - _ROWS_NAMED_MAX} more" if len(off) > _ROWS_NAMED_MAX else ""
-        named = ", ".join(reasons[:_ROWS_NAMED_MAX])
-        why = f"row {named}{more} is not as expected"
         meets = self._met_by(off, rows)
-        state = RowsOn(RowState.CONFLICT, why, meets=meets, is_in_part=in_part, off=tuple(off))
+        state = RowsOn(
+            RowState.CONFLICT,
+            not_as_expected(reasons),
+            meets=meets,
+            is_in_part=in_part,
+            off=tuple(off),
+        )
         return state, tuple(off)
 
     def _met_by(self, off: Sequence[NetRow], rows: Sequence[NetRow]) -> str:
@@ -305,6 +309,18 @@ class RowReader:
             conditions = [_condition(row.table, known, one) for one in each if None not in one]
             for start in range(0, len(conditions), _VALUES_AT_ONCE):
                 yield key.name, tuple(conditions[start : start + _VALUES_AT_ONCE])
+
+
+def not_as_expected(rows: Sequence[tuple[str, bool]]) -> str:
+    """Name rows that are not as before the transactions; with each, whether it is as after them.
+
+    Where some are as neither, only these are named: on a server that has the transactions the
+    others are right.
+    """
+    neither = [name for name, is_after in rows if not is_after]
+    named = neither or [name for name, _ in rows]
+    more = f" and {len(named) - _ROWS_NAMED_MAX} more" if len(named) > _ROWS_NAMED_MAX else ""
+    return f"row {', '.join(named[:_ROWS_NAMED_MAX])}{more} is not as expected"
 
 
 def _condition(table: RowTable, columns: Sequence[int], values: Sequence[Value]) -> str:

@@ -97,6 +97,29 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         read_log_operands(())
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "audit:s3cr3t@db1:3306",
+        "mysql//audit:s3cr3t@db1/",
+        "mysqlx://audit:s3cr3t@db1/?ssl=required",
+        "audit:s3cr3t/*@db1",
+        "audit:" + "s3cr3t" * 100 + "@db1",
+    ],
+)
+def test_a_dsn_without_its_scheme_is_not_shown(text: str) -> None:
+    with pytest.raises(UsageProblem, match=r"expected mysql://user@host") as problem:
+        read_log_operands([text])
+    assert "s3cr3t" not in str(problem.value)
+
+
+def test_a_file_may_have_such_a_name(tmp_path: Path) -> None:
+    file = tmp_path / "12:30@db1.000001"
+    file.write_bytes(b"")
+    [operand] = read_log_operands([str(file)])
+    assert paths_of([operand]) == (file,)
+
+
 def test_an_index_that_lists_what_is_not_there_is_refused(tmp_path: Path) -> None:
     folder = _folder(tmp_path, "b.000001")
     (folder / "b.index").write_text("./b.000001\n./b.000002\n./b.000003\n")

@@ -86,6 +86,8 @@ class Case:
     # was meant to have it, so it is not the extra transactions that are the fault.
     meant_to_arrive: tuple[str, ...]
     snapshot_executed: Mapping[str, GtidSet]
+    # gtid_executed by the first readings: what is missing since then does not only need a moment.
+    first_executed: Mapping[str, GtidSet] = field(default_factory=dict)
     # gtid_executed before the first step of the plan, when what runs already has come to rest.
     at_start: Mapping[str, GtidSet] = field(default_factory=dict)
     # What earlier steps of the plan do again, and where they write rows.

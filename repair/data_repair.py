@@ -8,6 +8,7 @@ alone.
 from collections.abc import Iterator
 from itertools import groupby
 
+from gtid import GtidSet
 from repair.actions import MakeRowsAlike
 from repair.case import Case, Outcome, Proposal, Refusal
 from repair.model import below
@@ -38,12 +39,32 @@ def data_repair(case: Case) -> Outcome:
         )
     if (why := case.overtaken(case.source.name, case.replica.name)) is not None:
         return Refusal(why)
+    if (why := _is_late(case, case.source.name, case.replica.name)) is not None:
+        return Refusal(why)
     problems = [problem for row in read.rows if (problem := _problem(row)) is not None]
     if problems:
         return Refusal("; ".join(problems))
     changed = [row for row in read.rows if redo_row(row.table, row.change) is not None]
     return Proposal(
         tuple(_actions(case.replica.name, case.source.name, changed)), tuple(_warnings(case))
+    )
+
+
+def _is_late(case: Case, source: str, replica: str) -> str | None:
+    """Return why the source's rows are ahead of the replica, beyond the moment between readings.
+
+    A row that what waits changes is written as it is behind that change: a waiting DELETE or UPDATE
+    does not find it then and stops the applier, or sets an older version.
+    """
+    first = case.first_executed.get(source, GtidSet())
+    late = first - case.snapshot_executed[replica]
+    if not late:
+        return None
+    return (
+        f"{replica} has not applied {late.shortened()} of {source} (SOURCE_DELAY, a backlog, a"
+        f" stopped channel, a hole): if these change the same rows, the version of {source} is"
+        f" ahead of {replica}, and they would stop its applier or overwrite rows. Let them arrive"
+        " first, then audit and plan again"
     )
 
 

@@ -71,7 +71,16 @@ def no_future_numbers(before: Model, after: Model, action: Action) -> Iterator[s
             holes = after[owner.name].executed.from_uuid(owner.server_uuid).holes()
             new_holes = holes - owner.executed.from_uuid(owner.server_uuid).holes()
             held = GtidSet.union_of(each.executed for each in before.servers.values())
-            if own and new_holes & held:
+            if not (own and new_holes & held):
+                continue
+            if committing := new_holes & owner.committing:
+                yield (
+                    f"{owner.name} is committing {committing.shortened()} now (gtid_owned): a"
+                    " session holds it. If it waits for a semi-synchronous replica that is not"
+                    " connected, SET GLOBAL rpl_semi_sync_source_enabled = OFF (before 8.0.26"
+                    " rpl_semi_sync_master_enabled) ends the wait. Then audit and plan again"
+                )
+            else:
                 yield (
                     f"{owner.name} would have a hole in its own numbers: {new_holes.shortened()}"
                 )

@@ -50,6 +50,7 @@ from repair.script import (
     none_executed,
     not_by_hand,
 )
+from repair.semi_sync import commits_without_waiting
 from repair.steps import Check
 from repair.table_questions import met_if_there, would_be_shown
 from repair.transaction_content import NetRow, key_condition
@@ -250,7 +251,9 @@ def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
             for row in action.rows
         )
         why = f"what is undone on {action.server} must not have arrived on {name}"
-        guards = (*((untaken,) if own else ()), sees_it, *arrived)
+        # Its own step, which uses up the GTIDs there, comes behind this one.
+        commits = commits_without_waiting(name, setting.before[name].version)
+        guards = (*((untaken,) if own else ()), sees_it, *arrived, commits)
         yield _check(setting, name, guards, why=why, reads_rows=True)
 
 

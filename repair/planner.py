@@ -53,7 +53,7 @@ from repair.plan_parts import (
 from repair.procedure import Setting
 from repair.procedures import make_step
 from repair.rows_there import is_there_already
-from repair.start import known_servers, start_model
+from repair.start import executed_by, known_servers, start_model
 from repair.steps import Step
 from repair.strategies import ANSWERS, DECLARING, PLANNERS
 from topology.findings import ClusterAudit, Finding, Severity
@@ -287,9 +287,8 @@ class _Work:
             is_chosen=self._chosen(finding) == name,
             unread=self._unread(),
             meant_to_arrive=meant_to_arrive(finding, self.audit),
-            snapshot_executed={
-                each: server.gtid_executed or GtidSet() for each, server in self.known.items()
-            },
+            snapshot_executed=executed_by(self.known.values()),
+            first_executed=executed_by(self.snapshot.first),
             at_start={name: each.executed for name, each in self.started.servers.items()},
             rows=self.evidence.rows.get(finding.id),
             content=self.evidence.contents.get(finding.id),

@@ -44,6 +44,7 @@ from repair.script import (
     not_owned,
     transactions,
 )
+from repair.semi_sync import commits_without_waiting
 from repair.transaction_content import key_condition
 from topology.quoting import quote_string
 from topology.version import ServerVersion
@@ -103,6 +104,7 @@ def redo_transactions(action: RedoTransactions, setting: Setting) -> Procedure:
         session=(*ROW_SESSION, *_log_rows(action.transactions, setting.server)),
         preconditions=(
             not_owned(server, gtids),
+            commits_without_waiting(server, setting.server.version),
             Guard(
                 "@@SESSION.sql_log_bin = 1",
                 f"{server}: this session would not log what it does; nothing was changed",

@@ -17,6 +17,7 @@ from repair.script import (
     transactions,
     unless_done,
 )
+from repair.semi_sync import commits_without_waiting
 from repair.unread_sources import reconnections
 
 _EMPTY_PER_SECOND = 200  # commits with sync_binlog = 1 on an ordinary disk
@@ -42,7 +43,10 @@ def inject_empty(action: InjectEmpty, setting: Setting) -> Procedure:
     name, count = action.server, action.gtids.gtid_count
     return Procedure(
         title=f"commit {transactions(count, 'empty ')} on {name}",
-        preconditions=_as_seen(action, setting),
+        preconditions=(
+            *_as_seen(action, setting),
+            commits_without_waiting(name, setting.server.version),
+        ),
         statements=(
             *tuple(line for gtid in action.gtids.gtids() for line in empty_transaction(gtid)),
             "SET SESSION gtid_next = 'AUTOMATIC';",
@@ -88,10 +92,10 @@ def append_purged(action: AppendPurged, setting: Setting) -> Procedure:
         " never send them",
         warnings=(
             (
-                f"no binary log of {name} shows what these GTIDs are: an audit that can"
-                " distinguish them from a restored backup reports them as E4, executed and never"
-                " logged, until this plan is accepted: --accepted DIR, or `policy.accepted` of the"
-                " fleet file"
+                f"no binary log of {name} shows what these GTIDs are. An audit reports them as E4"
+                " (executed and never logged) only where its logs hold earlier ones of the same"
+                " server, until this plan is accepted (--accepted DIR, or `policy.accepted` of the"
+                " fleet file). Elsewhere it says OK, although the rows may be missing there"
             ),
             (
                 f"a replica of {name} that is not in this plan and lacks these GTIDs will get error"
@@ -137,7 +141,8 @@ def reset_and_purge(action: ResetAndPurge, setting: Setting) -> Procedure:
         estimated_seconds=10,
         estimate_assumes="a few hundred binary log files to delete",
         if_stopped=f"gtid_executed of {name} may be EMPTY: let nobody write to it and start none of"
-        " its channels, and run this script again at once; it holds the whole set",
+        " its channels, and run this script again at once; it holds the whole set. A restart of"
+        " mysqld starts the channels by itself, unless skip_slave_start is set",
         risk="all binary logs of this server are deleted; point-in-time recovery from them ends"
         " here, and replicas in need of them get error 1236",
         warnings=(
@@ -146,6 +151,11 @@ def reset_and_purge(action: ResetAndPurge, setting: Setting) -> Procedure:
                 " its source first (a checksum tool, or mysqldump and diff)"
             ),
             f"before, stop every write to {name} and to its sources, and copy its binary logs",
+            (
+                f"before, set skip_slave_start in the configuration file of {name}, and take it"
+                " out again behind the last step: if mysqld is restarted while gtid_executed is"
+                " empty, its channels would fetch and apply again what the data contains"
+            ),
             *reconnections(action, setting),
         ),
         needs=(

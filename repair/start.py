@@ -54,6 +54,11 @@ def known_servers(snapshot: ClusterSnapshot, audit: ClusterAudit) -> dict[str, S
     }
 
 
+def executed_by(servers: Iterable[ServerSnapshot]) -> dict[str, GtidSet]:
+    """Return gtid_executed of servers by their names, as it was read."""
+    return {server.name: server.gtid_executed or GtidSet() for server in servers}
+
+
 def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvidence) -> Model:
     """Return the servers as they will be when replication, as it is, has come to rest."""
     known = known_servers(snapshot, audit)

@@ -37,6 +37,7 @@ CHANNELS = r"replication_connection_configuration WHERE HOST <> ''|master_info_r
 NOT_OWNED = r"REPLACE\(@@GLOBAL\.gtid_owned"
 SOURCE = r"SOURCE_UUID.*= '|Uuid, ''\).*= '"
 ERROR = r"LAST_ERROR_NUMBER.* IN \(0|IFNULL\(NULL, 0\) IN"
+NO_WAIT = r"NOT EXISTS .*Rpl_semi_sync_source_status.* >= IFNULL"
 BY_SETS = r"AUTO_POSITION = '1'\).*, 1\) = 1|Enabled_auto_position.*, 1\) = 1"
 BY_POSITION = r"AUTO_POSITION = '1'\).*, 0\) = 0|Enabled_auto_position.*, 0\) = 0"
 HISTORY = r"^@@GLOBAL\.gtid_executed <> ''"
@@ -61,7 +62,7 @@ ROWS = (*EVERY, UNLOGGED, THERE, SEES_TRIGGERS, NO_TRIGGERS, ROW)
 
 # In the order in which a script asks: which server, which account, what it holds.
 MUST_CARRY: Mapping[type[Action], tuple[str, ...]] = {
-    InjectEmpty: SETS,
+    InjectEmpty: (*SETS, NO_WAIT),
     AppendPurged: SETS,
     ResetAndPurge: (*EVERY, CHANNELS, SOUND, QUIET, EXACT),
     MovePast: (*CHANNEL, HISTORY, KEEPS),
@@ -70,7 +71,7 @@ MUST_CARRY: Mapping[type[Action], tuple[str, ...]] = {
     StopChannel: (*CHANNEL, BY_SETS, HISTORY, KEEPS),
     MakeRowsAlike: ROWS,
     UndoRows: ROWS,
-    RedoTransactions: (*EVERY, CHANNELS, NOT_OWNED, LOGGED, SEES_TRIGGERS, NO_TRIGGERS),
+    RedoTransactions: (*EVERY, CHANNELS, NOT_OWNED, NO_WAIT, LOGGED, SEES_TRIGGERS, NO_TRIGGERS),
 }
 GOALS: Mapping[type[Action], tuple[str, ...]] = {
     InjectEmpty: (FILLED,),
@@ -189,9 +190,10 @@ def test_what_another_server_holds_alone_is_looked_at_there() -> None:
 
 def test_what_is_undone_must_not_have_arrived_elsewhere() -> None:
     [check] = STEPS["rows undone"].checks
-    server, sees_it, row = check.guards
+    server, sees_it, row, commits = check.guards
     assert check.server == "a"
     assert re.search(SERVER, server.condition)
+    assert re.search(NO_WAIT, commits.condition)  # its own step comes next
     assert sees_it.condition == would_be_shown("d", "t")
     undone = gtids("b:1")
     assert row.condition == (

@@ -170,6 +170,16 @@ def test_an_invariant_complains_where_it_must(
         assert broken_invariants(servers, after, action)
 
 
+def test_a_gtid_that_is_being_committed_is_no_hole() -> None:
+    servers = pair(replica={"executed": gtids("a:1-3:6 b:1")})
+    servers = servers.replace(replace(servers["a"], committing=gtids("a:6")))
+    action = InjectEmpty("a", gtids("a:7"))
+    [why] = future(servers, simulate(servers, action), action)
+    assert "is committing" in why
+    assert "rpl_semi_sync_source_enabled = OFF" in why
+    assert "a hole" not in why
+
+
 def test_a_server_that_skips_gets_nothing_from_above() -> None:
     servers = pair()
     skipping = servers.replace(replace(servers["c"], skips_next=True))

@@ -1,0 +1,44 @@
+"""Whether a commit on a server would wait for a semi-synchronous replica that is not connected.
+
+1. A source of semi-synchronous replication lets each commit wait until enough replicas have
+   acknowledged it, or rpl_semi_sync_source_timeout is over, which may be days. A replica that the
+   source refuses (E3: it has more GTIDs) acknowledges nothing, and can only connect when the last
+   GTID is committed. So the script would stand at its first commit, with the GTID owned,
+   and other commits on the server would wait behind it.
+2. A script that commits asks first. While the status is ON and fewer replicas than it waits for are
+   connected (rpl_semi_sync_source_wait_no_replica keeps it ON), it changes nothing and says what to
+   switch off. Where it is OFF, or the plugin is not there, no commit waits.
+3. Pure. The words are those of both plugins: up to 8.3 a server may have the older one.
+"""
+
+from repair.guard import Guard
+from topology.dialect import dialect_of
+from topology.version import ServerVersion
+
+_NEW_WORDS = ServerVersion(8, 0, 26)
+_STATUS = "'Rpl_semi_sync_source_status', 'Rpl_semi_sync_master_status'"
+_CLIENTS = "'Rpl_semi_sync_source_clients', 'Rpl_semi_sync_master_clients'"
+_WAITS_FOR = (
+    "'rpl_semi_sync_source_wait_for_replica_count', 'rpl_semi_sync_master_wait_for_slave_count'"
+)
+
+
+def commits_without_waiting(name: str, version: ServerVersion) -> Guard:
+    """Require that a commit finds the semi-synchronous replicas that it waits for, if any."""
+    schema = "performance" if dialect_of(version).has_channels else "information"
+    status, variables = f"{schema}_schema.global_status", f"{schema}_schema.global_variables"
+    is_new = version >= _NEW_WORDS
+    enabled = "rpl_semi_sync_source_enabled" if is_new else "rpl_semi_sync_master_enabled"
+
+    def highest(table: str, names: str) -> str:
+        value = "SELECT MAX(VARIABLE_VALUE + 0) FROM"
+        return f"({value} {table} WHERE VARIABLE_NAME IN ({names}))"
+
+    names = f"VARIABLE_NAME IN ({_STATUS})"
+    waits = f"EXISTS (SELECT 1 FROM {status} WHERE {names} AND VARIABLE_VALUE = 'ON')"  # noqa: S608
+    needed = f"IFNULL({highest(variables, _WAITS_FOR)}, 1)"
+    return Guard(
+        f"NOT {waits} OR {highest(status, _CLIENTS)} >= {needed}",
+        f"{name}: a commit would wait for a semi-synchronous replica that is not connected: SET"
+        f" GLOBAL {enabled} = OFF until the plan is done; nothing was changed",
+    )

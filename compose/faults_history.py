@@ -275,3 +275,18 @@ def declared_too_much(
         there.dialect.start_replica,
     )
     return MadeByHand(owner=here, written_on=there, gtid=gtid)
+
+
+def declared_on_source(
+    topology: Topology, *, source: str = "source", replica: str = "replica1"
+) -> MadeByHand:
+    """Declare executed on a source what a session wrote on its replica.
+
+    Afterwards: the sets agree, the threads run, and the rows are on the replica alone. The source
+    has no channel from the replica, and logged none of its GTIDs before.
+    """
+    here, there = topology[source], topology[replica]
+    table_on(here, there, "declared")
+    gtid = commit(there, *["INSERT INTO declared.t () VALUES ()"] * 2)
+    here.execute(f"SET GLOBAL gtid_purged = '+{gtid}'")
+    return MadeByHand(owner=there, written_on=here, gtid=gtid)

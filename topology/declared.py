@@ -29,7 +29,7 @@ from gtid import GtidSet, Tsid
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
 GTIDS_MAX: Final = 8  # the newest ones are asked for: the rest was committed before them
-_DOUBT: Final = timedelta(seconds=2)  # of two clocks, and of reading them
+DOUBT: Final = timedelta(seconds=2)  # of two clocks, and of reading them
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def declared_early(snapshot: ClusterSnapshot) -> Iterator[Declared]:
                 for record in origin.history_evidence.commits
                 if record.is_exact
                 and record.gtid <= asked & change.added
-                and change.at - ahead + _DOUBT < record.committed_at - ahead_there
+                and change.at - ahead + DOUBT < record.committed_at - ahead_there
             )
             if added:
                 early, latest = early | added, max(latest, change.at)

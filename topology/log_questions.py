@@ -30,6 +30,8 @@ the transaction, and the channel reports its own place in the same log.
   logged what they have purged (topology/unlogged.py).
 * **Changes of gtid_purged** in the error log of servers that have never purged a log, and when the
   origin committed the newest of what was set (topology/declared.py).
+* **The order of two origins** in the log of a server of which another one has GTIDs in gtid_purged,
+  and the first log of the other (topology/declared_later.py).
 * **The schemas** of a server that has executed nothing, and that no channel links, or that has not
   received what its source has: it is new only if it has none.
 """
@@ -39,6 +41,7 @@ from dataclasses import dataclass
 
 from gtid import GtidSet
 from topology.declared import newest_set
+from topology.declared_later import unordered
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.former_ids import by_state, of_unknown_uuids
 from topology.history_evidence import ends_of
@@ -100,6 +103,10 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
         if {name, origin} <= facts.judgeable:
             ask(name, Questions(purged_changes=True))
             ask(origin, Questions(commits=(newest,)))
+    for each in unordered(facts.snapshot):
+        if {each.server, each.holder} <= facts.judgeable:
+            ask(each.server, Questions(first_log=True, commits=(each.earlier,)))
+            ask(each.holder, Questions(commits=(each.earlier, *each.samples)))
     for name, due in samples_in(facts):
         ask(name, Questions(commits=(due,)))
     for edge in facts.edges:

@@ -23,6 +23,9 @@ the replica has in gtid_purged and the source in its logs. The replica had them 
 came there, and can never show what they are: after RESET BINARY LOGS AND GTIDS, SET GLOBAL
 gtid_purged with a set that is too large.
 
+A third sign is the order of two origins (declared_later.py): a server that has logged nothing of a
+UUID is in service since before the GTIDs in its gtid_purged were committed.
+
 Source: sql/binlog.cc (MYSQL_BIN_LOG::init_gtid_sets), sql/rpl_gtid_state.cc (add_lost_gtids); tried
 on 9.7.4 and 5.6.24.
 """

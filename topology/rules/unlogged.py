@@ -11,6 +11,7 @@ from typing import Final
 
 from gtid import GtidSet
 from topology.declared import declared_early, unread_changes
+from topology.declared_later import declared_later
 from topology.facts import ClusterFacts
 from topology.findings import Finding, Grade, Severity, Unknown
 from topology.rules.build import evidence, finding, many
@@ -109,7 +110,13 @@ def not_decided(facts: ClusterFacts) -> Iterator[Unknown]:
 def _candidates(facts: ClusterFacts) -> Mapping[str, GtidSet]:
     """Return the candidates, of a cluster of which binary logs were read at all."""
     has_evidence = any(server.history_evidence is not None for server in facts.last.values())
-    return candidates_in(facts.snapshot) if has_evidence else {}
+    if not has_evidence:
+        return {}
+    found, later = candidates_in(facts.snapshot), declared_later(facts.snapshot)
+    return {
+        name: found.get(name, GtidSet()) | later.get(name, GtidSet())
+        for name in found.keys() | later.keys()
+    }
 
 
 def _held_with_content(

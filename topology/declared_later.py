@@ -1,0 +1,151 @@
+"""Which GTIDs of other servers came to a server unlogged, while it was already in service.
+
+How it works
+------------
+A server that was made from a backup or a clone has in gtid_purged what the backup holds, and logs
+what came later. An operator can do the same to a server in service: SET GLOBAL gtid_purged = '+…'
+with the GTIDs of a replica's own writes lets the sets agree, and the rows are missing on the
+source. Within one UUID the numbers show it (topology/unlogged.py). Here the server has logged none
+of that UUID, so only the order of two origins can show it:
+
+    b's log   a:4, b:1         b received a:4 before it committed b:1
+    a's log   a:1-4            a committed a:4 itself, so it was in service before b:1 was there
+    a has b:1 in gtid_purged: no backup that holds b:1 and not a:4 was ever taken of b
+
+    server    has `gtids` of the holder's UUID in gtid_purged; the holder has them in its logs
+    earlier   a transaction that both have in their logs: the oldest of the server's own, or else
+              of another origin
+
+A GTID is reported if the holder logged `earlier` before it. Two cases are excluded:
+
+* `earlier` is another transaction with the same GTID (the server was reset): the first commits of
+  one transaction have one time on both servers.
+* `earlier` is of a third server, and the backup was taken where it arrived late: the server itself
+  must have logged it before the GTID was committed, by the clocks of both (as in declared.py).
+
+Whether the server ever logged the GTIDs itself, and purged them, is excluded by the start of its
+first log (topology/unlogged.py). What is not seen: servers before 8.0.1, of which the logs have no
+exact times (gtid_purged takes no addition there), and GTIDs or an `earlier` that only purged logs
+held.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from gtid import GtidSet
+from topology.declared import DOUBT, GTIDS_MAX
+from topology.history_evidence import CommitRecord, intervals_of
+from topology.reset_signs import logged
+from topology.snapshot import ClusterSnapshot, ServerSnapshot
+
+_INTERVALS_MAX: Final = 4  # the newest ones are looked at: an operator declares one or two
+_OFF: Final = frozenset({"OFF", "0"})
+
+
+@dataclass(frozen=True, slots=True)
+class Unordered:
+    """What one server may have declared after it had logged `earlier`."""
+
+    server: str
+    holder: str  # the server that committed the GTIDs
+    earlier: GtidSet  # exactly one GTID
+    intervals: tuple[GtidSet, ...]
+
+    @property
+    def samples(self) -> tuple[GtidSet, ...]:
+        """Return what to read in the holder's log, near together in each set."""
+        return tuple(part for each in self.intervals for part in (each.first(1), _newest(each)))
+
+
+def unordered(snapshot: ClusterSnapshot) -> Iterator[Unordered]:
+    """Yield what sets alone cannot decide: few servers have GTIDs of another only in gtid_purged.
+
+    A server that does not log what it applies has all of them there.
+    """
+    for server in snapshot.last:
+        if not server.is_judgeable or not server.gtid_purged or not server.binary_logs:
+            continue
+        if server.setting("log_replica_updates") in _OFF:
+            continue
+        for holder in snapshot.last:
+            if holder.name == server.name or not holder.is_judgeable:
+                continue
+            assert holder.server_uuid is not None, "it has all facts"
+            assert server.server_uuid is not None, "it has all facts"
+            declared = server.gtid_purged.from_uuid(holder.server_uuid) & logged(holder)
+            both = (logged(server) & logged(holder)).without_uuid(holder.server_uuid)
+            if declared and both:
+                intervals = tuple(intervals_of(declared))[-_INTERVALS_MAX:]
+                earlier = (both.from_uuid(server.server_uuid) or both).first(1)
+                yield Unordered(server.name, holder.name, earlier, intervals)
+
+
+def declared_later(snapshot: ClusterSnapshot) -> Mapping[str, GtidSet]:
+    """Return, by server, what came to it after it had logged what precedes it."""
+    servers = {server.name: server for server in snapshot.last}
+    found: dict[str, GtidSet] = {}
+    for each in unordered(snapshot):
+        later = GtidSet.union_of(
+            _later_part(interval, each, servers[each.server], servers[each.holder])
+            for interval in each.intervals
+        )
+        if later:
+            found[each.server] = found.get(each.server, GtidSet()) | later
+    return found
+
+
+def _later_part(
+    interval: GtidSet, pair: Unordered, server: ServerSnapshot, holder: ServerSnapshot
+) -> GtidSet:
+    """Return the end of an interval that the holder committed after `earlier`.
+
+    It commits its own transactions in the order of their numbers: what follows a later one is
+    later as well.
+    """
+    here, there = _record(server, pair.earlier), _record(holder, pair.earlier)
+    if here is None or there is None or not _are_one(here, there):
+        return GtidSet()
+    is_own = server.server_uuid in pair.earlier.uuids
+    for gtid in (interval.first(1), *_each(_newest(interval))):
+        record = _record(holder, gtid)
+        if record is None or not _is_before(there, record):
+            continue
+        if is_own or _was_logged_before(here, server, record, holder):
+            return interval - (gtid.filled() - gtid)
+    return GtidSet()
+
+
+def _was_logged_before(
+    here: CommitRecord, server: ServerSnapshot, record: CommitRecord, holder: ServerSnapshot
+) -> bool:
+    """Return whether a server logged one transaction before another server committed another."""
+    ahead, ahead_there = server.clock_ahead, holder.clock_ahead
+    if here.logged_at is None or ahead is None or ahead_there is None:
+        return False
+    return here.logged_at - ahead + DOUBT < record.committed_at - ahead_there
+
+
+def _is_before(left: CommitRecord, right: CommitRecord) -> bool:
+    if left.logged_at is None or right.logged_at is None:
+        return False
+    return left.logged_at < right.logged_at
+
+
+def _are_one(left: CommitRecord, right: CommitRecord) -> bool:
+    is_exact = left.is_exact and right.is_exact
+    return is_exact and left.committed_at == right.committed_at
+
+
+def _newest(interval: GtidSet) -> GtidSet:
+    [(tsid, start, end)] = interval.intervals()
+    return GtidSet.from_intervals([(tsid, max(start, end - GTIDS_MAX), end)])
+
+
+def _each(interval: GtidSet) -> Iterator[GtidSet]:
+    for gtid in interval.gtids():
+        yield GtidSet.of(gtid)
+
+
+def _record(server: ServerSnapshot, gtid: GtidSet) -> CommitRecord | None:
+    return None if server.history_evidence is None else server.history_evidence.commit_of(gtid)

@@ -93,9 +93,10 @@ def append_purged(action: AppendPurged, setting: Setting) -> Procedure:
         warnings=(
             (
                 f"no binary log of {name} shows what these GTIDs are. An audit reports them as E4"
-                " (executed and never logged) only where its logs hold earlier ones of the same"
-                " server, until this plan is accepted (--accepted DIR, or `policy.accepted` of the"
-                " fleet file). Elsewhere it says OK, although the rows may be missing there"
+                f" (executed and never logged) only while binary logs show that {name} was in use"
+                " before they were committed, until this plan is accepted (--accepted DIR, or"
+                " `policy.accepted` of the fleet file). Elsewhere it says OK, although the rows may"
+                " be missing there"
             ),
             (
                 f"a replica of {name} that is not in this plan and lacks these GTIDs will get error"

@@ -21,14 +21,25 @@ the planner adds those that no step answers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from gtid import GtidSet
-from repair.model import Model, ModelChannel, ModelServer
+from repair.actions import Action, AppendPurged
+from repair.former_places import (
+    Places,
+    at_former_places,
+    has_grown,
+    only_shows,
+    reached,
+    searches,
+    steering,
+)
+from repair.model import Model, ModelServer
+from repair.plan_parts import in_short
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit, Finding, Severity
 from topology.graph import build_graph
-from topology.history_evidence import CommitRecord, HistoryEvidence, ends_of
+from topology.history_evidence import CommitRecord, HistoryEvidence, LogSearch, ends_of
 from topology.other_versions import own_at_other_sources
 from topology.policy import Policy
 from topology.rules.threads import RECEIVER_ERROR
@@ -49,6 +60,17 @@ _OF_A_STEP = 0  # the server_id of no server that sends or receives
 _JOINING = frozenset({"J1", "J2", "J3"})
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a strategy does to the servers of a plan."""
+
+    snapshot: ClusterSnapshot  # as read
+    started: Model  # as the plan began
+    model: Model  # behind the strategy's actions
+    actions: tuple[Action, ...]
+    is_chosen: bool
+
+
 def audit_after(
     snapshot: ClusterSnapshot, policy: Policy, *, started: Model, model: Model
 ) -> ClusterAudit:
@@ -56,8 +78,10 @@ def audit_after(
 
     `started` is the model as the plan began: a channel that differs from it was changed by a step.
     """
-    ends = {server.name: _end(server, started, model) for server in snapshot.last}
-    last = tuple(_written(each, started, model, ends) for each in snapshot.last)
+    places = reached(snapshot, started, model)
+    ends = {server.name: _end(server, started, model, places) for server in snapshot.last}
+    found = searches(places, started, model)
+    last = tuple(_written(each, started, model, ends, found) for each in snapshot.last)
     by_name = {server.name: server for server in last}
     read = {server.name: server for server in snapshot.last}
     first = tuple(
@@ -105,6 +129,10 @@ def made_worse(
     those that are added are what the strategy says: no action makes a server worse by them.
     """
     known = {finding.id: finding for finding in before.findings}
+    holes: dict[str | None, GtidSet] = {}
+    for finding in before.findings:
+        if finding.code == "H8":
+            holes[finding.replica] = holes.get(finding.replica, GtidSet()) | finding.gtid_set
     for finding in after.findings:
         if finding.severity is Severity.INFO or finding.code.startswith("U"):
             continue
@@ -116,9 +144,36 @@ def made_worse(
             continue
         if finding.code == "A4" and any(fact.fact == RECEIVER_ERROR for fact in finding.evidence):
             continue  # an error that was read: no simulated receiver has one
+        if finding.code == "H8" and finding.gtid_set <= holes.get(finding.replica, GtidSet()):
+            continue  # another channel has passed them as well
         old = known.get(finding.id)
         if old is None or (finding.code[0] in _GROWTH_IS_WORSE and finding.gtid_set - old.gtid_set):
             yield finding
+
+
+def why_worse(before: ClusterAudit, after: ClusterAudit, change: Change) -> str:
+    """Return what makes a server worse, in one line each; "" if nothing does.
+
+    What only shows now (`only_shows`) refuses no strategy that the operator selected: it is named
+    among what the audit will report.
+    """
+    purged = {name: server.purged for name, server in change.started.servers.items()}
+    for action in (each for each in change.actions if isinstance(each, AppendPurged)):
+        purged[action.server] |= action.gtids  # an E4 about them is announced, not worse
+    former = {*at_former_places(change.snapshot)}
+    found = []
+    for finding in made_worse(before, after, purged=purged):
+        text = in_short(finding)
+        if (finding.replica, finding.channel) in former and only_shows(finding, change.started):
+            if change.is_chosen:
+                continue
+            text += (
+                f" ({finding.replica} does not have them now either; its channel stands at a place"
+                f" of a former log of {finding.source}, and the present log may become as long:"
+                " start that channel first, or select this strategy)"
+            )
+        found.append(text)
+    return "; ".join(found)
 
 
 def _was_named_before(finding: Finding, before: ClusterAudit) -> bool:
@@ -152,12 +207,14 @@ def _written(
     started: Model,
     model: Model,
     ends: dict[str, LogPosition | None],
+    searches: Mapping[str, Sequence[LogSearch]],
 ) -> ServerSnapshot:
     if server.name not in model.servers:
         return server
     now, then = model[server.name], started[server.name]
     return replace(
         server,
+        history_evidence=_with(server.history_evidence, searches.get(server.name, ())),
         log_end=ends[server.name],
         gtid_executed=now.executed,
         gtid_purged=now.purged,
@@ -200,16 +257,26 @@ def _with_commits(server: ServerSnapshot, ids: Mapping[GtidSet, int]) -> ServerS
     return replace(server, history_evidence=replace(found, commits=(*made, *found.commits)))
 
 
-def _end(server: ServerSnapshot, started: Model, model: Model) -> LogPosition | None:
+def _end(
+    server: ServerSnapshot, started: Model, model: Model, reached: Places
+) -> LogPosition | None:
     """Return the end of a server's log: what steps add there is behind the end that was read.
 
     A receiver by file position that had read all has not passed it.
     """
     name, end = server.name, server.log_end
-    if end is None or name not in model.servers:
+    if end is None or not has_grown(name, started, model):
         return end
-    grown = model[name].executed != started[name].executed
-    return replace(end, position=end.position + 1) if grown else end
+    places = [place for _, place in reached.get(name, ())]
+    return max((replace(end, position=end.position + 1), *places))
+
+
+def _with(known: HistoryEvidence | None, searches: Sequence[LogSearch]) -> HistoryEvidence | None:
+    """Return what a server's logs showed, and these searches."""
+    if not searches:
+        return known
+    known = known or HistoryEvidence(None, ())
+    return replace(known, searches=(*known.searches, *searches))
 
 
 def _channel(
@@ -221,7 +288,7 @@ def _channel(
     known, old = now.channel(channel.name), then.channel(channel.name)
     assert known is not None, "the model has every channel of a known server"
     assert old is not None, "no action creates a channel"
-    if _steering(known) == _steering(old):
+    if steering(known) == steering(old):
         return channel
     if not known.running:
         return replace(channel, receiver=ThreadState.STOPPED, applier=ThreadState.STOPPED)
@@ -241,10 +308,6 @@ def _channel(
         lag_seconds=0,
         workers=(),
     )
-
-
-def _steering(channel: ModelChannel) -> tuple[object, ...]:
-    return (channel.auto_position, channel.running, channel.is_stuck, channel.passed)
 
 
 def _arrived(first: ServerSnapshot, last: ServerSnapshot) -> GtidSet:

@@ -25,7 +25,7 @@ from repair.actions import (
     ResetAndPurge,
     StartChannel,
 )
-from repair.afterwards import audit_after, made_worse
+from repair.afterwards import Change, audit_after, why_worse
 from repair.case import Case, Hole, LogEvidence, Proposal, Refusal, SavedContent
 from repair.choices import check_choices, seen_in_part
 from repair.content_questions import HOLES, ContentQuestion, arrivals
@@ -43,7 +43,6 @@ from repair.plan_parts import (
     assumed,
     brought_by,
     contents_shown,
-    in_short,
     left_out,
     may_not_arrive,
     not_planned,
@@ -334,12 +333,10 @@ class _Work:
             settings.append((action, Setting(model[action.server], before=model, after=after)))
             model = after
         outlook = self._look_ahead(model) if settings else self.outlook
-        purged = {name: server.purged for name, server in self.started.servers.items()}
-        for action in (each for each, _ in settings if isinstance(each, AppendPurged)):
-            purged[action.server] |= action.gtids  # an E4 about them is announced, not worse
-        worse = [in_short(each) for each in made_worse(self.outlook, outlook, purged=purged)]
-        if worse:
-            return Refusal(f"afterwards the audit would show {'; '.join(worse)}")
+        actions = tuple(action for action, _ in settings)
+        change = Change(self.snapshot, self.started, model, actions, is_chosen=case.is_chosen)
+        if worse := why_worse(self.outlook, outlook, change):
+            return Refusal(f"afterwards the audit would show {worse}")
         if unwanted := "; ".join(brings_in(case, model, tuple(self._kept_out()))):
             return Refusal(unwanted)
         return _Simulated(tuple(settings), model, outlook, proposal)

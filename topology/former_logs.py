@@ -12,11 +12,13 @@ says so until the new log has grown to that place; the source then refuses with 
 on 9.7.4; a source of 5.6.24 sends the new log).
 """
 
+from collections.abc import Iterator
+
 from gtid import GtidSet
 from topology.dialect import dialect_of
 from topology.error_texts import row_of
 from topology.graph import Edge
-from topology.snapshot import ServerSnapshot, ThreadState
+from topology.snapshot import LogPosition, ServerSnapshot, ThreadState
 
 
 def sign_of_former_log(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> str:
@@ -75,12 +77,22 @@ def waits_in_former_log(edge: Edge, *, before: ServerSnapshot, source: ServerSna
     )
 
 
-def _beyond_end(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> str:
+def places_beyond_end(
+    edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot
+) -> Iterator[LogPosition]:
+    """Yield the places of a channel that its source's log does not have.
+
+    `source` is its last reading, `before` the replica's first.
+    """
     channel, end = edge.channel, source.log_end
     for other in before.channels or ():
         is_same = (other.name, other.source_uuid) == (channel.name, channel.source_uuid)
         if is_same and end is not None:
             for place in (other.received_to, other.applied_to):
                 if place is not None and place > end:
-                    return f"the source's log ends at {end}"
-    return ""
+                    yield place
+
+
+def _beyond_end(edge: Edge, *, before: ServerSnapshot, source: ServerSnapshot) -> str:
+    is_beyond = any(places_beyond_end(edge, before=before, source=source))
+    return f"the source's log ends at {source.log_end}" if is_beyond else ""

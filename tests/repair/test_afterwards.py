@@ -15,7 +15,7 @@ from tests.repair.build import channel, gtids, model, server, snapshot_of
 from topology.audit import audit_cluster
 from topology.findings import ClusterAudit
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot, ThreadState
+from topology.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot, ThreadState
 
 POLICY = Policy()
 
@@ -35,6 +35,46 @@ def test_what_a_step_adds_lies_behind_the_end_of_the_log_that_was_read() -> None
     begun = started(read)
     added = begun.replace(replace(begun["a"], executed=gtids("a:1-6")))
     assert "H1" not in codes(read, begun, added)
+
+
+@pytest.mark.parametrize(
+    ("place", "added", "purged", "is_reported"),
+    [
+        ("binlog.000002:9000", "a:6", "", True),  # the log may become as long
+        ("binlog.000002:9000", "", "", False),  # nothing is logged
+        ("binlog.000002:9000", "a:7", "a:7", True),  # SET GLOBAL gtid_purged begins another file
+        ("binlog.000003:900", "a:7", "a:7", True),
+        ("binlog.000003:900", "a:6", "", False),  # in a file that no step begins
+        ("binlog.000002:50", "a:6", "", False),  # before the end that was read
+    ],
+)
+def test_a_step_may_make_a_log_as_long_as_a_former_one(
+    place: str, added: str, purged: str, *, is_reported: bool
+) -> None:
+    """The channel of b stopped before a was reset: what a has now seems to be behind its place."""
+    stopped = channel("a", runs=False)
+    plain = snapshot_of(model(server("a", "a:1-5"), server("b", "a:1-3", stopped)))
+    file, _, position = place.partition(":")
+    at = LogPosition.of(file=file, position=int(position))
+
+    def moved(each: ServerSnapshot) -> ServerSnapshot:
+        channels = each.channels or ()
+        return replace(
+            each, channels=tuple(replace(one, received_to=at, applied_to=at) for one in channels)
+        )
+
+    read = ClusterSnapshot(
+        "cluster", *(tuple(map(moved, part)) for part in (plain.first, plain.last))
+    )
+    begun = started(read)
+    then = begun.replace(
+        replace(
+            begun["a"],
+            executed=begun["a"].executed | gtids(added),
+            purged=begun["a"].purged | gtids(purged),
+        )
+    )
+    assert ("H8" in codes(read, begun, then)) is is_reported
 
 
 def written(

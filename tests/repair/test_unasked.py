@@ -294,6 +294,10 @@ ERROR = Evidence(RECEIVER_ERROR, "error 1045", "b", NOON)
         ((a_finding("J3", "b:1", replica="c"),), a_finding("J2", "b:1"), True),
         ((a_finding("P1", "b:1"),), a_finding("J2", "b:1"), True),
         ((a_finding("J3", "b:1"),), HELD, True),
+        # Passed on the same replica by another channel.
+        ((a_finding("H8", "b:1-2", source="c"),), a_finding("H8", "b:1"), False),
+        ((a_finding("H8", "b:1", source="c"),), a_finding("H8", "b:1-2"), True),
+        ((a_finding("H8", "b:1-2", replica="c"),), a_finding("H8", "b:1"), True),
     ],
 )
 def test_a_finding_is_worse_if_it_is_new_or_has_grown(

@@ -40,9 +40,16 @@ def planned(
     keep: str = "",
     kind: ContentClass = ContentClass.DATA,
     rows_on: dict[str, RowsOn] | None = None,
+    permissive: str = "",
 ) -> Plan:
     """Plan for these findings, and for those of the rules that have a code of `keep`."""
     snapshot = snapshot_of(servers)
+    mode = ("gtid_mode", "ON_PERMISSIVE")
+    last = tuple(
+        replace(each, settings=(mode, *(each.settings or ()))) if each.name == permissive else each
+        for each in snapshot.last
+    )
+    snapshot = replace(snapshot, last=last)
     audit = audit_cluster(snapshot)
     kept = [each for each in audit.findings if each.code in keep.split()]
     audit = replace(audit, findings=(*kept, *findings))
@@ -124,6 +131,20 @@ def test_what_arrives_without_any_step_is_no_answer_of_a_step() -> None:
     plan = planned(servers, waiting, keep="A7", kind=ContentClass.EMPTY)
     assert actions(plan) == ["b StartChannel"]
     assert by_others(plan) == []
+
+
+@pytest.mark.parametrize(("code", "permissive"), [("T2", ""), ("T2", "c"), ("T1", "c")])
+def test_what_an_applier_may_skip_is_not_said_to_arrive(code: str, permissive: str) -> None:
+    """In ON_PERMISSIVE sql_replica_skip_counter may skip what waits."""
+    servers = model(
+        server("a", "a:1-5"),
+        server("b", "a:1-4", channel("a", runs=False)),
+        server("c", "a:1", channel("a")),
+    )
+    waiting = found(code, "a", "c", "a:2-5")
+    plan = planned(servers, waiting, keep="A7", kind=ContentClass.EMPTY, permissive=permissive)
+    assert actions(plan) == ["b StartChannel"]
+    assert by_others(plan) == ([] if permissive else [code])
 
 
 BYPASSED = model(

@@ -28,18 +28,18 @@ from repair.actions import (
 )
 from repair.case import Case, Outcome, Proposal, Refusal, SavedContent
 from repair.conflicts import behind_later_ones, not_to_go_on
+from repair.forgotten_below import forgotten_below
 from repair.missing_on import not_all_read, not_reached, roots, targets_lacking, unfinished
 from repair.model import ModelServer, below, simulate, upstream, with_all_channels_repaired
 from repair.needed import needed
 from repair.offered import offered
 from repair.replay_texts import CannotSave, saved_content
-from repair.rows_there import is_there_already, is_there_by_later_ones
+from repair.rows_there import is_there_already, is_there_by_later_ones, not_decided_by_rows
 from repair.transaction_content import ContentClass, RowState, described
 from repair.unshown import no_longer_shown
 from repair.way_home import fetches_again, misfits_at_home, way_home
 from topology.dialect import dialect_of
 from topology.findings import Grade
-from topology.rules.passed import IS_BEHIND
 
 # Three lines each: what one script may hold and a person may still read through.
 INJECTED_PER_SCRIPT_MAX = 1_000
@@ -59,7 +59,7 @@ def inject_empty(case: Case) -> Outcome:
     targets = _targets(case)
     if isinstance(targets, Refusal):
         return targets
-    targets = list(roots(case, targets[::-1]))
+    targets = [*forgotten_below(case), *roots(case, targets[::-1])]
     undecided = _undecided(case, targets)
     if undecided is not None:
         return undecided
@@ -247,8 +247,8 @@ def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusa
             f"{case.finding.source} was meant to have them: repair"
             f" {_listed(case.meant_to_arrive)} first, or select a strategy after comparing the data"
         )
-    if case.finding.grade is not Grade.PROVED and not _rows_decide(case):
-        return Refusal(f"{case.finding.code} is not proved: nothing is left out by default")
+    if case.finding.grade is not Grade.PROVED and (why := not_decided_by_rows(case)) is not None:
+        return Refusal(why)
     if case.is_hole and case.channel is not None and case.channel.may_be_former:
         return Refusal(
             f"{case.finding.source} may have given the GTIDs again after a reset or a crash: what"
@@ -271,15 +271,6 @@ def _undecided(case: Case, targets: list[tuple[ModelServer, GtidSet]]) -> Refusa
             " replication first, then plan again"
         )
     return None
-
-
-def _rows_decide(case: Case) -> bool:
-    """Return whether a cause that is not proved makes no difference: all rows are there already.
-
-    The causes of what an applier is certainly behind (H8) differ in what they mean for the rows.
-    """
-    is_behind = any(each.fact == IS_BEHIND for each in case.finding.evidence)
-    return is_behind and is_there_already(case)
 
 
 def _needs_decision(case: Case) -> Refusal | None:

@@ -14,11 +14,12 @@ and then it is only by chance the same on both: a row that was never inserted lo
 the source has deleted by now.
 """
 
-from gtid import GtidSet
+from gtid import GNO_END, GtidSet
 from repair.case import Case
 from repair.holes import depends_on_a_hole
 from repair.model import below
 from repair.transaction_content import ContentClass, RowsOn, RowState
+from topology.rules.passed import IS_BEHIND
 
 
 def is_there_already(case: Case) -> bool:
@@ -41,6 +42,48 @@ def is_there_already(case: Case) -> bool:
         for name in (replica.name, *below(case.model, replica.name))
         if case.wanted - case.was_there(name)
     )
+
+
+def not_decided_by_rows(case: Case) -> str | None:
+    """Return why a cause that is not proved makes a difference; None if all rows are there already.
+
+    The causes of what an applier is certainly behind (H8) differ in what they mean for the rows.
+    """
+    is_behind = any(each.fact == IS_BEHIND for each in case.finding.evidence)
+    if not (is_behind and is_there_already(case)):
+        return f"{case.finding.code} is not proved: nothing is left out by default"
+    first = _may_come_before(case)
+    if not first:
+        return None
+    return (
+        f"{first.shortened()} is still to come to {case.finding.replica} and may change these rows:"
+        " wait for it, then audit and plan again"
+    )
+
+
+def _may_come_before(case: Case) -> GtidSet:
+    """Return what is still to come to a replica and may be in its source's log before a hole.
+
+    What the source logged before a hole came before it, if the present transactions were received.
+    A source that was reset may have given the GTIDs to others since. Rows may then only look as
+    these left them:
+
+        source    INSERT row 2    DELETE row 2 (a:1, given again)
+        replica   (to come)       (missing: it received another a:1)    there is no row 2
+
+    Higher numbers of the same origin come later.
+    """
+    replica = case.replica
+    assert replica is not None, "the caller has compared its rows"
+    there = case.snapshot_executed.get(case.finding.source or "", GtidSet())
+    coming = there - case.snapshot_executed[replica.name] - case.wanted
+    coming -= GtidSet.union_of(hole.gtids for hole in case.holes)
+    coming = later = coming.without_uuid(replica.server_uuid)
+    for tsid in case.wanted.tsids:
+        highest = case.wanted.highest(tsid)
+        assert highest is not None, "the set has GTIDs of it"
+        later &= GtidSet.from_intervals([(tsid, highest + 1, GNO_END)])
+    return coming - later
 
 
 def is_there_by_later_ones(case: Case) -> bool:

@@ -120,6 +120,7 @@ def refetch(case: Case) -> Outcome:
             _conflict(case, case.content, arriving)
             or _dropped(case, arriving)
             or _below(case, channel)
+            or _unread_below(case, arriving)
             or _beside(case, arriving, channel)
         )
         if conflict is not None and not case.is_chosen:
@@ -280,6 +281,17 @@ def _beside(case: Case, arriving: GtidSet, channel: ModelChannel) -> str | None:
             return why
     fetching = AutoPositionOn(case.replica.name, channel.name, filled=GtidSet())
     return misfit_of_waiting(case, fetching)
+
+
+def _unread_below(case: Case, arriving: GtidSet) -> str | None:
+    """Return why servers that were not read may get what is fetched, and hold its rows; or None."""
+    names = [name for name, executed in case.unread.items() if arriving - executed]
+    if not names or case.content is None or not case.content.needing_decision(arriving):
+        return None
+    return (
+        f"{', '.join(names)} could not be read, and may receive {arriving.shortened()} from"
+        f" {case.finding.replica}: its rows were not compared"
+    )
 
 
 def _compared(case: Case, arriving: GtidSet) -> Iterator[TransactionContent]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from gtid import GtidSet, Tsid
+from topology.applier_workers import commits_in_order
 from topology.dialect import dialect_of
 from topology.history_evidence import CommitRecord, ends_of
 from topology.notable_settings import notable_values
@@ -75,13 +76,17 @@ def was_not_reset(
        the logs anew.
     2. It has logged a transaction that its source logged before all of the hole. The number alone
        does not show that: a GTID made by hand may be in the source's log before lower ones, or in
-       the replica's behind the reset.
+       the replica's behind the reset. Nor does the source's order alone, if the replica applies in
+       another one (replica_preserve_commit_order = OFF): it may have applied the hole first, then
+       was reset, and the earlier one came again. Logged before the hole was committed, it did not.
     """
     if _has_log_from_before(replica, hole, source):
         return True
     kept = logged(replica) & received
     return excludes_reset(replica, hole) and all(
-        _is_earlier(sample, hole.from_tsid(tsid), source) and not _is_made_here(sample, replica)
+        _is_earlier(sample, hole.from_tsid(tsid), source)
+        and not _is_made_here(sample, replica)
+        and (not _may_reorder(replica) or _is_logged_before(sample, hole, replica, source))
         for tsid, sample in _samples(kept, hole, source)
     )
 
@@ -148,6 +153,24 @@ def _has_log_from_before(replica: ServerSnapshot, hole: GtidSet, source: ServerS
     if log is None or committed is None or replica.clock_ahead is None:
         return False
     return log.begun_at - replica.clock_ahead + _SECOND < committed
+
+
+def _may_reorder(replica: ServerSnapshot) -> bool:
+    """Return whether a replica may apply transactions in another order than it receives them."""
+    is_parallel = replica.setting("replica_parallel_workers") not in (None, "0", "1")
+    return replica.settings is None or (is_parallel and not commits_in_order(replica))
+
+
+def _is_logged_before(
+    sample: GtidSet, hole: GtidSet, replica: ServerSnapshot, source: ServerSnapshot
+) -> bool:
+    """Return whether a replica had logged a transaction when the first of a hole was committed."""
+    found, committed = replica.history_evidence, _first_commit(hole, source)
+    here = None if found is None or not sample else found.commit_of(sample)
+    logged_at = None if here is None else here.logged_at
+    if logged_at is None or committed is None or replica.clock_ahead is None:
+        return False
+    return logged_at - replica.clock_ahead + _SECOND < committed
 
 
 def _lowest(gtid_set: GtidSet) -> Iterator[tuple[object, int]]:

@@ -311,6 +311,8 @@ def not_reset(
     begun: int | None = None,
     settings: tuple[tuple[str, str], ...] = (),
     of_source: tuple[tuple[str, str], ...] = (),
+    in_order: bool = True,
+    applied_at: int | None = None,
 ) -> bool:
     """Return whether a reset of b is excluded, that does not have A:4; all times in seconds."""
     moments = logged_at or (None, None)
@@ -336,12 +338,14 @@ def not_reset(
         history_evidence=HistoryEvidence(None, records),
     )
     start = None if begun is None else LogStart("binlog.000001", NOON + at(begun), GtidSet())
+    order = () if in_order else (("replica_parallel_workers", "4"),)
+    applied = () if applied_at is None else (replace(records[0], logged_at=NOON + at(applied_at)),)
     replica = a_server(
         "b",
         B,
         gtids(executed),
-        settings=settings,
-        history_evidence=HistoryEvidence(start, ()),
+        settings=(*settings, *order),
+        history_evidence=HistoryEvidence(start, applied),
     )
     source = replace(source, server_clock=source.read_ended)
     replica = replace(replica, server_clock=replica.read_ended)
@@ -369,6 +373,10 @@ def not_reset(
         # An applier that ignores errors takes the earlier ones again.
         ({"settings": (("replica_skip_errors", "all"),)}, False),
         ({"settings": (("replica_exec_mode", "IDEMPOTENT"),)}, False),
+        # b may have applied A:4 before A:1, was then reset, and A:1 came again.
+        ({"in_order": False}, False),
+        ({"in_order": False, "applied_at": 19}, False),
+        ({"in_order": False, "applied_at": 18}, True),  # it had it when A:4 was committed
         # The oldest log of b is older than A:4, or it is not.
         ({"executed": "", "begun": 18}, True),
         ({"executed": "", "begun": 19}, False),

@@ -13,7 +13,7 @@ cause            what excludes it
 ignored          the channel has no IGNORE_SERVER_IDS
 ignored then     the replica has refused that option since before (8.0, with gtid_mode ON)
 reset            the replica has a binary log from before them, or one of its transactions that its
-                 source logged before them (reset_signs.py)
+                 source logged before them, applied in order (reset_signs.py)
 file position    the channel runs by auto-position, and has done so since it was behind them
 skipped          it was received only later, and the replica has been running since before
 crash, copy      the replica has been running since before they were committed

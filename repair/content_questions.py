@@ -78,9 +78,13 @@ def question_of(
     if not wanted:
         return None
     first = ends if code in EXTRA else ends[::-1]
+    holders = _holders(finding.gtid_set, first, servers)
+    if code in MISSING:  # its source's version is what is missing there
+        above = (name for name in ends[1:] if name in servers)
+        holders = tuple(dict.fromkeys((*above, *holders)))
     return ContentQuestion(
         wanted,
-        _holders(finding.gtid_set, first, servers),
+        holders,
         tuple(dict.fromkeys(name for name in concerned if name in servers)),
     )
 

@@ -10,7 +10,7 @@ from repair.model import Model, ModelChannel, ModelServer, settle
 from topology.applier_facts import ApplierFacts, is_stopped_at_end
 from topology.dialect import BINARY_LOG, REWRITES, dialect_of
 from topology.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row_of
-from topology.findings import ClusterAudit, Finding
+from topology.findings import ClusterAudit, Finding, Severity
 from topology.graph import Edge, build_graph
 from topology.other_versions import given_again
 from topology.progress import appliers_of
@@ -242,9 +242,14 @@ def _passed(findings: Iterable[Finding]) -> GtidSet:
     """Return what the channel will not bring; the applier may have passed more.
 
     What the source does not have either is no finding of this channel. If a step gives it to the
-    source, its receiver asks for it no more: it has received it once.
+    source, its receiver asks for it no more: it has received it once. A gap that is a warning (T1)
+    may have been skipped: rules/out_of_order.py.
     """
-    return GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "H8")
+    return GtidSet.union_of(
+        finding.gtid_set
+        for finding in findings
+        if finding.code == "H8" or (finding.code == "T1" and finding.severity is Severity.WARNING)
+    )
 
 
 def _may_be_former(

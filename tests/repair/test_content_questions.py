@@ -240,3 +240,18 @@ def test_what_came_by_the_channel_is_no_work_of_the_replica(
     assert question.wanted == gtids("a:3-5")
     assert question.is_in_order is is_in_order
     assert bool(question.own) is not is_in_order
+
+
+@pytest.mark.parametrize(
+    ("code", "holders"), [("H8", ("b", "a", "c")), ("C3", ("b", "a", "c")), ("E1", ("a", "c", "b"))]
+)
+def test_what_is_missing_is_read_from_the_source_before_its_origin(
+    code: str, holders: tuple[str, ...]
+) -> None:
+    """a committed it; what b has under the GTID is what c does not have."""
+    chain = one("a", "a:1-5"), one("b", "a:1-5", "a"), one("c", "a:1-2", "b")
+    found = question_of(
+        a_finding(code, "a:3", source="b", replica="c"), a_cluster("cluster", *chain)
+    )
+    assert found is not None
+    assert found.holders == holders

@@ -15,7 +15,7 @@ from tests.repair.build import gtids
 from tests.repair.cases import a_content, a_finding
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, commits_of
 from topology.audit import audit_cluster
-from topology.findings import ClusterAudit, Evidence, Finding
+from topology.findings import ClusterAudit, Evidence, Finding, Severity
 from topology.snapshot import (
     BinaryLog,
     ClusterSnapshot,
@@ -250,6 +250,12 @@ def test_a_place_in_a_former_log_makes_the_channel_doubtful(
 def test_holes_of_a_channel_are_bypassed_or_passed() -> None:
     found = channel_of(a_finding("H1", "a:4"), a_finding("H8", "a:5"), a_finding("E1", "a:6"))
     assert (found.bypassed, found.passed) == (gtids("a:4"), gtids("a:5"))
+
+
+@pytest.mark.parametrize(("severity", "passed"), [(Severity.WARNING, "a:4"), (Severity.INFO, "")])
+def test_a_gap_that_may_have_been_skipped_counts_as_passed(severity: Severity, passed: str) -> None:
+    found = channel_of(replace(a_finding("T1", "a:4"), severity=severity))
+    assert found.passed == gtids(passed)
 
 
 @pytest.mark.parametrize(

@@ -343,7 +343,10 @@ def looks_done(before: World, server: Server, made: Transaction) -> bool:
     """Return whether rows are as a transaction left them, and no other transaction can change that.
 
     As behind a GTID with two contents: the INSERT was skipped, so the DELETE finds nothing to do.
+    Or later ones of the same log have written them since.
     """
+    if all(_is_written_later(before, server, made, key) for key in made.keys):
+        return True
     others = (
         each
         for other in before.servers.values()
@@ -360,6 +363,18 @@ def looks_done(before: World, server: Server, made: Transaction) -> bool:
     return any(
         all(server.rows.get(key) == other.rows.get(key) for key in made.keys) for other in holders
     )
+
+
+def _is_written_later(before: World, server: Server, made: Transaction, key: Key) -> bool:
+    """Return whether what wrote a row last on a server is behind a transaction where that was made."""
+    writers = [each for each, undo in server.applied if key in {name for name, _ in undo}]
+    if not writers:
+        return False
+    for other in before.servers.values():
+        order = {each.work: at for at, (each, undo) in enumerate(other.applied) if undo}
+        if made.work in order and order.get(writers[-1].work, -1) > order[made.work]:
+            return True
+    return False
 
 
 def _data_under(world: World, gtid: Gtid, seen: Collection[str]) -> list[Transaction]:
@@ -788,8 +803,14 @@ def but_for_what_is_new(
 
 
 def overwrote_forgotten(truth: Truth, server: Server) -> bool:
-    """Return whether what no server had when they were read changed rows of forgotten work."""
-    known = GtidSet.union_of(each.gtid_executed or GtidSet() for each in truth.snapshot.last)
+    """Return whether what no source of a server had when it was read changed rows of forgotten work.
+
+    It is compared by no plan: it comes later, in the order of the source's log.
+    """
+    sources = {channel.source for channel in server.channels}
+    known = GtidSet.union_of(
+        each.gtid_executed or GtidSet() for each in truth.snapshot.last if each.name in sources
+    )
     was = truth.rested[server.name]
     forgotten = {
         key for made, undo in was.applied if is_forgotten(truth.world, {made}) for key, _ in undo

@@ -106,7 +106,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_invariants.py", "tests/repair/test_two_passes.py"),
             *("tests/repair/test_choices.py", "tests/repair/test_fetched_together.py"),
             *("tests/repair/test_former_history.py", "tests/repair/test_own_work.py"),
-            "tests/repair/test_forgotten_below.py",
+            *("tests/repair/test_forgotten_below.py", "tests/repair/test_unread_sources.py"),
             *("tests/repair/test_way_home.py", "tests/repair/test_described_content.py"),
             *("tests/repair/test_start_model.py", "tests/repair/test_left_to_do.py"),
             *("tests/repair/test_unasked.py", "tests/repair/test_redo_refusals.py"),

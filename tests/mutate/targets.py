@@ -71,6 +71,7 @@ TARGETS: Sequence[Target] = (
             *("tests/topology/test_unread_relay_log.py", "tests/topology/test_out_of_order.py"),
             *("tests/topology/test_approved_findings.py", "tests/simulation/test_transcripts.py"),
             *("tests/topology/test_fact_digests.py", "tests/house/test_decision_tables.py"),
+            "tests/topology/test_former_server_id.py",
         ),
         slow=_HISTORIES,
     ),
@@ -91,6 +92,7 @@ TARGETS: Sequence[Target] = (
             *("repair/doubted_content.py", "repair/compared_rows.py", "repair/no_rollback.py"),
             *("repair/created_tables.py", "repair/unshown.py", "repair/plan_parts.py"),
             *("repair/more_written.py", "repair/purged_since.py", "repair/refused_before.py"),
+            "repair/unread_sources.py",
         ),
         (
             *("tests/repair/test_model.py", "tests/repair/test_planner.py"),
@@ -111,6 +113,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_start_model.py", "tests/repair/test_left_to_do.py"),
             *("tests/repair/test_unasked.py", "tests/repair/test_redo_refusals.py"),
             *("tests/repair/test_holes.py", "tests/repair/test_only_what_was_read.py"),
+            "tests/repair/test_unread_sources.py",
             *("tests/repair/test_misfit.py", "tests/repair/test_no_rollback.py"),
             *("tests/repair/test_waiting_ddl.py", "tests/repair/test_doubtful_sources.py"),
             *("tests/repair/test_decisive_facts.py", "tests/repair/test_afterwards.py"),

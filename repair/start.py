@@ -63,6 +63,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
     """Return the servers as they will be when replication, as it is, has come to rest."""
     known = known_servers(snapshot, audit)
     refusing = _refusing(snapshot)
+    unread = {each.name for each in snapshot.first if each.channels is None}
     skipping = {each.name for each in (*snapshot.first, *snapshot.last) if _skips(each)}
     graph = build_graph(snapshot)
     edges = {(edge.replica, edge.channel.name): edge for edge in graph.edges}
@@ -96,6 +97,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                         for channel in server.channels or ()
                     ),
                     skips_next=name in skipping,
+                    had_unread_channels=name in unread,
                     group_name=_group_name(server, known),
                 )
                 for name, server in known.items()
@@ -126,6 +128,7 @@ def _server(
     channels: tuple[ModelChannel, ...],
     *,
     skips_next: bool,
+    had_unread_channels: bool,
     group_name: UUID | None,
 ) -> ModelServer:
     server_uuid, version = server.server_uuid, server.version
@@ -144,6 +147,7 @@ def _server(
         sends_by_sets=server.setting("gtid_mode") in (None, "ON"),
         are_settings_known=server.settings is not None,
         skips_next=skips_next,
+        had_unread_channels=had_unread_channels,
         logs_rows=server.setting("binlog_format") in (None, "ROW"),
         row_image=server.setting("binlog_row_image") or "FULL",
         logs_partial_json="PARTIAL_JSON" in (server.setting("binlog_row_value_options") or ""),

@@ -41,6 +41,7 @@ def _doubts_of_rows(case: Case, replica: ModelServer, channel: ModelChannel) -> 
     doubts = (
         may_be_given_again(case, replica, channel),
         emptied_above(case, replica, channel),
+        _may_be_passed_beside(case, replica, channel),
     )
     yield from filter(None, doubts)
     if channel.passed:
@@ -51,6 +52,26 @@ def _doubts_of_rows(case: Case, replica: ModelServer, channel: ModelChannel) -> 
             " behind them: their rows may be there. Answer H8 first; if none is reported, audit"
             " again"
         )
+
+
+def _may_be_passed_beside(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
+    """Return that another channel's applier may skip what this one would bring late.
+
+    Unless gtid_mode is ON, sql_replica_skip_counter may do that. SHOW REPLICA STATUS shows it only
+    until it is used up, and only two readings show what an applier has passed (H8).
+    """
+    if not replica.had_unread_channels or replica.sends_by_sets:
+        return None
+    executed = case.snapshot_executed[replica.name]
+    others = (each.retrieved for each in replica.channels if each.name != channel.name)
+    waiting = GtidSet.union_of(others) - executed
+    if not waiting:
+        return None
+    return (
+        f"{replica.name} has received {waiting.shortened()} by another channel, and its channels"
+        " were not read twice: its applier may have skipped some of these"
+        " (sql_replica_skip_counter), and they would arrive late. Audit again"
+    )
 
 
 def waiting_ddl(case: Case, server: str, channel: str) -> str:

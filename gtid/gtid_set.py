@@ -348,7 +348,10 @@ def ranges_of(gtid_set: GtidSet) -> Ranges:
 
 
 def _combine(left: GtidSet, right: object, table: TruthTable) -> GtidSet:
-    """Apply a truth table to two sets, TSID by TSID; `left` itself if nothing of it changes."""
+    """Apply a truth table to two sets, TSID by TSID; `left` itself if nothing of it changes.
+
+    NotImplemented for what is no set, as an operator returns it: mypy knows that of operators only.
+    """
     if not isinstance(right, GtidSet):
         return NotImplemented  # type: ignore[no-any-return]
     ours, theirs = ranges_of(left), ranges_of(right)

@@ -191,11 +191,9 @@ class _Work:
         if not finding.gtid_set or lacking not in self.model.servers:
             return False
         if finding.code[0] == "T" and finding.gtid_set <= self.started[lacking or ""].executed:
-            # It arrives without a step, unless a file position is behind it, or the applier skips
-            # it (gtid_mode is not ON): no set shows that.
-            server = self.started[lacking or ""]
-            channel = server.channel(finding.channel or "")
-            return channel is not None and channel.auto_position and server.sends_by_sets
+            # It arrives without a step, unless a file position is behind it: no set shows that.
+            channel = self.started[lacking or ""].channel(finding.channel or "")
+            return channel is not None and channel.auto_position
         if finding.code in HOLES:
             effects = [step.effect for step in self.steps]
             brought = brought_by(effects, self.model[lacking or ""], self.known)

@@ -35,7 +35,7 @@ def commits_without_waiting(name: str, version: ServerVersion) -> Guard:
         return f"({value} {table} WHERE VARIABLE_NAME IN ({names}))"
 
     names = f"VARIABLE_NAME IN ({_STATUS})"
-    waits = f"EXISTS (SELECT 1 FROM {status} WHERE {names} AND VARIABLE_VALUE = 'ON')"  # noqa: S608
+    waits = f"EXISTS (SELECT 1 FROM {status} WHERE {names} AND VARIABLE_VALUE = 'ON')"  # noqa: S608 - ours
     needed = f"IFNULL({highest(variables, _WAITS_FOR)}, 1)"
     return Guard(
         f"NOT {waits} OR {highest(status, _CLIENTS)} >= {needed}",

@@ -38,9 +38,9 @@ from topology.declared import DOUBT, GTIDS_MAX
 from topology.history_evidence import CommitRecord, intervals_of
 from topology.reset_signs import logged
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.unlogged import logs_received
 
 _INTERVALS_MAX: Final = 4  # the newest ones are looked at: an operator declares one or two
-_OFF: Final = frozenset({"OFF", "0"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def unordered(snapshot: ClusterSnapshot) -> Iterator[Unordered]:
     for server in snapshot.last:
         if not server.is_judgeable or not server.gtid_purged or not server.binary_logs:
             continue
-        if server.setting("log_replica_updates") in _OFF:
+        if not logs_received(server):
             continue
         for holder in snapshot.last:
             if holder.name == server.name or not holder.is_judgeable:

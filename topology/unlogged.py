@@ -41,6 +41,11 @@ from topology.snapshot import ClusterSnapshot, ServerSnapshot
 _OFF: Final = frozenset({"OFF", "0"})
 
 
+def logs_received(server: ServerSnapshot) -> bool:
+    """Return whether a server logs what it applies; otherwise gtid_purged has all of that."""
+    return server.setting("log_replica_updates") not in _OFF
+
+
 def candidates_in(snapshot: ClusterSnapshot) -> Mapping[str, GtidSet]:
     """Return, by server, what it may have executed and never logged; only servers with such GTIDs.
 
@@ -50,7 +55,7 @@ def candidates_in(snapshot: ClusterSnapshot) -> Mapping[str, GtidSet]:
     found = {
         server.name: _purged_above_logged(server) | instead.get(server.name, GtidSet())
         for server in snapshot.last
-        if server.binary_logs and server.setting("log_replica_updates") not in _OFF
+        if server.binary_logs and logs_received(server)
     }
     return {name: gtids for name, gtids in found.items() if gtids}
 
@@ -65,7 +70,7 @@ def purged_above_a_gap(snapshot: ClusterSnapshot) -> tuple[str, ...]:
         server.name
         for server in snapshot.last
         if server.binary_logs
-        and server.setting("log_replica_updates") not in _OFF
+        and logs_received(server)
         and (purged := server.gtid_purged)
         and purged.filled() - (server.gtid_executed or GtidSet())
     )

@@ -70,7 +70,7 @@ STATEMENTS = ("update-where", "insert-where", "fails")
 
 def has_statements(changes: tuple[Change, ...]) -> bool:
     """Return whether a change is a statement: asked at nearly every move, and any() takes longer."""
-    for each in changes:  # noqa: SIM110
+    for each in changes:  # noqa: SIM110 - see above
         if each.kind in STATEMENTS:
             return True
     return False

@@ -103,6 +103,9 @@ def assert_dead_is_a4(topology: Topology, source: Server, replica: Server) -> No
         assert impatiently(topology).verdict is Verdict.OK
         freeze()
         source.execute("CREATE DATABASE does_not_arrive")
+        for server in topology.servers.values():
+            if server is not replica:
+                shapes.wait_for(server, source.value("@@GLOBAL.gtid_executed"))
         early = audited(topology)
         time.sleep(2.5)
         late = only(impatiently(topology))

@@ -18,6 +18,9 @@ from compose.native.server import Server
 
 _POLL_SECONDS = 0.02
 _SETTLE_SECONDS_MAX = 60.0
+# A session that asks for longer is replaced: on 5.6 one that was killed just before seemed to live on
+# beside the new one, and its locks with it (twice in four runs of the suite; the cause is a guess).
+_CONNECTION_SECONDS_MAX = 1.0
 _UPTIME_SECONDS_MIN = 5
 
 
@@ -217,21 +220,32 @@ def wait_for(
     Raises NotCaughtUp with what is lacking and what the replica threads say.
     """
     deadline = time.monotonic() + timeout_seconds_max
+    while missing := _missing_after(_CONNECTION_SECONDS_MAX, server, gtid_text):
+        if time.monotonic() > deadline:
+            break
+    else:
+        return
+    status = server.replica_status()
+    said = [status.get(name) for name in ("Last_IO_Error", "Last_SQL_Error")]
+    shown = server.query(
+        "SELECT id, command, time, state, info FROM information_schema.processlist"
+    )
+    raise NotCaughtUp(
+        f"{server.name} has not executed {missing} after {timeout_seconds_max} s; "
+        f"its replica threads say {[text for text in said if text]}; its sessions: {shown}"
+    )
+
+
+def _missing_after(seconds: float, server: Server, gtid_text: str) -> str:
+    """Ask in one session what is missing, until nothing is or the time is over."""
+    deadline = time.monotonic() + seconds
     with server.connect() as session, session.cursor() as cursor:
         while True:
             cursor.execute("SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)", [gtid_text])
             (missing,) = cursor.fetchone() or ("",)
-            if not missing:
-                return
-            if time.monotonic() > deadline:
-                break
+            if not missing or time.monotonic() > deadline:
+                return str(missing)
             time.sleep(_POLL_SECONDS)
-    status = server.replica_status()
-    said = [status.get(name) for name in ("Last_IO_Error", "Last_SQL_Error")]
-    raise NotCaughtUp(
-        f"{server.name} has not executed {missing} after {timeout_seconds_max} s; "
-        f"its replica threads say {[text for text in said if text]}"
-    )
 
 
 def await_uptime(server: Server) -> None:

@@ -18,8 +18,9 @@ from compose.native.server import Server
 
 _POLL_SECONDS = 0.02
 _SETTLE_SECONDS_MAX = 60.0
-# A session that asks for longer is replaced: on 5.6 one that was killed just before seemed to live on
-# beside the new one, and its locks with it (twice in four runs of the suite; the cause is a guess).
+# A session that asks for longer is replaced: on 5.6 one that was killed just before seemed to live
+# on beside the new one, and its locks with it (twice in four runs of the suite; the cause is a
+# guess).
 _CONNECTION_SECONDS_MAX = 1.0
 _UPTIME_SECONDS_MIN = 5
 

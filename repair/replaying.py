@@ -29,9 +29,17 @@ from repair.missing_on import (
     targets_lacking,
     unfinished,
 )
-from repair.model import ModelServer, below, simulate
+from repair.model import ModelServer, simulate
 from repair.no_rollback import takes_gtid_with_first_row
 from repair.other_columns import columns_not_compared, other_columns
+from repair.redo_rows import (
+    EMPTY_BY_HAND,
+    changed_since,
+    compared,
+    may_be_there,
+    stops_below,
+    unlogged_since,
+)
 from repair.replay import Replayed
 from repair.replay_texts import CannotSave, check_plain
 from repair.row_literals import CannotRender
@@ -47,12 +55,7 @@ from repair.transaction_content import (
 )
 from repair.way_home import misfits_at_home, way_home
 from topology.dialect import dialect_of
-from topology.findings import Grade
 
-_EMPTY_BY_HAND = (
-    "`SET SESSION gtid_next = '(the GTID)'`, `BEGIN`, `COMMIT`, `SET SESSION gtid_next ="
-    " 'AUTOMATIC'`"
-)
 _NOT_UNASKED = "the operator must decide whether the work is wanted: only planned when selected"
 
 
@@ -75,7 +78,7 @@ def redo_on_source(case: Case) -> Outcome:
     if idle := unread & content.of_class(ContentClass.EMPTY, ContentClass.HARMLESS):
         return Refusal(
             f"{idle.shortened()} is empty or harmless (FLUSH, heartbeats), and is not done again:"
-            f" use up these GTIDs on {source.name} ({_EMPTY_BY_HAND}), and plan again"
+            f" use up these GTIDs on {source.name} ({EMPTY_BY_HAND}), and plan again"
         )
     if unread:
         return Refusal(f"{unread.shortened()} was not read as SQL; {content.unread or 'too many'}")
@@ -90,11 +93,12 @@ def redo_on_source(case: Case) -> Outcome:
     where = _where_to_redo(case, redone)
     if reason := takes_gtid_with_first_row(content, where.name, redone):
         return Refusal(reason)
-    reason = _may_be_there(case, content, where) or _changed_since(case, content, where)
+    reason = may_be_there(case, content, where) or unlogged_since(case, content, where)
+    reason = reason or changed_since(case, content, where)
     reason = reason or other_columns(content, where) or logged_otherwise(content, where)
-    if reason := reason or _stops_below(case, content, where, redone):
+    if reason := reason or stops_below(case, content, where, redone):
         return Refusal(reason)
-    rows = _compared(case, content, where)
+    rows = compared(case, content, where)
     actions = RedoTransactions(where.name, redone, rows), *way_home(case)
     return Proposal(
         actions,
@@ -143,106 +147,6 @@ def _unguarded(redone: tuple[Replayed, ...], server: str) -> str:
         " hand: `gtid-audit binlog show SET SERVER --redo --keep-gtids` (SERVER is the DSN of one"
         " that has them) writes it"
     )
-
-
-def _may_be_there(case: Case, content: TransactionContent, where: ModelServer) -> str:
-    """Return why rows are on the server already, or cannot be; empty if nothing says so.
-
-    A server that lost GTIDs may have kept the rows: RESET BINARY LOGS AND GTIDS takes only the
-    GTIDs, and before 8.0.17 so does a crash with sync_binlog other than 1. Done again, rows with a
-    key stop the script, and rows without one are doubled.
-    """
-    state = content.state_on(where.name)
-    if state.is_created:
-        return (
-            f"{where.name} has what they create already ({state.why}). Compare the definitions; if"
-            " they are alike, only the GTIDs are missing there. Use up each of these there without"
-            f" a change: {_EMPTY_BY_HAND}"
-        )
-    if not content.of_class(ContentClass.DATA):
-        return ""
-    if state.state is RowState.AS_AFTER:
-        return (
-            f"the rows are on {where.name} already: only their GTIDs are missing there. Use up each"
-            f" of these there without a change of rows: {_EMPTY_BY_HAND}"
-        )
-    if state.is_missing:
-        return (
-            f"{where.name} does not have (or does not show to this account) all of their tables:"
-            f" {state.why}. They may belong to another source"
-        )
-    lost = case.finding.code in ("E3", "E6")
-    has_gtids_in_innodb = dialect_of(where.version).has_gtids_in_innodb
-    is_certain = case.finding.grade is Grade.PROVED and has_gtids_in_innodb
-    if lost and not is_certain and state.state is RowState.UNREAD:
-        return (
-            f"the rows may still be on {where.name}, and were not compared ({state.why}): compare"
-            " them first (`gtid-audit binlog show SET SERVER` lists them)"
-        )
-    return ""
-
-
-def _changed_since(case: Case, content: TransactionContent, where: ModelServer) -> str:
-    """Return which servers with the transactions have other rows by now; empty if none.
-
-    Their rows do not change by a redo elsewhere: the servers would differ afterwards.
-    """
-    wanted = case.finding.gtid_set
-    changed = [
-        f"{server.name}: {state.why or state.state.value}"
-        for server in case.model.servers.values()
-        if server.name != where.name and wanted & server.executed
-        if (state := content.state_on(server.name)).state in (RowState.CONFLICT, RowState.AS_BEFORE)
-        and not state.is_created
-    ]
-    if not changed:
-        return ""
-    return (
-        "rows were changed since on servers that have the transactions, so a redo would make the"
-        f" others differ from them: {'; '.join(changed)}"
-    )
-
-
-def _stops_below(
-    case: Case, content: TransactionContent, where: ModelServer, redone: tuple[Replayed, ...]
-) -> str:
-    """Return on which servers replication would bring the transactions to rows that do not fit."""
-    gtids = GtidSet.of(each.gtid for each in redone if each.gtid is not None)
-    receiving = below(case.model, where.name, running=True)
-    unfit = [
-        f"{name}: {state.why or state.state.value}"
-        for name in receiving
-        if gtids - case.model[name].executed
-        if (state := content.state_on(name)).state in (RowState.CONFLICT, RowState.AS_AFTER)
-    ]
-    unfit += [
-        f"{name}: {content.unlike_on[name]}"
-        for name in receiving
-        if gtids - case.model[name].executed and name in content.unlike_on
-    ]
-    if not unfit:
-        return ""
-    return (
-        "replication would bring them to servers whose rows are not as the transactions found them,"
-        f" and stop the applier there: {'; '.join(unfit)}. Compare these rows first"
-    )
-
-
-def _compared(
-    case: Case, content: TransactionContent, where: ModelServer
-) -> tuple[NetRow, ...] | None:
-    """Return the rows of the transactions; None if they were not compared where it matters."""
-    if not content.of_class(ContentClass.DATA):
-        return ()
-    receiving = below(case.model, where.name, running=True)
-    for name, server in case.model.servers.items():
-        has_them = bool(content.wanted & server.executed)
-        if name == where.name or (name not in receiving and not has_them):
-            continue
-        expected = RowState.AS_AFTER if has_them else RowState.AS_BEFORE
-        if content.state_on(name).state is not expected:
-            return None
-    return content.rows_of_old_tables
 
 
 def _where_to_redo(case: Case, redone: tuple[Replayed, ...]) -> ModelServer:
@@ -333,7 +237,7 @@ def _stays_elsewhere(
     """
     for server in without_gtids:
         if not content.state_on(server.name).is_absent and (
-            reason := _may_be_there(case, content, server)
+            reason := may_be_there(case, content, server)
         ):
             return f"{reason}. An undo would take the rows from the other servers alone"
     return ""
@@ -353,7 +257,7 @@ def _undo_by_hand(case: Case) -> str:
         f"by hand, on {', '.join(holders)}: `gtid-audit binlog show '{wanted}' SERVER --undo"
         " --schema-from SERVER` (SERVER is its DSN) writes what can be undone; run that script"
         " behind `SET SESSION sql_log_bin = 0`, in the same session. Then use up each of the GTIDs"
-        f" on {', '.join(others) or 'every other server'}: {_EMPTY_BY_HAND}"
+        f" on {', '.join(others) or 'every other server'}: {EMPTY_BY_HAND}"
     )
 
 

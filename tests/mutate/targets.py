@@ -80,6 +80,7 @@ TARGETS: Sequence[Target] = (
         (
             *("repair/planner.py", "repair/strategies.py", "repair/declaring.py"),
             *("repair/replaying.py", "repair/conflicts.py", "repair/data_repair.py"),
+            "repair/redo_rows.py",
             *("repair/choices.py", "repair/afterwards.py", "repair/evidence.py"),
             *("repair/invariants.py", "repair/emptied.py", "repair/model.py", "repair/start.py"),
             *("repair/transaction_content.py", "repair/starting.py", "repair/missing_on.py"),

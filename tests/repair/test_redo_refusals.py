@@ -10,7 +10,8 @@ import pytest
 from binlog.rows.json_values import JsonDocument
 from binlog.rows.values import ABSENT, Image, RowChange
 from repair.logged_form import is_cut, is_loose, logged_otherwise, would_be_cut
-from repair.replaying import _changed_since, _may_be_there, _unguarded
+from repair.redo_rows import changed_since, may_be_there, unlogged_since
+from repair.replaying import _unguarded
 from repair.transaction_content import (
     ContentClass,
     RowsOn,
@@ -48,11 +49,34 @@ def test_rows_that_may_be_there_are_not_done_again(
 ) -> None:
     servers = SERVERS.replace(replace(SERVERS["a"], version=OLD)) if is_old else SERVERS
     case = a_case(servers, replace(LOST, code=code, grade=grade))
-    why = _may_be_there(case, a_content("a:4", rows_on={"a": state}), servers["a"])
+    why = may_be_there(case, a_content("a:4", rows_on={"a": state}), servers["a"])
     assert words in why
     assert bool(why) is bool(words)
     empty = a_content("a:4", ContentClass.DDL, rows_on={"a": state})
-    assert _may_be_there(case, empty, servers["a"]) == "", "it has no rows"
+    assert may_be_there(case, empty, servers["a"]) == "", "it has no rows"
+
+
+@pytest.mark.parametrize(
+    ("code", "grade", "has_log", "is_refused"),
+    [
+        ("E3", Grade.LIKELY, False, True),
+        ("E6", Grade.LIKELY, False, True),
+        ("E3", Grade.LIKELY, True, False),
+        ("E3", Grade.PROVED, False, False),  # a crash took the rows with the GTIDs
+        ("E1", Grade.LIKELY, False, False),  # a never lost them
+    ],
+)
+def test_a_row_may_have_been_deleted_where_nothing_is_logged(
+    code: str, grade: Grade, *, has_log: bool, is_refused: bool
+) -> None:
+    servers = SERVERS.replace(replace(SERVERS["a"], has_log=has_log))
+    case = a_case(servers, replace(LOST, code=code, grade=grade))
+    content = a_content("a:4", rows_on={"a": BEFORE})
+    why = unlogged_since(case, content, servers["a"])
+    assert ("a does not log its changes" in why) is is_refused
+    assert bool(why) is is_refused
+    empty = a_content("a:4", ContentClass.DDL, rows_on={"a": BEFORE})
+    assert unlogged_since(case, empty, servers["a"]) == "", "it has no rows"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +94,7 @@ def test_rows_that_changed_where_the_transactions_are_forbid_a_redo(
 ) -> None:
     servers = SERVERS.replace(server("b", executed, channel("a")))
     content = a_content("a:4", rows_on={"a": CONFLICT, "b": state})
-    why = _changed_since(a_case(servers, LOST), content, servers["a"])
+    why = changed_since(a_case(servers, LOST), content, servers["a"])
     assert bool(why) is is_changed
     assert "a: " not in why, "where they are done again, rows are compared by the script"
 

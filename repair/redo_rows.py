@@ -1,0 +1,133 @@
+"""Whether the rows of every server allow a redo: none doubled, none that stops replication.
+
+Each question answers with the reason why not, or with an empty text. Rows are as they were read
+with the plan; the script compares those of its own server once more.
+"""
+
+from gtid import GtidSet
+from repair.case import Case
+from repair.model import ModelServer, below
+from repair.replay import Replayed
+from repair.transaction_content import ContentClass, NetRow, RowState, TransactionContent
+from topology.dialect import dialect_of
+from topology.findings import Grade
+
+EMPTY_BY_HAND = (
+    "`SET SESSION gtid_next = '(the GTID)'`, `BEGIN`, `COMMIT`, `SET SESSION gtid_next ="
+    " 'AUTOMATIC'`"
+)
+
+
+def may_be_there(case: Case, content: TransactionContent, where: ModelServer) -> str:
+    """Return why rows are on the server already, or cannot be; empty if nothing says so.
+
+    A server that lost GTIDs may have kept the rows: RESET BINARY LOGS AND GTIDS takes only the
+    GTIDs, and before 8.0.17 so does a crash with sync_binlog other than 1. Done again, rows with a
+    key stop the script, and rows without one are doubled.
+    """
+    state = content.state_on(where.name)
+    if state.is_created:
+        return (
+            f"{where.name} has what they create already ({state.why}). Compare the definitions; if"
+            " they are alike, only the GTIDs are missing there. Use up each of these there without"
+            f" a change: {EMPTY_BY_HAND}"
+        )
+    if not content.of_class(ContentClass.DATA):
+        return ""
+    if state.state is RowState.AS_AFTER:
+        return (
+            f"the rows are on {where.name} already: only their GTIDs are missing there. Use up each"
+            f" of these there without a change of rows: {EMPTY_BY_HAND}"
+        )
+    if state.is_missing:
+        return (
+            f"{where.name} does not have (or does not show to this account) all of their tables:"
+            f" {state.why}. They may belong to another source"
+        )
+    if _may_have_kept(case, where) and state.state is RowState.UNREAD:
+        return (
+            f"the rows may still be on {where.name}, and were not compared ({state.why}): compare"
+            " them first (`gtid-audit binlog show SET SERVER` lists them)"
+        )
+    return ""
+
+
+def unlogged_since(case: Case, content: TransactionContent, where: ModelServer) -> str:
+    """Return why rows that are not there may have been deleted since; empty if a log would show."""
+    if where.has_log or not content.of_class(ContentClass.DATA) or not _may_have_kept(case, where):
+        return ""
+    return (
+        f"{where.name} does not log its changes (log_bin = OFF, or its log is closed: A9), so a row"
+        " that is not there may have been deleted since, not lost. Restart it with its binary log,"
+        " and compare the data"
+    )
+
+
+def _may_have_kept(case: Case, where: ModelServer) -> bool:
+    """Return whether a server that lost GTIDs may have kept their rows, as after a reset."""
+    has_gtids_in_innodb = dialect_of(where.version).has_gtids_in_innodb
+    is_certain = case.finding.grade is Grade.PROVED and has_gtids_in_innodb
+    return case.finding.code in ("E3", "E6") and not is_certain
+
+
+def changed_since(case: Case, content: TransactionContent, where: ModelServer) -> str:
+    """Return which servers with the transactions have other rows by now; empty if none.
+
+    Their rows do not change by a redo elsewhere: the servers would differ afterwards.
+    """
+    wanted = case.finding.gtid_set
+    changed = [
+        f"{server.name}: {state.why or state.state.value}"
+        for server in case.model.servers.values()
+        if server.name != where.name and wanted & server.executed
+        if (state := content.state_on(server.name)).state in (RowState.CONFLICT, RowState.AS_BEFORE)
+        and not state.is_created
+    ]
+    if not changed:
+        return ""
+    return (
+        "rows were changed since on servers that have the transactions, so a redo would make the"
+        f" others differ from them: {'; '.join(changed)}"
+    )
+
+
+def stops_below(
+    case: Case, content: TransactionContent, where: ModelServer, redone: tuple[Replayed, ...]
+) -> str:
+    """Return on which servers replication would bring the transactions to rows that do not fit."""
+    gtids = GtidSet.of(each.gtid for each in redone if each.gtid is not None)
+    receiving = below(case.model, where.name, running=True)
+    unfit = [
+        f"{name}: {state.why or state.state.value}"
+        for name in receiving
+        if gtids - case.model[name].executed
+        if (state := content.state_on(name)).state in (RowState.CONFLICT, RowState.AS_AFTER)
+    ]
+    unfit += [
+        f"{name}: {content.unlike_on[name]}"
+        for name in receiving
+        if gtids - case.model[name].executed and name in content.unlike_on
+    ]
+    if not unfit:
+        return ""
+    return (
+        "replication would bring them to servers whose rows are not as the transactions found them,"
+        f" and stop the applier there: {'; '.join(unfit)}. Compare these rows first"
+    )
+
+
+def compared(
+    case: Case, content: TransactionContent, where: ModelServer
+) -> tuple[NetRow, ...] | None:
+    """Return the rows of the transactions; None if they were not compared where it matters."""
+    if not content.of_class(ContentClass.DATA):
+        return ()
+    receiving = below(case.model, where.name, running=True)
+    for name, server in case.model.servers.items():
+        has_them = bool(content.wanted & server.executed)
+        if name == where.name or (name not in receiving and not has_them):
+            continue
+        expected = RowState.AS_AFTER if has_them else RowState.AS_BEFORE
+        if content.state_on(name).state is not expected:
+            return None
+    return content.rows_of_old_tables

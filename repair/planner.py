@@ -63,6 +63,10 @@ from topology.snapshot import ClusterSnapshot, ServerSnapshot
 # that runs applies all (A5, A6, A8). Steps for other findings never answer them.
 _ONLY_BY_ITSELF = frozenset({"E4", "H7", "A5", "A6", "A8", "A9", "C1", "C2", "C4", "C15"})
 # What the applier or a file position has passed stays missing, whatever the rules report of it.
+_UNSEEN = (
+    "replicas that are not in this snapshot are not considered: what reaches them through these"
+    " steps may stop their appliers, or overwrite rows that were changed there"
+)
 _ONLY_BY_ARRIVAL = frozenset({"H1", "H8"})
 # Only a step that starts their channel answers these, even if the set has arrived otherwise.
 _OF_A_CHANNEL = frozenset({"A1", "A2", "A3", "A4", "A7"})
@@ -377,7 +381,7 @@ class _Work:
     def _blind_spots(self) -> tuple[str, ...]:
         if not self.steps:
             return ()
-        lines = ["replicas that are not in this snapshot are not considered"]
+        lines = [_UNSEEN]
         if unread := self._unread():
             lines.append(f"nothing is known of {', '.join(unread)}: not read, or not to be trusted")
         return tuple(lines)

@@ -525,7 +525,10 @@ def follows_its_source(before: World, server: Server, key: Key) -> bool:
     Two primaries changed it at the same time: the source applied what the server had last before
     what it has now, so every replica of it does, and ends with the source's row.
     """
-    had, has = _last_on(before[server.name], key), _last_on(server, key)
+    was, now = last_writer(before[server.name], key), last_writer(server, key)
+    if was is None or now is None:
+        return False
+    had, has = was.gtid, now.gtid
     for each in server.sources:
         source = before.servers.get(each)
         if source is None or source.rows.get(key) != server.rows.get(key):
@@ -536,10 +539,18 @@ def follows_its_source(before: World, server: Server, key: Key) -> bool:
     return False
 
 
-def _last_on(server: Server, key: Key) -> Gtid | None:
+def last_writer(server: Server, key: Key) -> Transaction | None:
     """Return the transaction that changed a row last on a server."""
-    written = [made.gtid for made, undo in server.applied if key in dict(undo)]
-    return written[-1] if written else None
+    written = (
+        made for made, undo in reversed(server.applied) if any(key == each for each, _ in undo)
+    )
+    return next(written, None)
+
+
+def is_own_row(server: Server, key: Key) -> bool:
+    """Return whether a server changed a row last itself; no source sent it that version."""
+    last = last_writer(server, key)
+    return last is not None and last.origin == server.name
 
 
 def shown(truth: Truth, left: str, right: str) -> set[Gtid]:

@@ -76,7 +76,7 @@ def not_planned(finding: Finding, refusals: Mapping[str, str], model: Model) -> 
     reasons = [f"{name}: {why}" for name, why in refusals.items() if name in PLANNERS]
     manual = [f"{name}: {by_hand(name, finding, model)}" for name in refusals if name in BY_HAND]
     if not reasons:
-        reasons = ["none of its strategies has a script" if manual else "there is nothing to run"]
+        reasons = ["none of its strategies has a script" if manual else _nothing_to_run(finding)]
     selected_only = SELECTED_ONLY.get(finding.code, ())
     tried = refusals.keys() & {_LEAVES_OUT, *VARIANTS[_LEAVES_OUT]}
     if "start_channel" not in refusals and (why := fits_by_now(finding, model)):
@@ -91,6 +91,12 @@ def not_planned(finding: Finding, refusals: Mapping[str, str], model: Model) -> 
         why="; ".join(reasons),
         by_hand=tuple(manual),
     )
+
+
+def _nothing_to_run(finding: Finding) -> str:
+    if may_not_arrive(finding):
+        return "there is nothing to run; what an applier has passed by is H8 in a later audit"
+    return "there is nothing to run"
 
 
 def answered(finding: Finding, strategy: str, steps: tuple[int, ...]) -> Answered:

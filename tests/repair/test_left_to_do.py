@@ -17,8 +17,10 @@ from repair.emptied import is_emptied, nothing_on_an_emptied_server
 from repair.invariants import broken_invariants
 from repair.model import Model, simulate
 from repair.needed import needed
+from repair.plan_parts import not_planned
 from tests.repair.build import OLD, UUIDS, channel, gtids, model, server
-from tests.repair.cases import redone
+from tests.repair.cases import a_finding, redone
+from topology.findings import Grade
 from topology.version import ServerVersion
 
 START = StartChannel("b", "")
@@ -186,3 +188,20 @@ def test_no_channel_is_started_from_a_server_that_was_emptied() -> None:
     assert "gtid_executed of b, its source, is empty" in broken(chain, StartChannel("c", ""))
     filled = pair("a:1", running=False).replace(server("c", "a:1", stopped))
     assert broken(filled, StartChannel("c", "")) == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "grade", "may_be_passed"),
+    [
+        ("T2", Grade.LIKELY, True),
+        ("T1", Grade.LIKELY, True),
+        ("T2", Grade.PROVED, False),
+        ("U1", Grade.LIKELY, False),
+    ],
+)
+def test_a_likely_backlog_says_what_it_may_turn_out_to_be(
+    code: str, grade: Grade, *, may_be_passed: bool
+) -> None:
+    left = not_planned(a_finding(code, "a:4", grade=grade), {}, pair())
+    assert left.why.startswith("there is nothing to run")
+    assert ("passed by is H8" in left.why) is may_be_passed

@@ -3,8 +3,8 @@
 1. A directory that holds anything else is refused. One that holds this very plan, made from a
    later reading perhaps, is left as it is: same id, same files, same SQL.
 2. The files appear together, by renaming a finished directory into place.
-3. A plan holds no account and no secret, so every account of the machine may read its files (within
-   the umask of a new file's usual mode).
+3. Only the account that made a plan may read its files: they hold rows of tables, and statements
+   such as CREATE USER with the hash of a password.
 """
 
 import json
@@ -17,8 +17,7 @@ from repair.guard import without_measured
 from repair.plan import Plan
 from repair.render import PLAN, RUNBOOK, render_files
 
-_FILE_MODE = 0o644
-_DIRECTORY_MODE = 0o755
+_FILE_MODE = 0o600
 
 
 class DirectoryTaken(Exception):
@@ -38,12 +37,11 @@ def write_plan(plan: Plan, directory: Path) -> tuple[Path, ...]:
         return paths
     _refuse_taken(directory)
     directory.parent.mkdir(parents=True, exist_ok=True)
-    # Beside its final place: a rename is atomic only within one file system.
+    # Beside its final place: a rename is atomic only within one file system. Its mode is 0700.
     made = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
     try:
         for name, text in files.items():
             _write(made / name, text)
-        made.chmod(_DIRECTORY_MODE & ~_umask())
         _sync(made)
         made.rename(directory)  # replaces an empty directory, and only an empty one (rename(2))
     except BaseException:
@@ -114,9 +112,3 @@ def _sync(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,7 +1,6 @@
 """What is written: scripts, runbook, JSON; all of it or nothing; never more than was meant."""
 
 import json
-import os
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -36,17 +35,15 @@ def _scripts(plan: Plan) -> list[str]:
     return [text for name, text in render_files(plan).items() if name.endswith(".sql")]
 
 
-def test_every_file_is_written_readable_and_no_more(tmp_path: Path) -> None:
+def test_every_file_is_for_who_made_it_alone(tmp_path: Path) -> None:
     plan = _plan({"H1": "inject_empty"})
     paths = write_plan(plan, tmp_path / "new" / "plan")
     scripts = ["01-b.sql", "02-a.sql", "03-b.sql"]
     assert [path.name for path in paths] == [*scripts, "RUNBOOK.md", "plan.json"]
-    mask = os.umask(0)
-    os.umask(mask)
     for path in paths:
         assert path.read_text() == render_files(plan)[path.name]
-        assert path.stat().st_mode & 0o777 == 0o644 & ~mask
-    assert paths[0].parent.stat().st_mode & 0o777 == 0o755 & ~mask
+        assert path.stat().st_mode & 0o777 == 0o600
+    assert paths[0].parent.stat().st_mode & 0o777 == 0o700
     assert [path.name for path in paths[0].parent.parent.iterdir()] == ["plan"], "nothing left over"
 
 

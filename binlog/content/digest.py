@@ -8,8 +8,8 @@ The digest is the same for the same transaction in the binary logs of its source
    and file contents logged for it.
 2. What does not, because a replica writes its own: positions, lengths, checksums, table ids,
    thread ids, times of rows and of commits, XIDs, XA PREPARE events (the statements say it all),
-   ROWS_QUERY, compression, optional table metadata, BEGIN and COMMIT, and how rows are cut into
-   events.
+   ROWS_QUERY, compression, optional table metadata, BEGIN and COMMIT, how rows are cut into
+   events, and the session of what only frames others (XA, savepoints).
 3. Rows of one run (one table, one kind, one form, one after another) count in any order: a
    replica that finds rows of a table without a key by a hash of them changes them in the order of
    its own table (Rows_log_event::do_hash_scan_and_update, sql/log_event.cc).
@@ -81,8 +81,10 @@ KINDS: Final = {RowKind.WRITE: 0, RowKind.UPDATE: 1, RowKind.DELETE: 2}
 # The server writes these itself, and exactly so. A group that one server ends with COMMIT another
 # ends with an XID, if its table has another engine there.
 GROUP_WORDS: Final = frozenset({b"BEGIN", b"COMMIT", b"ROLLBACK"})
-# XA START, END, COMMIT, ROLLBACK, as the server writes them anew (5.7.7 and later).
-XA_WORD: Final = b"XA "
+# Statements that only frame others, as the server writes them anew: XA START, END, COMMIT, ROLLBACK
+# (5.7.7 and later), and savepoints (binlog_savepoint_set, sql/binlog.cc). The settings and the
+# database of the session change nothing of what they do.
+FRAME_WORDS: Final = (b"XA ", b"SAVEPOINT ", b"ROLLBACK TO ")
 _CONTEXT = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
 _FILE_BLOCKS = frozenset({EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK})
 _FILE_ID_BYTES = 4
@@ -279,8 +281,9 @@ class ContentFolder:
             self._state = mix_bytes(mix(self._state, FILE), bytes(self._file))
             self._context.append(bytes(self._file))
             self._file.clear()
-        # A replica writes the frame of an XA transaction under settings of its own.
-        is_frame = sql.startswith(XA_WORD)
+        # A replica writes the frame of an XA transaction under settings of its own, and a session
+        # that does a transaction again has another database than the one that did it first.
+        is_frame = sql.startswith(FRAME_WORDS)
         part = StatementPart(
             schema="" if is_frame else query.schema,
             sql=sql,

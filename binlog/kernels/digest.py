@@ -61,6 +61,8 @@ _VARIABLES[[2, 5, 6, 11, 12]] = -4, -1, -1, -2, -3
 _SCHEMAS_MAX: Final = 16
 _BEGIN, _COMMIT = np.frombuffer(b"BEGIN", np.uint8), np.frombuffer(b"COMMIT", np.uint8)
 _ROLLBACK, _XA = np.frombuffer(b"ROLLBACK", np.uint8), np.frombuffer(b"XA ", np.uint8)
+_SAVEPOINT = np.frombuffer(b"SAVEPOINT ", np.uint8)
+_ROLLBACK_TO = np.frombuffer(b"ROLLBACK TO ", np.uint8)
 
 
 @kernel
@@ -175,7 +177,11 @@ def _add_query(event: int, at: int, stop: int, post: int, work: Words) -> bool:
         return False
     _end_run(work)
     schema_end = sql - 1
-    if stop - sql >= 3 and _is(sql, sql + 3, _XA):
+    if (
+        _begins(sql, stop, _XA)
+        or _begins(sql, stop, _SAVEPOINT)
+        or _begins(sql, stop, _ROLLBACK_TO)
+    ):
         sql_mode, charsets, flags, schema_end = _NOTHING, _NOTHING, _AUTO_INCREMENT_DEFAULT, schema
     else:
         word |= lc_time_names << 16 | np.int64(load_four(event)) << 32
@@ -183,6 +189,17 @@ def _add_query(event: int, at: int, stop: int, post: int, work: Words) -> bool:
     state = mix(mix(mix(state, sql_mode), charsets), np.uint64(flags))
     work[_STATE] = mix_bytes(mix_bytes(state, schema, schema_end), sql, stop)
     return True
+
+
+@kernel
+def _frames(sql: int, stop: int) -> bool:
+    is_savepoint = _begins(sql, stop, _SAVEPOINT) or _begins(sql, stop, _ROLLBACK_TO)
+    return is_savepoint or _begins(sql, stop, _XA)
+
+
+@kernel
+def _begins(at: int, stop: int, word: Bytes) -> bool:
+    return stop - at >= len(word) and _is(at, at + len(word), word)
 
 
 @kernel

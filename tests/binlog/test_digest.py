@@ -268,10 +268,14 @@ def test_a_statement_counts_with_its_clock_and_rows_without() -> None:
     assert digest(*rows, seconds=0) == digest(*rows, seconds=1)
 
 
-def test_the_frame_of_an_xa_transaction_has_no_settings() -> None:
-    one = query_body("XA START X'31',X'',1", variables=SQL_MODE, schema="d")
-    other = query_body("XA START X'31',X'',1", variables=b"", schema="")
-    assert both(Told((), statements=(one,)).log()) == both(Told((), statements=(other,)).log())
+@pytest.mark.parametrize("sql", ["XA START X'31',X'',1", "SAVEPOINT `s`", "ROLLBACK TO `s`"])
+def test_a_statement_that_frames_others_has_no_settings(sql: str) -> None:
+    one = query_body(sql, variables=SQL_MODE, schema="d")
+    other = query_body(sql, variables=b"", schema="")
+    expected = both(Told((), statements=(one,)).log())
+    assert expected is not None
+    assert both(Told((), statements=(other,)).log()) == expected
+    assert both(Told((), statements=(query_body(sql[:-2] + "7`", schema="d"),)).log()) != expected
 
 
 def test_an_insert_id_counts_and_a_file_by_its_content_alone() -> None:

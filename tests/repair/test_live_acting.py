@@ -5,6 +5,7 @@ import re
 import pytest
 
 from compose.native.shapes import Pair, wait_for
+from gtid_audit.cli import run
 from repair.replay_script import Direction
 from tests.repair.live import examine, executed, rows, run_plan
 from tests.repair.row_rounds import definitions, replayed, script
@@ -93,3 +94,14 @@ def test_what_is_harmless_beside_data_is_named(one_way: Pair) -> None:
     wait_for(b, executed(a))
     assert executed(a) == executed(b)
     assert rows(a, "d.t") == [(1, 1)]
+
+
+def test_savepoints_are_the_same_content_whatever_database_was_in_use(one_way: Pair) -> None:
+    """A script has none in use; that was once E4 (critical) for ever."""
+    a, b = one_way.a, one_way.b
+    insert = "INSERT INTO d.t VALUES"
+    nested = ("SAVEPOINT s", f"{insert} (2, 1)", "ROLLBACK TO s", f"{insert} (3, 1)")
+    b.execute("USE d", "BEGIN", f"{insert} (1, 1)", *nested, "COMMIT")
+    run_plan(one_way, examine(one_way).plan({"E1": "redo_on_source"}))
+    assert rows(a, "d.t") == rows(b, "d.t") == [(1, 1), (3, 1)]
+    assert run(["binlog", "compare", a.dsn, b.dsn, "--everywhere"]) == 0

@@ -15,6 +15,7 @@ from repair.holes import emptied_above
 from repair.model import Model, ModelChannel, ModelServer, can_connect, is_same_server, refused
 from repair.transaction_content import ContentClass
 from repair.unlogged import refuses_replicas
+from topology.dialect import who_set_until
 
 
 def as_warning(doubt: str) -> str:
@@ -114,7 +115,7 @@ def stops_by_wish(case: Case, replica: ModelServer, channel: ModelChannel) -> st
             f" {choice}"
         )
     return (
-        f"{replica.name} was started with START REPLICA UNTIL {channel.until}: an operator wanted"
-        f" it to stop there, and what follows would be applied{f' ({ddl})' if ddl else ''}. Find"
-        f" out why, then {choice}"
+        f"{replica.name} was started with START REPLICA UNTIL {channel.until}:"
+        f" {who_set_until(channel.until)} wanted it to stop there, and what follows would be"
+        f" applied{f' ({ddl})' if ddl else ''}. Find out why, then {choice}"
     )

@@ -49,6 +49,7 @@ from repair.transaction_content import (
 )
 from repair.unlogged import purges_what_it_receives, refuses_replicas
 from topology.catalogue import CATALOGUE, answers
+from topology.dialect import who_set_until
 from topology.findings import Grade
 
 __all__ = ["ANSWERS", "DECLARING", "INJECTED_PER_SCRIPT_MAX", "PLANNERS", "Planner"]
@@ -175,8 +176,9 @@ def _not_to_be_switched(
         )
     if channel.until:
         return (
-            f"{replica.name} was started with START REPLICA UNTIL {channel.until}: an operator"
-            f" wanted it to stop there. Find out why, then choose with {offered(case)}"
+            f"{replica.name} was started with START REPLICA UNTIL {channel.until}:"
+            f" {who_set_until(channel.until)} wanted it to stop there. Find out why, then choose"
+            f" with {offered(case)}"
         )
     if channel.held_back_seconds:
         return (

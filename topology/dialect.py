@@ -168,7 +168,8 @@ UNTIL_PLACES: dict[str, str] = {
 }
 # What Until_Condition shows once the condition was reached, and the condition. The applier changes
 # it itself when the gaps of its workers are filled (Relay_log_info::UNTIL_DONE, sql/rpl_rli.h).
-UNTIL_REACHED: dict[str, str] = {"DONE": "SQL_AFTER_MTS_GAPS"}
+UNTIL_GAPS = "SQL_AFTER_MTS_GAPS"
+UNTIL_REACHED: dict[str, str] = {"DONE": UNTIL_GAPS}
 
 # What arrives for one database is applied in another one: (from,to). 5.6 does not show it.
 REWRITES = "Replicate_Rewrite_DB"
@@ -245,3 +246,14 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "group_replication_group_name": ("group_replication_group_name",),
     "pid_file": ("pid_file",),
 }
+
+
+def who_set_until(condition: str) -> str:
+    """Return who starts an applier with this condition, in words.
+
+    mysqld itself fills the gaps of workers at its start where it has relay_log_recovery
+    (fill_mts_gaps_and_recover, sql/rpl_replica.cc), and the condition stays.
+    """
+    if condition == UNTIL_GAPS:
+        return "an operator, or mysqld itself at its start (relay_log_recovery),"
+    return "an operator"

@@ -148,11 +148,19 @@ def test_fetching_is_refused_even_when_selected(servers: Model, finding: Any, wo
 
 
 @pytest.mark.parametrize("strategy", [refetch, start_channel])
-def test_what_an_operator_stopped_by_until_is_not_started_unasked(strategy: Any) -> None:
-    condition = "SQL_BEFORE_GTIDS"
+@pytest.mark.parametrize(
+    ("condition", "who"),
+    [
+        ("SQL_BEFORE_GTIDS", "an operator"),
+        ("SQL_AFTER_MTS_GAPS", "an operator, or mysqld itself at its start (relay_log_recovery),"),
+    ],
+)
+def test_what_was_started_with_until_is_not_started_unasked(
+    strategy: Any, condition: str, who: str
+) -> None:
     servers = stopped(until=condition)
     refusal = reason(strategy(unasked(servers, STOPPED, content=EMPTY)))
-    assert f"START REPLICA UNTIL {condition}" in refusal
+    assert f"START REPLICA UNTIL {condition}: {who} wanted it to stop there" in refusal
     assert proposed(strategy(a_case(servers, STOPPED, content=EMPTY))).actions
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gtid import GtidSet
-from topology.dialect import BINARY_LOG, dialect_of
+from topology.dialect import BINARY_LOG, dialect_of, who_set_until
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.notable_settings import notable_values
@@ -34,10 +34,13 @@ _WRITTEN_BELOW = (
     " again, which reports it as E1."
 )
 _UNTIL = (
-    " It was started with START REPLICA UNTIL {condition}, so an operator wanted it to stop before"
-    " or after certain transactions. Find out why before you start it: it then applies all that"
-    " follow."
+    " It was started with START REPLICA UNTIL {condition}: {who} wanted it to stop before or after"
+    " certain transactions. Find out why before you start it: it then applies all that follow."
 )
+
+
+def _until(condition: str) -> str:
+    return _UNTIL.format(condition=condition, who=who_set_until(condition))
 
 
 def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
@@ -146,7 +149,7 @@ def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
                 explanation=f"{replica.name} is not replicating: its {' and '.join(stopped)} "
                 + ("are" if len(stopped) > 1 else "is")
                 + " stopped, without an error."
-                + (_UNTIL.format(condition=channel.until) if stops else "")
+                + (_until(channel.until) if stops else "")
                 + _written_below(facts, source=source, replica=replica.name)
                 + _gone_logs(facts, source=source, replica=replica.name)
                 + (emptied_text(replica, channel) if _had_any(facts, replica, channel) else ""),

@@ -29,6 +29,7 @@ from repair.table_questions import (
     has_columns,
     has_members,
     has_no_triggers,
+    has_types,
     leaves_as_they_are,
     may_write,
     none_in,
@@ -180,17 +181,23 @@ def column_guards(replayed: Sequence[Replayed], *, at_begin: bool) -> Iterator[G
     if at_begin and any(each.has_statements for each in replayed):
         return
     wanted = {
-        (table.schema, table.table, table.columns)
+        (table.schema, table.table, table.columns, table.types)
         for each in replayed
         for table in each.tables
         if table.columns
     }
-    for schema, table, columns in sorted(wanted):
+    for schema, table, columns, types in sorted(wanted):
         yield Guard(
             has_columns(schema, table, columns),
             f"{schema}.{table} has other columns than the log, or in another order; compare the"
             " definitions",
         )
+        if types:
+            yield Guard(
+                has_types(schema, table, types),
+                f"{schema}.{table} has a column of another type than the log, which may round or"
+                " cut a value; compare the definitions",
+            )
 
 
 def later_columns(replayed: Sequence[Replayed], each: Replayed) -> Iterator[Guard]:

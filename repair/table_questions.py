@@ -176,6 +176,22 @@ def has_columns(schema: str, table: str, columns: Sequence[str]) -> str:
     )
 
 
+def has_types(schema: str, table: str, types: Sequence[tuple[str, str]]) -> str:
+    """Write that columns are as their conditions demand, which are about the same view.
+
+    A table or column that is not there passes.
+    """
+    unlike = " OR ".join(
+        f"LOWER(column_name) = LOWER({quote_string(name)}) AND NOT ({condition})"
+        for name, condition in types
+    )
+    return none_in(
+        "columns",
+        f"table_schema = {quote_string(schema)} AND table_name = {quote_string(table)}"
+        f" AND ({unlike})",
+    )
+
+
 def leaves_as_they_are(schema: str, table: str, columns: Iterable[str]) -> str:
     """Write that an UPDATE which does not set these columns does not change them."""
     names = ", ".join(f"LOWER({quote_string(name)})" for name in columns)

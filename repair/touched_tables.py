@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binlog.event_types import RowKind
+from binlog.rows.tables import RowTable
 from binlog.rows.values import RowChanges
+from repair.column_types import has_type
 from repair.row_sql import member_columns, unset_columns
 
 
@@ -25,6 +27,8 @@ class TouchedTable:
     members: tuple[tuple[str, str], ...] = ()
     # All its columns in their order, where the rows must be logged with the same ones.
     columns: tuple[str, ...] = ()
+    # The types of these, as conditions on their definitions (column_types.py).
+    types: tuple[tuple[str, str], ...] = ()
     # What updates leave as it is, and would not if it were ON UPDATE CURRENT_TIMESTAMP here.
     unset: tuple[str, ...] = ()
 
@@ -45,5 +49,11 @@ def touched(changes: RowChanges, *, asks_for_rules: bool, keeps_form: bool = Fal
         asks_for_update_rules=asks and changes.kind is RowKind.UPDATE,
         members=member_columns(table),
         columns=tuple(column.name or "" for column in table.columns) if keeps_form else (),
+        types=_types_of(table) if keeps_form else (),
         unset=tuple(sorted({name for row in rows for name in unset_columns(table, row)})),
     )
+
+
+def _types_of(table: RowTable) -> tuple[tuple[str, str], ...]:
+    types = ((column.name or "", has_type(column)) for column in table.columns)
+    return tuple((name, condition) for name, condition in types if name and condition)

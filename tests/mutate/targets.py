@@ -80,7 +80,7 @@ TARGETS: Sequence[Target] = (
         (
             *("repair/planner.py", "repair/strategies.py", "repair/declaring.py"),
             *("repair/replaying.py", "repair/conflicts.py", "repair/data_repair.py"),
-            "repair/redo_rows.py",
+            *("repair/redo_rows.py", "repair/column_types.py"),
             *("repair/choices.py", "repair/afterwards.py", "repair/evidence.py"),
             *("repair/invariants.py", "repair/emptied.py", "repair/model.py", "repair/start.py"),
             *("repair/transaction_content.py", "repair/starting.py", "repair/missing_on.py"),
@@ -114,7 +114,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_start_model.py", "tests/repair/test_left_to_do.py"),
             *("tests/repair/test_unasked.py", "tests/repair/test_redo_refusals.py"),
             *("tests/repair/test_holes.py", "tests/repair/test_only_what_was_read.py"),
-            "tests/repair/test_unread_sources.py",
+            *("tests/repair/test_unread_sources.py", "tests/repair/test_column_types.py"),
             *("tests/repair/test_misfit.py", "tests/repair/test_no_rollback.py"),
             *("tests/repair/test_waiting_ddl.py", "tests/repair/test_doubtful_sources.py"),
             *("tests/repair/test_decisive_facts.py", "tests/repair/test_afterwards.py"),

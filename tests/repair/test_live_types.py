@@ -100,23 +100,38 @@ def test_rows_are_not_done_again_in_other_columns(
     assert rows(a, "d.t") == []
 
 
-def test_a_column_that_was_changed_after_the_plan_is_reported(pair97: Pair) -> None:
-    a, b = pair97.a, pair97.b
-    a.execute(
-        a.dialect.stop_replica,
-        a.dialect.reset_replica,
-        "CREATE DATABASE d",
-        "CREATE TABLE d.t (id INT PRIMARY KEY, v DECIMAL(10, 2))",
-    )
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+def test_a_column_that_was_changed_after_the_plan_stops_the_script(
+    shape: str, request: pytest.FixtureRequest
+) -> None:
+    pair: Pair = request.getfixturevalue(shape)
+    a, b = pair.a, pair.b
+    tables = [
+        f"CREATE TABLE d.t{at} (id INT PRIMARY KEY, v {logged})"
+        for at, (logged, _, _) in enumerate(TYPES.values())
+    ]
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica, "CREATE DATABASE d", *tables)
     wait_for(b, executed(a))
-    b.execute("INSERT INTO d.t VALUES (1, 1.25)")
-    plan = examine(pair97).plan({"E1": "redo_on_source"})
+    values = enumerate(value for _, _, value in TYPES.values())
+    b.execute(*(f"INSERT INTO d.t{at} VALUES (1, {value})" for at, value in values))
+    plan = examine(pair).plan({"E1": "redo_on_source"})
     [step] = plan.steps
-    a.execute("SET SESSION sql_log_bin = 0", "ALTER TABLE d.t MODIFY v DECIMAL(10, 1)")
-    done = a.client(render_files(plan)[step.file_name])
-    assert done.returncode != 0
-    assert "a row of d.t is not as it is done here" in done.stderr
-    assert rows(a, "d.t") != rows(b, "d.t")
+    script = render_files(plan)[step.file_name]
+    before = executed(a)
+    for at, (logged, stored, _) in enumerate(TYPES.values()):
+        if "CHARACTER SET" in stored:
+            continue  # servers name them differently; the rows are compared as they are written
+        a.execute("SET SESSION sql_log_bin = 0", f"ALTER TABLE d.t{at} MODIFY v {stored}")
+        done = a.client(script)
+        assert done.returncode != 0, logged
+        assert f"d.t{at} has a column of another type than the log" in done.stderr, done.stderr
+        assert executed(a) == before
+        a.execute("SET SESSION sql_log_bin = 0", f"ALTER TABLE d.t{at} MODIFY v {logged}")
+    assert a.client(script).returncode == 0
+    wait_for(b, executed(a))
+    assert executed(a) == executed(b)
+    for at in range(len(TYPES)):
+        assert rows(a, f"d.t{at}") == rows(b, f"d.t{at}")
 
 
 def reused(pair: Pair, tables: Sequence[str], lost: Sequence[str], new: Sequence[str]) -> None:

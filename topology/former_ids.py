@@ -20,12 +20,12 @@ from topology.unseen import group_uuids
 def of_unknown_uuids(
     edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]
 ) -> dict[str, GtidSet]:
-    """Return, by a server upstream, what it logs and the replica does not have of unknown UUIDs.
+    """Return, by a server that logs it, what is upstream of a replica, of unknown UUIDs.
 
     An unknown UUID is that of no server and of no group of this audit, or that of a group in which
     the replica, or another server with its server_id, commits. The source comes first: what it has
     logged already is what it sends; what it is still committing, another server may have logged.
-    What was received carries another server_id.
+    What the replica has, or has received, carries another server_id.
     """
     replica = servers[edge.replica]
     known = {server.server_uuid for server in servers.values()} | group_uuids(servers.values())
@@ -45,6 +45,20 @@ def of_unknown_uuids(
         if held:
             found[name] = held
             rest |= by_state(server, held)[0]
+    # What waits in a relay log upstream comes next: whoever has logged it shows its server_id.
+    waiting = GtidSet.union_of(
+        each.gtid_retrieved
+        for name in (edge.source, *sorted(upstream))
+        for each in servers[name].channels or ()
+    )
+    for uuid in filter(None, known):
+        waiting = waiting.without_uuid(uuid)
+    for name in sorted(servers.keys() - upstream - {edge.source, edge.replica}):
+        server = servers[name]
+        logged = (server.gtid_executed or GtidSet()) - (server.gtid_purged or GtidSet())
+        if held := logged & waiting - rest:
+            found[name] = held
+            rest |= held
     return found
 
 

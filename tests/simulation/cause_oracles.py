@@ -75,15 +75,20 @@ def _equal_ids(truth: Truth, one: Finding) -> str:
     replica = truth.world[str(one.replica)]
     if one.source is not None and truth.world[one.source].server_id == replica.server_id:
         return ""
-    # What a source has logged is what it sends; another server may have another transaction.
+    # What a source has logged is what it sends, and what waits there comes next; another server may
+    # have another transaction.
     source, members = str(one.source), members_of(one.gtid_set, truth.world)
     upstream = truth.world.upstream(source) - {source}
     sent: dict[Gtid, Transaction] = {}
     for name in (source, *sorted(upstream)):
-        for log in truth.world[name].files:
-            for made in log.entries:
-                if made.gtid in members:
-                    sent.setdefault(made.gtid, made)
+        server = truth.world[name]
+        logged = [made for log in server.files for made in log.entries]
+        waiting = [
+            each.transaction for path in server.channels for each in path.relay[path.relay_at :]
+        ]
+        for made in (*logged, *waiting):
+            if made.gtid in members:
+                sent.setdefault(made.gtid, made)
     ids = {made.server_id for made in sent.values()}
     return "" if ids == {replica.server_id} else f"server_ids are {sorted(ids)}"
 

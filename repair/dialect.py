@@ -89,6 +89,20 @@ def channels_are(version: ServerVersion, expected: Sequence[ChannelAddress]) -> 
     return " AND ".join(conditions)
 
 
+def waits_here(version: ServerVersion, gtids: str) -> str:
+    """Return the condition that one of these, as SQL, was received and is not executed.
+
+    5.6 shows what was received only in SHOW SLAVE STATUS, which no script can ask: FALSE.
+    """
+    if not dialect_of(version).has_channels:
+        return "FALSE"
+    left = f"GTID_SUBTRACT({gtids}, @@GLOBAL.gtid_executed)"
+    return (
+        "EXISTS (SELECT 1 FROM performance_schema.replication_connection_status"
+        f" WHERE GTID_SUBTRACT({left}, RECEIVED_TRANSACTION_SET) <> {left})"
+    )
+
+
 def tables_of_channels(version: ServerVersion) -> str:
     """Return the tables in which scripts of a version look at channels."""
     return "performance_schema.*" if dialect_of(version).has_channels else "mysql.slave_master_info"

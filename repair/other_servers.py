@@ -8,9 +8,9 @@
 3. Where a channel is stopped to go on elsewhere, its source must not have purged what it asks for
    then (purged_since.py). What a started channel delivers goes on to the servers below. Each of
    them must have the history and the rows that the plan saw.
-4. Where rows are undone, no server may have received their transactions since: it would keep what
-   the others take back. Its GTIDs alone do not show it, for the plan itself uses them up there: the
-   rows do.
+4. Where rows are undone, no server may have received their transactions since, nor have a channel
+   that will bring them: it would keep what the others take back. Its GTIDs alone do not show it,
+   for the plan itself uses them up there: the rows do, and what waits in a relay log.
 5. Where transactions are done again, the servers that receive them must have the rows as before,
    and those that have them as after. Channels below that are stopped must still be so: no rows were
    compared behind them.
@@ -33,7 +33,7 @@ from repair.actions import (
     StartChannel,
     UndoRows,
 )
-from repair.dialect import ChannelQuestions
+from repair.dialect import ChannelQuestions, waits_here
 from repair.guard import Guard
 from repair.model import below, upstream
 from repair.privileges import StatementKind, requirements
@@ -49,6 +49,7 @@ from repair.script import (
     literal,
     none_executed,
     not_by_hand,
+    same_channels,
 )
 from repair.semi_sync import commits_without_waiting
 from repair.steps import Check
@@ -250,11 +251,21 @@ def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
             )
             for row in action.rows
         )
+        version = setting.before[name].version
+        on_the_way = (
+            same_channels(name, version, setting.channels(name)),
+            Guard(
+                f"NOT {waits_here(version, literal(action.gtids))}",
+                f"{name}: it has received the transactions since the plan was made, and applies"
+                f" them yet; undone on {action.server}, the two would differ; audit and plan again",
+            ),
+        )
         why = f"what is undone on {action.server} must not have arrived on {name}"
         # Its own step, which uses up the GTIDs there, comes behind this one.
-        commits = commits_without_waiting(name, setting.before[name].version)
-        guards = (*((untaken,) if own else ()), sees_it, *arrived, commits)
-        yield _check(setting, name, guards, why=why, reads_rows=True)
+        commits = commits_without_waiting(name, version)
+        guards = (*((untaken,) if own else ()), sees_it, *arrived, *on_the_way, commits)
+        kinds = (StatementKind.READ_CHANNELS,)
+        yield _check(setting, name, guards, why=why, reads_rows=True, kinds=kinds)
 
 
 def _fits_elsewhere(action: RedoTransactions, setting: Setting) -> Iterator[Check]:

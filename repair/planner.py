@@ -65,7 +65,7 @@ _ONLY_BY_ITSELF = frozenset({"E4", "H7", "A5", "A6", "A8", "A9", "C1", "C2", "C4
 # What the applier or a file position has passed stays missing, whatever the rules report of it.
 _UNSEEN = (
     "replicas that are not in this snapshot are not considered: what reaches them through these"
-    " steps may stop their appliers, or overwrite rows that were changed there"
+    " steps may stop their appliers, or replace rows that were changed there"
 )
 _ONLY_BY_ARRIVAL = frozenset({"H1", "H8"})
 # Only a step that starts their channel answers these, even if the set has arrived otherwise.

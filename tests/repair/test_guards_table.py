@@ -22,6 +22,7 @@ from repair.actions import (
     StopChannel,
     UndoRows,
 )
+from repair.dialect import waits_here
 from repair.other_servers import checks_before
 from repair.procedure import Setting
 from repair.steps import Step
@@ -190,12 +191,16 @@ def test_what_another_server_holds_alone_is_looked_at_there() -> None:
 
 def test_what_is_undone_must_not_have_arrived_elsewhere() -> None:
     [check] = STEPS["rows undone"].checks
-    server, sees_it, row, commits = check.guards
+    server, sees_it, row, channels, waits, commits = check.guards
     assert check.server == "a"
+    assert "replication_connection_configuration WHERE HOST <> ''" in channels.condition
+    assert "its channels changed since the plan was made" in channels.message
     assert re.search(SERVER, server.condition)
     assert re.search(NO_WAIT, commits.condition)  # its own step comes next
     assert sees_it.condition == would_be_shown("d", "t")
     undone = gtids("b:1")
+    quoted = f"'{undone}'"
+    assert waits.condition == f"NOT {waits_here(NEW, quoted)}"
     assert row.condition == (
         f"GTID_SUBTRACT('{undone}', @@GLOBAL.gtid_executed) = GTID_SUBTRACT('{undone}', '')"
         " OR NOT @met"
@@ -274,7 +279,11 @@ def test_a_check_that_reads_tables_says_which_privilege_it_needs(name: str, step
     for check in step.checks:
         asked = [line for each in check.guards for line in (each.condition, *each.tries)]
         reads = any("FROM `" in line for line in asked)
-        expected = ("SELECT on the tables of the rows",) if reads else ()
+        channels = any(".replication_" in line for line in asked)
+        expected = (
+            *(("SELECT on performance_schema.*",) if channels else ()),
+            *(("SELECT on the tables of the rows",) if reads else ()),
+        )
         assert check.privileges == expected, name
 
 

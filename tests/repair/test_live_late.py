@@ -6,7 +6,7 @@ import pytest
 
 from compose import faults, faults_applier, faults_plans
 from compose.faults import await_status
-from compose.native.shapes import Pair, Topology, wait_for
+from compose.native.shapes import Pair, Topology, follow, wait_for
 from gtid import GtidSet
 from repair import Plan
 from repair.render import render_files
@@ -50,6 +50,30 @@ def test_nothing_is_undone_that_has_arrived_elsewhere(star97: Topology) -> None:
     [refused, *_] = refusals(star97, undo)
     assert "has received the transactions since the plan was made" in refused
     assert rows(source, "shop.t") == rows(replica, "shop.t") == _SHOP_CHANGED
+
+
+def test_nothing_is_undone_that_is_on_its_way_elsewhere(star97: Topology) -> None:
+    """Received and not yet applied, or to come by a channel that is new: it once came behind."""
+    source, replica, other = star97["source"], star97["replica1"], star97["replica2"]
+    faults_plans.errant_rows(star97, source="source", on="replica1")
+    undo = examine(star97).plan({"E1": "undo_on_replica"})
+    other.execute("STOP REPLICA SQL_THREAD")
+    source.execute(source.dialect.change_source_to(host=replica.host, port=replica.port))
+    [refused] = refusals(star97, undo)
+    assert "its channels changed since the plan was made" in refused
+    follow(source, replica)
+    wait_for(source, executed(replica))
+    received = (
+        "SELECT RECEIVED_TRANSACTION_SET FROM performance_schema.replication_connection_status"
+    )
+    deadline = time.monotonic() + 30
+    while not int(other.value(f"GTID_SUBSET('{executed(replica)}', ({received}))")):
+        assert time.monotonic() < deadline, "nothing was received"
+        time.sleep(0.05)
+    on_other, on_source = refusals(star97, undo)
+    assert "it has received the transactions since the plan was made" in on_source
+    assert "and applies them yet" in on_other
+    assert rows(replica, "shop.t") == _SHOP_CHANGED
 
 
 def test_an_undo_may_be_run_again_after_its_last_step(star97: Topology) -> None:

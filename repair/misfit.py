@@ -4,7 +4,7 @@ Pure: what was read of the transactions and of the rows goes in, a reason in wor
 """
 
 from gtid import GtidSet
-from repair.model import ModelServer
+from repair.model import Model, ModelServer, upstream
 from repair.transaction_content import ContentClass, RowState, TransactionContent
 
 
@@ -86,6 +86,28 @@ def misfit_unless_executed(
         f"another channel of {server.name} brings {arriving.shortened()} too. If its applier has"
         f" not executed that by now, rows of {server.name} do not fit: whichever channel brings it,"
         " it may stop the applier or overwrite rows"
+    )
+
+
+def misfit_of_two_origins(
+    model: Model, source: str, server: ModelServer, arriving: GtidSet
+) -> str | None:
+    """Return that a source has GTIDs of a server from which it does not receive; None if not.
+
+    A session set gtid_next there, so another channel may bring other transactions under them, and
+    what follows on the source may not find its rows.
+    """
+    apart = GtidSet.union_of(
+        arriving.from_uuid(each.server_uuid)
+        for each in model.servers.values()
+        if each.name not in {source, server.name, *upstream(model, source)}
+    )
+    if not apart:
+        return None
+    return (
+        f"another channel of {server.name} brings {apart.shortened()} too, and {source} does not"
+        " receive from the server that has this server_uuid: it may be another transaction under"
+        " the same GTID, and what follows may not fit"
     )
 
 

@@ -28,7 +28,12 @@ from repair.content_questions import ContentQuestion
 from repair.doubted_content import delivered_empty
 from repair.emptied import is_emptied
 from repair.holes import fetched_again, passed_by
-from repair.misfit import misfit, misfit_of_held, misfit_unless_executed
+from repair.misfit import (
+    misfit,
+    misfit_of_held,
+    misfit_of_two_origins,
+    misfit_unless_executed,
+)
 from repair.model import (
     Model,
     ModelChannel,
@@ -181,9 +186,12 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     if not is_read:
         return Proposal((_in_order(action),), warnings)
     here, then = case.model[action.server], case.snapshot_executed[action.server]
+    channel = here.channel(action.channel)
+    source = (channel.source if channel else None) or ""
     by_another_way = content.wanted & (here.executed - then)
     if isinstance(action, AutoPositionOn) or by_another_way:
-        why = misfit_unless_executed(content, here, by_another_way)
+        why = misfit_of_two_origins(case.model, source, here, by_another_way)
+        why = why or misfit_unless_executed(content, here, by_another_way)
         return Proposal((action,), () if why is None else (why,))
     rows = content.rows_of_old_tables or content.rows_in_part
     if not rows and question.is_in_order:

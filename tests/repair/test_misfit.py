@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from repair.misfit import misfit_of_held
+from repair.misfit import misfit_of_held, misfit_of_two_origins
+from repair.model import Model
 from repair.transaction_content import ContentClass, NetRow, RowsOn, RowState
-from tests.repair.build import channel, gtids, server
+from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_content, a_net_row
 
 CHANGED = a_net_row((1, 5), (1, 6))
@@ -49,3 +50,22 @@ def test_transactions_without_rows_fit() -> None:
 def test_a_servers_own_transactions_are_its_own() -> None:
     content = a_content("c:1", rows=(CHANGED,), rows_on={"c": RowsOn(RowState.CONFLICT)})
     assert misfit_of_held(content, server("c", "c:1", channel("b")), gtids("c:1")) is None
+
+
+@pytest.mark.parametrize(
+    ("servers", "is_told"),
+    [
+        # a has b:1 by hand, and c is to get the one of b as well.
+        (model(server("a", "a:1, b:1"), server("b", "b:1"), server("c", "")), True),
+        # a received it from b.
+        (model(server("a", "a:1, b:1", channel("b")), server("b", "b:1"), server("c", "")), False),
+        (model(server("a", "a:1, b:1"), server("c", "")), False),  # of a server outside
+    ],
+)
+def test_a_gtid_of_a_server_that_the_source_does_not_receive_from_is_named(
+    servers: Model, *, is_told: bool
+) -> None:
+    told = misfit_of_two_origins(servers, "a", servers["c"], gtids("b:1"))
+    assert bool(told) is is_told
+    assert told is None or "another channel of c brings" in told
+    assert misfit_of_two_origins(servers, "a", servers["c"], gtids("a:1")) is None

@@ -4,6 +4,8 @@ Each question answers with the reason why not, or with an empty text. Rows are a
 with the plan; the script compares those of its own server once more.
 """
 
+from collections.abc import Iterator
+
 from gtid import GtidSet
 from repair.case import Case
 from repair.model import ModelServer, below
@@ -52,14 +54,19 @@ def may_be_there(case: Case, content: TransactionContent, where: ModelServer) ->
     return ""
 
 
-def unlogged_since(case: Case, content: TransactionContent, where: ModelServer) -> str:
-    """Return why rows that are not there may have been deleted since; empty if a log would show."""
-    if where.has_log or not content.of_class(ContentClass.DATA) or not _may_have_kept(case, where):
-        return ""
-    return (
-        f"{where.name} does not log its changes (log_bin = OFF, or its log is closed: A9), so a row"
-        " that is not there may have been deleted since, not lost. Restart it with its binary log,"
-        " and compare the data"
+def may_come_back(case: Case, content: TransactionContent, where: ModelServer) -> Iterator[str]:
+    """Yield that rows which are not there may have been deleted since, not lost.
+
+    What a server committed behind them is in no log after RESET BINARY LOGS AND GTIDS, or where it
+    logs nothing. Proved, a loss is one of the rows as well, and an errant transaction never came.
+    """
+    is_certain = case.finding.grade is Grade.PROVED and case.finding.code != "E6"
+    if not content.of_class(ContentClass.DATA) or (is_certain and not _may_have_kept(case, where)):
+        return
+    yield (
+        f"if {where.name} had {content.wanted.shortened()} before and forgot it (RESET BINARY LOGS"
+        " AND GTIDS), rows that are not there may have been deleted or changed since, which no log"
+        " shows: done again, they come back. Compare the data first"
     )
 
 

@@ -37,8 +37,8 @@ from repair.redo_rows import (
     changed_since,
     compared,
     may_be_there,
+    may_come_back,
     stops_below,
-    unlogged_since,
 )
 from repair.replay import Replayed
 from repair.replay_texts import CannotSave, check_plain
@@ -93,8 +93,7 @@ def redo_on_source(case: Case) -> Outcome:
     where = _where_to_redo(case, redone)
     if reason := takes_gtid_with_first_row(content, where.name, redone):
         return Refusal(reason)
-    reason = may_be_there(case, content, where) or unlogged_since(case, content, where)
-    reason = reason or changed_since(case, content, where)
+    reason = may_be_there(case, content, where) or changed_since(case, content, where)
     reason = reason or other_columns(content, where) or logged_otherwise(content, where)
     if reason := reason or stops_below(case, content, where, redone):
         return Refusal(reason)
@@ -104,6 +103,7 @@ def redo_on_source(case: Case) -> Outcome:
         actions,
         (
             f"it does again: {described(content, missing)}. {_where_it_stops(content, missing)}",
+            *may_come_back(case, content, where),
             *columns_not_compared(content, where),
             *_not_reached(case, actions),
             *misfits_at_home(case, actions[:1]),

@@ -10,7 +10,7 @@ import pytest
 from binlog.rows.json_values import JsonDocument
 from binlog.rows.values import ABSENT, Image, RowChange
 from repair.logged_form import is_cut, is_loose, logged_otherwise, would_be_cut
-from repair.redo_rows import changed_since, may_be_there, unlogged_since
+from repair.redo_rows import changed_since, may_be_there, may_come_back
 from repair.replaying import _unguarded
 from repair.transaction_content import (
     ContentClass,
@@ -57,26 +57,26 @@ def test_rows_that_may_be_there_are_not_done_again(
 
 
 @pytest.mark.parametrize(
-    ("code", "grade", "has_log", "is_refused"),
+    ("code", "grade", "is_told"),
     [
-        ("E3", Grade.LIKELY, False, True),
-        ("E6", Grade.LIKELY, False, True),
-        ("E3", Grade.LIKELY, True, False),
-        ("E3", Grade.PROVED, False, False),  # a crash took the rows with the GTIDs
-        ("E1", Grade.LIKELY, False, False),  # a never lost them
+        ("E3", Grade.LIKELY, True),
+        ("E6", Grade.LIKELY, True),
+        ("E6", Grade.PROVED, True),  # it had them, and forgot them
+        ("E1", Grade.LIKELY, True),  # it may have had them, and been replaced
+        ("E3", Grade.PROVED, False),  # a crash took the rows with the GTIDs
+        ("E1", Grade.PROVED, False),  # a never had them
     ],
 )
-def test_a_row_may_have_been_deleted_where_nothing_is_logged(
-    code: str, grade: Grade, *, has_log: bool, is_refused: bool
+def test_a_row_may_have_been_deleted_since_where_its_gtid_was_forgotten(
+    code: str, grade: Grade, *, is_told: bool
 ) -> None:
-    servers = SERVERS.replace(replace(SERVERS["a"], has_log=has_log))
-    case = a_case(servers, replace(LOST, code=code, grade=grade))
+    case = a_case(SERVERS, replace(LOST, code=code, grade=grade))
     content = a_content("a:4", rows_on={"a": BEFORE})
-    why = unlogged_since(case, content, servers["a"])
-    assert ("a does not log its changes" in why) is is_refused
-    assert bool(why) is is_refused
+    told = [*may_come_back(case, content, SERVERS["a"])]
+    assert bool(told) is is_told
+    assert all("if a had" in each and "they come back" in each for each in told)
     empty = a_content("a:4", ContentClass.DDL, rows_on={"a": BEFORE})
-    assert unlogged_since(case, empty, servers["a"]) == "", "it has no rows"
+    assert not [*may_come_back(case, empty, SERVERS["a"])], "it has no rows"
 
 
 @pytest.mark.parametrize(

@@ -213,6 +213,8 @@ def _applied_to_changed_rows(said: Announced, name: str) -> Iterator[GtidSet]:
     for text in said.unfit:
         for found in re.findall(rf"{listed} {name}: applied now", text):
             yield GtidSet.parse(found)
+    if any(f"if {name} had " in text and "they come back" in text for text in said.warnings):
+        yield said.redone
 
 
 def _written_by(server: Server, key: Key) -> GtidSet:

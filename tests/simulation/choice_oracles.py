@@ -24,7 +24,7 @@ from tests.simulation.oracles import Truth, Violation, above_info, conclusions
 from tests.simulation.plan_actions import NotSimulated
 from tests.simulation.plan_oracles import but_for_what_is_new, run
 from tests.simulation.reading import gtids, read
-from tests.simulation.state import Key, World
+from tests.simulation.state import Gtid, Key, World
 from topology.audit import audit_cluster
 from topology.catalogue import answers
 from topology.findings import ClusterAudit
@@ -88,7 +88,8 @@ def _told(truth: Truth, after: World, plan: Plan) -> Iterator[Key]:
     """Yield the rows of which the plan says that they may be overwritten, or differ afterwards.
 
     The sets agree then, and so do the binary logs: no audit of a real server could report it. So it
-    is where a transaction is applied again of which RESET BINARY LOGS AND GTIDS took only the GTID.
+    is where a transaction is applied again of which RESET BINARY LOGS AND GTIDS took only the GTID,
+    and where a source has given a GTID again, as the plan of a selected start says.
     """
     is_warned = any(WARNED in text for text in plan.warnings)
     leaves_a_source = any("no later audit reports that" in text for text in plan.warnings)
@@ -98,6 +99,19 @@ def _told(truth: Truth, after: World, plan: Plan) -> Iterator[Key]:
             is_new = server.works[made.work] > truth.rested[name].works[made.work]
             if is_new and (is_warned or (leaves_a_source and gtids([made.gtid]) <= redone)):
                 yield from (key for key, _ in undo)
+    if any("rows differ and no set shows it" in text for text in plan.warnings):
+        yield from _of_two_contents(after)
+
+
+def _of_two_contents(world: World) -> Iterator[Key]:
+    """Yield the rows of transactions that share their GTID with another one."""
+    works: dict[Gtid, set[int]] = {}
+    applied = [made for server in world.servers.values() for made, _ in server.applied]
+    for made in applied:
+        works.setdefault(made.gtid, set()).add(made.work)
+    for made in applied:
+        if len(works[made.gtid]) > 1:
+            yield from made.keys
 
 
 def _concluded(truth: Truth, after: World, plan: Plan, codes: str) -> Iterator[Violation]:

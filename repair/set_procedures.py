@@ -1,8 +1,10 @@
 """Scripts that change a server's GTID sets: empty transactions, gtid_purged, and the old reset."""
 
+from collections.abc import Iterator
+
 from gtid import GtidSet
 from repair.actions import AppendPurged, InjectEmpty, ResetAndPurge
-from repair.dialect import for_channel
+from repair.dialect import for_channel, waits_here
 from repair.guard import Guard
 from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
@@ -35,6 +37,24 @@ def _as_seen(action: InjectEmpty | AppendPurged, setting: Setting) -> tuple[Guar
     return (
         not_owned(name, action.gtids),
         *((keeps_history(name, seen, so=so),) if seen else ()),
+        *_received_since(action, setting),
+    )
+
+
+def _received_since(action: InjectEmpty | AppendPurged, setting: Setting) -> Iterator[Guard]:
+    """Yield the guard that none of these waits in a relay log by now, where none did.
+
+    Received since, by a channel that was stopped or behind, they come with their content. A hole of
+    what was received before (H8), or a transaction that fails (A2), is what the plan leaves out.
+    """
+    channels = setting.channels(action.server)
+    before = any(each.gtid_retrieved & action.gtids for each in channels)
+    if before or not setting.dialect.has_channels:
+        return
+    yield Guard(
+        f"NOT {waits_here(setting.server.version, literal(action.gtids))}",
+        f"{action.server}: it has received some of these since the plan was made, and is to apply"
+        " them; nothing was changed; audit and plan again",
     )
 
 

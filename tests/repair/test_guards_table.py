@@ -25,9 +25,11 @@ from repair.actions import (
 from repair.dialect import waits_here
 from repair.other_servers import checks_before
 from repair.procedure import Setting
+from repair.procedures import make_step
 from repair.steps import Step
 from repair.table_questions import is_shown, met_if_there, would_be_shown
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
+from tests.repair.cases import a_finding
 from tests.repair.script_cases import pair, steps
 
 STEPS = steps()
@@ -47,6 +49,7 @@ FILLED = r"^GTID_SUBSET\('[^']*', @@GLOBAL\.gtid_executed\)$"
 KEEPS = FILLED  # all that the plan saw executed is still executed
 FILLED_FIRST = r"^GTID_SUBSET\('[^']*:4', @@GLOBAL\.gtid_executed\)$"
 SOUND = r"^GTID_SUBSET\(@@GLOBAL\.gtid_purged, @@GLOBAL\.gtid_executed\)$"
+NONE_WAITS = r"^NOT EXISTS .*replication_connection_status.*RECEIVED_TRANSACTION_SET"
 QUIET = r"^@@GLOBAL\.gtid_owned = '' OR"
 EXACT = r"OR @@GLOBAL\.gtid_executed = '' OR \(GTID_SUBSET"
 UNLOGGED = r"^@@SESSION\.sql_log_bin = 0$"
@@ -63,8 +66,8 @@ ROWS = (*EVERY, UNLOGGED, THERE, SEES_TRIGGERS, NO_TRIGGERS, ROW)
 
 # In the order in which a script asks: which server, which account, what it holds.
 MUST_CARRY: Mapping[type[Action], tuple[str, ...]] = {
-    InjectEmpty: (*SETS, NO_WAIT),
-    AppendPurged: SETS,
+    InjectEmpty: (*SETS, NONE_WAITS, NO_WAIT),
+    AppendPurged: (*SETS, NONE_WAITS),
     ResetAndPurge: (*EVERY, CHANNELS, SOUND, QUIET, EXACT),
     MovePast: (*CHANNEL, HISTORY, KEEPS),
     AutoPositionOn: (*CHANNEL, HISTORY, KEEPS),
@@ -95,6 +98,7 @@ SPECIAL: Mapping[str, tuple[str, ...]] = {
     "start by file position": (BY_POSITION, HISTORY, KEEPS),
 }
 WITHOUT: Mapping[str, tuple[str, ...]] = {
+    "empty transactions, 5.6.24": (NONE_WAITS,),  # no table of 5.6 shows what was received
     "start an empty server": (HISTORY, KEEPS),  # it was empty when it was planned
     "start a channel from outside": (SOURCE,),
     "past an event, 9.7.4": (BY_SETS,),  # interrupted, the script itself has switched it off
@@ -305,6 +309,22 @@ def test_whatever_declares_looks_at_the_holder_and_lets_it_receive() -> None:
         assert check.server == "b"
         assert f"{outside}:1-9223372036854775806" in check.guards[1].condition
     assert checks_before(StartChannel("b", ""), setting) == ()
+
+
+@pytest.mark.parametrize(("retrieved", "asks"), [("a:1-3", True), ("a:1-4", False)])
+def test_what_waited_when_the_plan_was_made_may_be_left_out(retrieved: str, *, asks: bool) -> None:
+    """The plan is about it then (A2, H8); received since, it is to come with its content."""
+    servers = model(server("a", "a:1-4"), server("b", "a:1-3", channel("a")))
+    seen = {each.name: each for each in snapshot_of(servers).last}
+    channels = tuple(
+        replace(each, gtid_retrieved=gtids(retrieved)) for each in seen["b"].channels or ()
+    )
+    seen["b"] = replace(seen["b"], channels=channels)
+    setting = Setting(servers["b"], before=servers, after=servers, seen=seen)
+    step = make_step(
+        InjectEmpty("b", gtids("a:4")), setting, after=0, finding=a_finding("H1", "a:4")
+    )
+    assert has(asked(step), NONE_WAITS) is asks
 
 
 def test_what_the_holder_commits_behind_its_reading_is_more_though_others_show_it() -> None:

@@ -3,21 +3,21 @@
 1. Rows: the table is there, with the logged columns in their order, and the same types, signs,
    character sets and members. Columns that were added behind them do not matter. Tables that the
    transactions alter are not compared: they have other columns by then.
-2. A CHECK, a FOREIGN KEY, or partitions by RANGE or LIST that the source's table does not have may
-   refuse rows that the source took.
+2. What refuses, changes or finds rows otherwise than on their source (stricter_tables.py).
 3. DDL: what it creates is not there, what it drops is (repair/waiting_ddl.py).
 4. What this account may not see is not known, and that is no misfit.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 import pymysql
 from pymysql.cursors import Cursor
 
+from gtid_audit.stricter_tables import KeyPart, TableRules, UniqueKey, stricter
 from gtid_audit.tables_now import Definitions, columns_misfit
 from repair.created_tables import Created, is_new
 from repair.waiting_ddl import altered, demands
@@ -33,10 +33,18 @@ if TYPE_CHECKING:
 # ER_BAD_DB_ERROR; ER_NO_SUCH_TABLE is what Definitions looks at.
 _UNKNOWN_DATABASE: Final = 1049
 _REASONS_MAX: Final = 3
-# In SHOW CREATE TABLE. What a foreign key does ON DELETE refuses no row.
-_CHECK: Final = re.compile(r"^ +(?:CONSTRAINT `(?:[^`]|``)+` )?(CHECK \(.*?),?$", re.MULTILINE)
-_FOREIGN_KEY: Final = re.compile(r"(FOREIGN KEY \(.*?\) REFERENCES .*?\(.*?\))")
-_PARTITIONS: Final = re.compile(r"PARTITION BY (?:RANGE|LIST)\b.*", re.DOTALL)
+# The account of the audit sees these of a table whose definition it sees. Before 8.0.13 there are
+# no keys of expressions (ER_BAD_FIELD_ERROR).
+_UNKNOWN_COLUMN: Final = 1054
+_KEYS: Final = (
+    "SELECT index_name, column_name, sub_part, {expression} FROM information_schema.statistics"
+    " WHERE table_schema = %s AND table_name = %s AND non_unique = 0"
+    " ORDER BY index_name, seq_in_index"
+)
+_COLUMNS: Final = (
+    "SELECT column_name, collation_name, extra FROM information_schema.columns"
+    " WHERE table_schema = %s AND table_name = %s"
+)
 
 
 class TablesThere:
@@ -89,25 +97,48 @@ class TablesThere:
         why = columns_misfit(table, now)
         if why is not None:
             yield why
-        theirs = source.refusals(table)
-        yield from (
-            f"{table.name} has a {each} that its source does not have"
-            for each in self.refusals(table)
-            if each not in theirs
+        rules = self.rules(table)
+        if rules is not None:
+            yield from stricter(rules, source.rules(table), len(table.columns))
+
+    def rules(self, table: RowTable) -> TableRules | None:
+        """Return what is defined for a table here; None if that is not known."""
+        name = table.schema, table.table
+        definition = self.definitions(*name)
+        if definition is None:
+            return None
+        text = self.definitions.texts[name]
+        try:
+            columns = self._asked(_COLUMNS, name)
+            keys = self._unique_keys(name)
+        except pymysql.MySQLError:
+            return TableRules(definition, text)
+        names = {each.name for each in definition.unique_keys}
+        names |= {"PRIMARY"} if definition.primary_key else set()
+        return TableRules(
+            definition,
+            text,
+            keys if {key.name for key in keys} == names else None,
+            {column.casefold(): each for column, each, _ in columns if each is not None},
+            frozenset(each.casefold() for each, _, extra in columns if "auto_increment" in extra),
         )
 
-    def refusals(self, table: RowTable) -> tuple[str, ...]:
-        """Return what may refuse a row of a table."""
-        if self.definitions(table.schema, table.table) is None:
-            return ()
-        text = self.definitions.texts[table.schema, table.table]
-        parts = _PARTITIONS.search(text)
-        found = [
-            *(each for each in _CHECK.findall(text) if "NOT ENFORCED" not in each),
-            *_FOREIGN_KEY.findall(text),
-            *([parts[0]] if parts else []),
-        ]
-        return tuple(" ".join(each.split()) for each in found)
+    def _unique_keys(self, name: Created) -> tuple[UniqueKey, ...]:
+        try:
+            parts = self._asked(_KEYS.format(expression="expression"), name)
+        except pymysql.MySQLError as error:
+            if not error.args or error.args[0] != _UNKNOWN_COLUMN:
+                raise
+            parts = self._asked(_KEYS.format(expression="NULL"), name)
+        return tuple(
+            UniqueKey(key, tuple(KeyPart(each[1], each[2], each[3] or "") for each in of_key))
+            for key, of_key in groupby(parts, key=lambda each: str(each[0]))
+        )
+
+    def _asked(self, sql: str, name: Created) -> tuple[tuple[Any, ...], ...]:
+        with self._connection.cursor(Cursor) as cursor:
+            cursor.execute(sql, name)
+            return cursor.fetchall()
 
     def _exists(self, name: Created) -> bool | None:
         """Return whether a database or table is there; None if that cannot be seen."""

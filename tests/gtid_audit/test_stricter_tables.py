@@ -1,0 +1,96 @@
+"""What a table of a replica refuses or changes that its source's table takes."""
+
+import pytest
+
+from binlog.schema.tables import definition_from_create
+from gtid_audit.stricter_tables import KeyPart, TableRules, UniqueKey, stricter
+
+CREATE = "CREATE TABLE `t` (`id` int NOT NULL, `w` varchar(9), `v` int) DEFAULT CHARSET=utf8mb4"
+NOT_NULL = CREATE.replace("`v` int", "`v` int NOT NULL")
+
+
+def key(*columns: str, name: str = "k", prefix: int | None = None) -> UniqueKey:
+    return UniqueKey(name, tuple(KeyPart(each, prefix) for each in columns))
+
+
+def rules(
+    *keys: UniqueKey, create: str = CREATE, collation: str = "utf8mb4_bin", counting: str = ""
+) -> TableRules:
+    definition = definition_from_create(create, schema="d")
+    return TableRules(definition, create, keys, {"w": collation}, frozenset(counting.split()))
+
+
+def found(here: TableRules, there: TableRules | None, columns: int = 3) -> list[str]:
+    return list(stricter(here, there, columns))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "words"),
+    [
+        (key("v"), (), "UNIQUE KEY (`v`)"),
+        (key("v", name="PRIMARY"), (key("v", "id"),), "PRIMARY KEY (`v`)"),
+        (key("w", prefix=3), (key("w"),), "UNIQUE KEY (`w`(3))"),
+        (key("w", prefix=3), (key("w", prefix=4),), "UNIQUE KEY (`w`(3))"),
+        (UniqueKey("k", (KeyPart(None, None, "(`v` + 1)"),)), (key("v"),), "((`v` + 1))"),
+    ],
+)
+def test_a_key_that_the_source_does_not_imply(
+    ours: UniqueKey, theirs: tuple[UniqueKey, ...], words: str
+) -> None:
+    [why] = found(rules(ours), rules(*theirs))
+    assert why.startswith("d.t has a ")
+    assert words in why
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (key("v"), key("V", name="other")),
+        (key("v", "w"), key("v")),
+        (key("w"), key("w", prefix=3)),
+        (key("w", prefix=4), key("w", prefix=3)),
+        (
+            UniqueKey("k", (KeyPart(None, None, r"concat(`w`,_utf8mb4\'a\')"),)),
+            UniqueKey("k", (KeyPart(None, None, r"concat(`w`, _latin1\'a\')"),)),
+        ),
+    ],
+)
+def test_a_key_that_the_source_implies(ours: UniqueKey, theirs: UniqueKey) -> None:
+    assert found(rules(ours), rules(theirs)) == []
+
+
+def test_a_column_that_counts_by_itself_only_here_makes_no_duplicates() -> None:
+    here = CREATE.replace("`v` int", "`v` int, `n` int NOT NULL")
+    ours = rules(key("n", name="PRIMARY"), create=here, counting="n")
+    assert found(ours, rules()) == []
+    assert found(ours, rules(create=here), 4) == [
+        "d.t has a PRIMARY KEY (`n`) that its source does not have"
+    ]
+
+
+def test_null_is_stored_as_another_value() -> None:
+    assert found(rules(create=NOT_NULL), rules()) == [
+        "d.t: v is NOT NULL, and its source's may be NULL"
+    ]
+    assert found(rules(), rules(create=NOT_NULL)) == []
+
+
+def test_collations_matter_in_keys() -> None:
+    other = rules(key("w"), collation="utf8mb4_0900_ai_ci")
+    assert found(other, rules(key("w"))) == [
+        "d.t: w is part of a key and has utf8mb4_0900_ai_ci, its source's has utf8mb4_bin"
+    ]
+    assert found(rules(collation="utf8mb4_0900_ai_ci"), rules(key("w"))) == []
+    today = rules(key("w"), collation="utf8mb3_bin")
+    assert found(today, rules(key("w"), collation="utf8_bin")) == []
+    members = CREATE.replace("varchar(9)", "enum('a','b')")
+    assert found(rules(key("w"), create=members, collation="x"), rules(key("w"))) == []
+
+
+def test_what_is_not_known_is_not_refused() -> None:
+    strict = rules(key("v"), create=NOT_NULL)
+    assert found(strict, None) == []
+    other_names = rules(create=CREATE.replace("`v`", "`u`"))
+    assert found(strict, other_names) == []
+    unread = TableRules(other_names.definition, CREATE)
+    assert found(rules(key("w"), create=CREATE.replace("`v`", "`u`")), unread) == []

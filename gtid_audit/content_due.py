@@ -75,12 +75,18 @@ class Remembered:
     """What one audit keeps for the next.
 
     `looks`: by server_uuid, when an audit last compared a server, by our clock. `suspects`: by
-    cluster, the GTIDs to be compared once two servers have them. `differences`: by cluster.
+    cluster, the GTIDs to be compared once two servers have them. `differences`: by cluster. What a
+    cluster was called when they were found decides nothing.
     """
 
     looks: Mapping[UUID, datetime] = field(default_factory=dict)
     suspects: Mapping[str, GtidSet] = field(default_factory=dict)
     differences: Mapping[str, tuple[KnownDifference, ...]] = field(default_factory=dict)
+
+    @property
+    def every_difference(self) -> tuple[KnownDifference, ...]:
+        """Return the differences of all clusters."""
+        return tuple(each for found in self.differences.values() for each in found)
 
 
 def looked_back(

@@ -22,7 +22,7 @@ from gtid_audit.content_due import (
     suspects_in,
     suspects_now,
 )
-from gtid_audit.known_differences import known_gtids, still_known, with_known
+from gtid_audit.known_differences import known_gtids, not_here, still_known, with_known
 from topology.accepted import AcceptedRepair
 from topology.adapters.collect_fleet import Say
 from topology.adapters.inventory.fleet import Fleet
@@ -67,10 +67,14 @@ def compare_contents(
     looks: list[tuple[ClusterSnapshot, Looked]] = []
     differences = dict(known.differences)
     if chosen is not False:
+        differences = {
+            cluster: not_here(snapshots, found) for cluster, found in known.differences.items()
+        }
         with ThreadPoolExecutor(CONTENTS_AT_ONCE) as pool:
             for each, looked in zip(snapshots, pool.map(look, snapshots), strict=True):
-                before = still_known(each, known.differences.get(each.cluster, ()))
-                with_all, differences[each.cluster] = with_known(looked, each, before)
+                before = still_known(each, known.every_difference)
+                with_all, here = with_known(looked, each, before)
+                differences[each.cluster] = (*differences.get(each.cluster, ()), *here)
                 looks.append((each, with_all))
     readings = {each.cluster: look.reading for each, look in looks if look.reading is not None}
     kept = (
@@ -89,9 +93,8 @@ def _remembered(
 ) -> Remembered:
     """Return what the next audit has to know: clusters that were not read now stay as they were."""
     done = {uuid: at for each, looked in looks for uuid, at in _done(each, looked).items()}
-    suspects = dict(known.suspects)
-    for each, looked in looks:
-        suspects[each.cluster] = suspects.get(each.cluster, GtidSet()) - looked.settled
+    settled = GtidSet.union_of(looked.settled for _, looked in looks)
+    suspects = {cluster: gtids - settled for cluster, gtids in known.suspects.items()}
     for each in snapshots:
         suspects[each.cluster] = suspects.get(each.cluster, GtidSet()) | _suspects_in(each, fleet)
     return Remembered(
@@ -114,9 +117,10 @@ def _look(
 ) -> Looked:
     """Compare contents in one cluster where that is due. Never raises."""
     back = looked_back(snapshot, chosen, remembered.looks)
-    suspects = held_by_two(snapshot, remembered.suspects.get(snapshot.cluster, GtidSet()))
+    # Of all clusters: one may have had another name.
+    suspects = held_by_two(snapshot, GtidSet.union_of(remembered.suspects.values()))
     suspects |= suspects_now(snapshot, chosen)
-    suspects |= known_gtids(still_known(snapshot, remembered.differences.get(snapshot.cluster, ())))
+    suspects |= known_gtids(still_known(snapshot, remembered.every_difference))
     if not back and not suspects:
         return Looked(None)
     from gtid_audit.content import read_contents

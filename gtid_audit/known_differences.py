@@ -10,27 +10,41 @@ audit that remembers (content_memory.py)
 2. compares its GTID again, whatever else is due;
 3. replaces it by the new answer, if both logs still hold the GTID: the same difference, or none;
 4. reports it as it was found, graded likely, if they do not: a repair since then would not show;
-5. forgets it if a server has another server_uuid now (it was rebuilt), or does not have the GTID.
+5. forgets it if one of the two servers does not have the GTID any more.
+
+The servers are those with the server_uuids, whatever the fleet file calls them and their cluster
+now. A difference whose servers are not both there stays in the file: a server was left out, or a
+name led to another server for once. It is reported again when they are. A server that was rebuilt
+has another server_uuid, and none of these differences.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from gtid import GtidSet
 from gtid_audit.content_due import LASTING, KnownDifference, Looked
 from topology.contents import ContentDifference, ContentReading
-from topology.snapshot import ClusterSnapshot, ServerSnapshot
+from topology.snapshot import ClusterSnapshot
 
 _NOT_COMPARABLE_NOW: Final = "proved by an earlier audit, and not comparable now"
 
 
 def still_known(
-    snapshot: ClusterSnapshot, known: Sequence[KnownDifference]
+    snapshot: ClusterSnapshot, known: Iterable[KnownDifference]
 ) -> tuple[KnownDifference, ...]:
-    """Return which differences are between the servers that are there now."""
-    servers = {server.name: server for server in snapshot.last}
-    return tuple(each for each in known if _is_between(servers, each))
+    """Return which differences are between servers of a snapshot, with the names that they have."""
+    named = ((each, _named(snapshot, each)) for each in known)
+    return tuple(now for _, now in named if now is not None and not _is_over(snapshot, now))
+
+
+def not_here(
+    snapshots: Sequence[ClusterSnapshot], known: Iterable[KnownDifference]
+) -> tuple[KnownDifference, ...]:
+    """Return which differences are between servers that are in none of the snapshots."""
+    return tuple(
+        each for each in known if all(_named(snapshot, each) is None for snapshot in snapshots)
+    )
 
 
 def known_gtids(known: Sequence[KnownDifference]) -> GtidSet:
@@ -64,17 +78,36 @@ def with_known(
     return replace(looked, reading=reading), remembered
 
 
-def _is_between(servers: dict[str, ServerSnapshot], known: KnownDifference) -> bool:
-    """Return whether both servers are the same as then, and have the GTID, as far as is known."""
+def _named(snapshot: ClusterSnapshot, known: KnownDifference) -> KnownDifference | None:
+    """Return a difference with the present names of its servers; None if they are not there.
+
+    A server whose server_uuid could not be read is taken for the one that had its name.
+    """
+    by_uuid = {
+        each.server_uuid: each.name for each in snapshot.last if each.server_uuid is not None
+    }
+    unread = {each.name for each in snapshot.last if each.server_uuid is None}
     difference = known.difference
-    names = difference.source.server, difference.replica.server
-    for name, uuid in zip(names, known.server_uuids, strict=True):
-        server = servers.get(name)
-        if server is None or server.server_uuid not in (None, uuid):
-            return False
-        if server.gtid_executed is not None and difference.gtid not in server.gtid_executed:
-            return False
-    return True
+    ends = []
+    for version, uuid in zip(
+        (difference.source, difference.replica), known.server_uuids, strict=True
+    ):
+        name = by_uuid.get(uuid) or (version.server if version.server in unread else None)
+        if name is None:
+            return None
+        ends.append(replace(version, server=name))
+    source, replica = ends
+    return replace(known, difference=replace(difference, source=source, replica=replica))
+
+
+def _is_over(snapshot: ClusterSnapshot, known: KnownDifference) -> bool:
+    """Return whether one of its servers does not have the GTID any more, as far as is known."""
+    ends = {known.difference.source.server, known.difference.replica.server}
+    return any(
+        each.gtid_executed is not None and known.difference.gtid not in each.gtid_executed
+        for each in snapshot.last
+        if each.name in ends
+    )
 
 
 def _is_answered(looked: Looked, difference: ContentDifference) -> bool:

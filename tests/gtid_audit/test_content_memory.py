@@ -37,7 +37,7 @@ from topology.contents import (
     TransactionVersion,
 )
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot
+from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
 FLEET = Fleet((), CollectLimits(), 1, Policy())
 
@@ -232,19 +232,61 @@ def test_a_proved_difference_stays_until_it_is_compared(monkeypatch: pytest.Monk
     assert unasked.remembered.differences == {"pair": (known,)}
 
 
-def test_a_rebuilt_server_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_difference_is_between_server_uuids(monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = started(healthy(), 10**6, 10**6)
     a, b = snapshot.last
     known = Remembered(differences={"pair": (KnownDifference(a_difference(), (A, B)),)})
-    rebuilt = replace(b, server_uuid=UUID(int=7))
-    without = replace(b, gtid_executed=GtidSet())
-    for last in ((a, rebuilt), (a, without), (a,)):
+
+    def found_with(*last: ServerSnapshot) -> content_fleet.FleetContents:
         now = replace(snapshot, first=snapshot.first[: len(last)], last=last)
-        found = looked(now, Looked(None), monkeypatch, remembered=known)
-        assert (found.readings, found.remembered.differences) == ({}, {})
-    silent = replace(b, server_uuid=None, gtid_executed=None)
-    found = looked(replace(snapshot, last=(a, silent)), Looked(None), monkeypatch, remembered=known)
-    assert found.remembered.differences == known.differences
+        return looked(now, Looked(None), monkeypatch, remembered=known)
+
+    # Rebuilt, left out, or another server for once: it is kept until it is seen again.
+    for last in ((a, replace(b, server_uuid=UUID(int=7))), (a,)):
+        found = found_with(*last)
+        assert (found.readings, found.remembered.differences) == ({}, known.differences)
+    without = found_with(a, replace(b, gtid_executed=GtidSet()))
+    assert (without.readings, without.remembered.differences) == ({}, {})
+    silent = found_with(a, replace(b, server_uuid=None, gtid_executed=None))
+    assert silent.remembered.differences == known.differences
+
+
+def test_a_name_is_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server or a cluster that was renamed in the fleet file once lost its differences."""
+    snapshot = started(healthy(), 10**6, 10**6)
+    known = Remembered(differences={"pair": (KnownDifference(a_difference(), (A, B)),)})
+    names = {"a": "a", "b": "x"}
+    first, last = (
+        tuple(replace(each, cluster="two", name=names[each.name]) for each in reading)
+        for reading in (snapshot.first, snapshot.last)
+    )
+    renamed = ClusterSnapshot("two", first, last)
+    for _ in range(2):
+        found = looked(renamed, Looked(None), monkeypatch, remembered=known)
+        assert found.readings is not None
+        [carried] = found.readings["two"].differences
+        assert (carried.replica.server, carried.is_proved, carried.is_remembered) == (
+            "x",
+            False,
+            True,
+        )
+        assert {*found.remembered.differences} == {"two"}
+        known = found.remembered
+    back = looked(snapshot, Looked(None), monkeypatch, remembered=known)
+    assert back.readings is not None
+    assert back.readings["pair"].differences[0].replica.server == "b"
+    assert {*back.remembered.differences} == {"pair"}
+
+
+def test_suspects_of_a_cluster_that_was_renamed_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    snapshot = started(healthy(), 10**6, 10**6)
+    held = snapshot.last[0].gtid_executed
+    assert held is not None
+    known = Remembered(suspects={"as it was called": held})
+    settled = Looked(None, settled=held)
+    assert looked(snapshot, settled, monkeypatch, remembered=known).remembered.suspects == {}
 
 
 @pytest.mark.parametrize("kind", Difference)

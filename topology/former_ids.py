@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from gtid import GtidSet
+from topology.applier_workers import is_without_work
 from topology.graph import Edge, Graph
 from topology.history_evidence import ends_of, intervals_of
 from topology.snapshot import ServerSnapshot
@@ -46,10 +47,12 @@ def of_unknown_uuids(
             found[name] = held
             rest |= by_state(server, held)[0]
     # What waits in a relay log upstream comes next: whoever has logged it shows its server_id.
+    # An applier that has read all of it has passed what is missing (a RESET): nothing comes.
     waiting = GtidSet.union_of(
         each.gtid_retrieved
         for name in (edge.source, *sorted(upstream))
         for each in servers[name].channels or ()
+        if not is_without_work(each)
     )
     for uuid in filter(None, known):
         waiting = waiting.without_uuid(uuid)

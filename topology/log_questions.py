@@ -126,6 +126,8 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
             earlier = earlier_samples(replica, gone, source=source, received=received)
             ask(replica.name, Questions(first_log=True, commits=(earlier,)))
             ask(source.name, Questions(commits=(_ends(gone), earlier)))
+        if by_hand := _maybe_by_hand(edge.expected, facts.first[edge.edge.source]):
+            ask(edge.edge.source, Questions(commits=(_ends(by_hand),)))
         held = of_unknown_uuids(edge.edge, graph=facts.graph, servers=servers)
         for holder, gtids in held.items():
             for part in filter(None, by_state(servers[holder], gtids)):
@@ -138,6 +140,21 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
         if not logged(facts.last[joining.server]):
             ask(joining.server, Questions(schemas=True))
     return {name: each for name, each in sorted(asked.items()) if each != Questions()}
+
+
+def _maybe_by_hand(expected: GtidSet, source: ServerSnapshot) -> GtidSet:
+    """Return what a replica is to receive of its source's own numbers, out of their order.
+
+    They have a gap, or the source received them. A session of the replica may have set gtid_next to
+    one of them, and the replica has lost it since: it carries the replica's server_id, and is
+    dropped. `source` is the first reading.
+    """
+    assert source.server_uuid is not None, "only judgeable servers have edges"
+    own = expected.from_uuid(source.server_uuid)
+    executed = (source.gtid_executed or GtidSet()).from_uuid(source.server_uuid)
+    if executed.filled() - executed - (source.gtid_owned or GtidSet()):
+        return own
+    return own & GtidSet.union_of(each.gtid_retrieved for each in source.channels or ())
 
 
 def _searches(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:

@@ -97,6 +97,8 @@ def misfit_of_two_origins(
     A session set gtid_next there, so another channel may bring other transactions under them, and
     what follows on the source may not find its rows.
     """
+    if source not in model.servers:
+        return None  # what it would send is not known, and said
     apart = GtidSet.union_of(
         arriving.from_uuid(each.server_uuid)
         for each in model.servers.values()

@@ -10,6 +10,7 @@ from gtid import GtidSet
 from repair.case import Case
 from repair.model import ModelServer, below
 from repair.replay import Replayed
+from repair.rows_there import may_come_back
 from repair.transaction_content import ContentClass, NetRow, RowState, TransactionContent
 from topology.dialect import dialect_of
 from topology.findings import Grade
@@ -54,7 +55,9 @@ def may_be_there(case: Case, content: TransactionContent, where: ModelServer) ->
     return ""
 
 
-def may_come_back(case: Case, content: TransactionContent, where: ModelServer) -> Iterator[str]:
+def redone_rows_may_come_back(
+    case: Case, content: TransactionContent, where: ModelServer
+) -> Iterator[str]:
     """Yield that rows which are not there may have been deleted since, not lost.
 
     What a server committed behind them is in no log after RESET BINARY LOGS AND GTIDS, or where it
@@ -63,11 +66,7 @@ def may_come_back(case: Case, content: TransactionContent, where: ModelServer) -
     is_certain = case.finding.grade is Grade.PROVED and case.finding.code != "E6"
     if not content.of_class(ContentClass.DATA) or (is_certain and not _may_have_kept(case, where)):
         return
-    yield (
-        f"if {where.name} had {content.wanted.shortened()} before and forgot it (RESET BINARY LOGS"
-        " AND GTIDS), rows that are not there may have been deleted or changed since, which no log"
-        " shows: done again, they come back. Compare the data first"
-    )
+    yield may_come_back(where.name, content.wanted, "done")
 
 
 def _may_have_kept(case: Case, where: ModelServer) -> bool:

@@ -37,7 +37,7 @@ from repair.redo_rows import (
     changed_since,
     compared,
     may_be_there,
-    may_come_back,
+    redone_rows_may_come_back,
     stops_below,
 )
 from repair.replay import Replayed
@@ -103,7 +103,7 @@ def redo_on_source(case: Case) -> Outcome:
         actions,
         (
             f"it does again: {described(content, missing)}. {_where_it_stops(content, missing)}",
-            *may_come_back(case, content, where),
+            *redone_rows_may_come_back(case, content, where),
             *columns_not_compared(content, where),
             *_not_reached(case, actions),
             *misfits_at_home(case, actions[:1]),

@@ -98,3 +98,15 @@ def _is_there(case: Case, on: RowsOn) -> bool:
     """Return whether rows are there; a source that is committing them yet has none to be like."""
     has_them = case.wanted <= case.snapshot_executed.get(case.finding.source or "", GtidSet())
     return on.state is RowState.AS_AFTER or (on.is_like_source and has_them)
+
+
+def may_come_back(name: str, gtids: GtidSet, done: str) -> str:
+    """Return that rows which are not there may have been deleted since, not left out.
+
+    `done`: what brings them back ("fetched", "done").
+    """
+    return (
+        f"if {name} had {gtids.shortened()} before and forgot it (RESET BINARY LOGS AND GTIDS),"
+        " rows that are not there may have been deleted or changed since, which no log shows:"
+        f" {done} again, they come back. Compare the data first"
+    )

@@ -39,10 +39,12 @@ from repair.model import (
 from repair.offered import offered
 from repair.refused_before import start_as_selected
 from repair.replaying import redo_on_source, undo_on_replica
+from repair.rows_there import may_come_back
 from repair.same_server_id import same_server_id
 from repair.start_doubts import as_warning
 from repair.starting import misfit_of_waiting
 from repair.transaction_content import (
+    ContentClass,
     NetRow,
     RowState,
     TransactionContent,
@@ -129,6 +131,7 @@ def refetch(case: Case) -> Outcome:
         if conflict is not None:
             warnings = (f"{conflict}: fetched again, they may stop the applier or overwrite rows",)
         else:
+            warnings = tuple(_may_come_back(case, arriving))
             compared = (*_compared(case, arriving), *compared_waiting(case, replica, channel))
             rows = rows_of(compared)
             compared_at = there if compared else None
@@ -152,6 +155,13 @@ def refetch(case: Case) -> Outcome:
             ),
         ),
     )
+
+
+def _may_come_back(case: Case, arriving: GtidSet) -> Iterator[str]:
+    """Yield what a reset makes of rows that are not there, where it may be the cause (H8)."""
+    changing = case.content.of_class(ContentClass.DATA) & arriving if case.content else None
+    if case.finding.code == "H8" and changing:
+        yield may_come_back(case.finding.replica or "", changing, "fetched")
 
 
 def _not_to_be_switched(

@@ -10,7 +10,7 @@ import pytest
 from binlog.rows.json_values import JsonDocument
 from binlog.rows.values import ABSENT, Image, RowChange
 from repair.logged_form import is_cut, is_loose, logged_otherwise, would_be_cut
-from repair.redo_rows import changed_since, may_be_there, may_come_back
+from repair.redo_rows import changed_since, may_be_there, redone_rows_may_come_back
 from repair.replaying import _unguarded
 from repair.transaction_content import (
     ContentClass,
@@ -72,11 +72,11 @@ def test_a_row_may_have_been_deleted_since_where_its_gtid_was_forgotten(
 ) -> None:
     case = a_case(SERVERS, replace(LOST, code=code, grade=grade))
     content = a_content("a:4", rows_on={"a": BEFORE})
-    told = [*may_come_back(case, content, SERVERS["a"])]
+    told = [*redone_rows_may_come_back(case, content, SERVERS["a"])]
     assert bool(told) is is_told
     assert all("if a had" in each and "they come back" in each for each in told)
     empty = a_content("a:4", ContentClass.DDL, rows_on={"a": BEFORE})
-    assert not [*may_come_back(case, empty, SERVERS["a"])], "it has no rows"
+    assert not [*redone_rows_may_come_back(case, empty, SERVERS["a"])], "it has no rows"
 
 
 @pytest.mark.parametrize(

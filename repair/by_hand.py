@@ -66,9 +66,10 @@ def _reclone(situation: Situation) -> str:
         return f"{attach}. Nothing is lost: {source.name} has all transactions of {here}"
     if finding.code == "E6":
         return (
-            f"compare the data first: {only_here.shortened()} is only in the list of {here} because"
-            f" the history of {source.name} was reset, and the rows are probably on {source.name}."
-            f" Do not redo them there. Where the rows are there, {attach}. Nothing is lost then"
+            f"compare the data first: {only_here.shortened()} is only in the list of {here}. The"
+            f" finding shows whether its rows are probably on {source.name}. Do not redo them there"
+            f" before that. Where the rows are there, {attach}. Nothing is lost then. Where they"
+            f" are not, only {here} has them, and this would delete them"
         )
     return (
         f"do NOT restore {here} from {source.name} as it is: {only_here.shortened()} is only on"

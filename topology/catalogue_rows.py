@@ -169,8 +169,9 @@ ROWS: tuple[Row, ...] = (
         "E6", "history reset on the source", "critical", True,
         ("check_data", "rebuild_position", "reclone"),
         "The source does not list transactions of its own that the replica holds, because its GTID"
-        " history was reset. Its rows are still there: to redo the transactions doubles them.",
-        "RESET BINARY LOGS AND GTIDS on a source.",
+        " history was reset. Its rows are still there: to redo the transactions doubles them. Where"
+        " binary logs were replayed since, the rows that the replay left out are gone.",
+        "RESET BINARY LOGS AND GTIDS on a source, also as part of a point-in-time recovery.",
         "The source has been running since before the transactions were committed, so it did not"
         " crash; its first binary log was begun after them, without previous GTIDs.",
     ),

@@ -47,7 +47,8 @@ from topology.former_ids import by_state, of_unknown_uuids
 from topology.history_evidence import ends_of
 from topology.joining import evaluate_parts
 from topology.log_order import order_samples, received_by
-from topology.lost import neighbours_of, samples_of
+from topology.loss_history import neighbours_of
+from topology.lost import samples_of
 from topology.other_versions import own_at_other_sources, own_of_stopped_source
 from topology.receivers import samples_in
 from topology.reset_signs import earlier_samples, has_earlier, logged

@@ -32,20 +32,22 @@ first log            a reset begins log number 1, with empty previous GTIDs, aft
                      begun before them excludes a reset. Its number alone does not, and neither
                      does gtid_purged: FLUSH and PURGE, or SET GLOBAL gtid_purged, change both.
 neighbour            the oldest own transaction that both logs hold. If its first commit is
-                     the same moment in both, and the origin made it before the lost ones, its
+                     the same moment in both, and the origin logged it before the lost ones, its
                      history goes back beyond them: no reset. If it differs, the origin began
-                     again with this number.
+                     again with this number. If it is the same, and the origin logged it again
+                     behind the lost ones, binary logs were replayed (loss_history.py).
 ===================  ===================================================================
 
 E3 is proved by a restart since the commits, and by evidence that excludes a reset. E6 is proved
-where the origin has run since before the commits: a crash needs a restart. Whatever is left is
+where the origin has run since before the commits: a crash needs a restart. Behind a replay of
+binary logs nothing is proved: rows that it left out are gone, as after a crash. Whatever is left is
 `likely`, and the finding names the causes that remain. Where the origin has run since before the
 commits and its logs exclude a reset, another server, or a session elsewhere, used its UUID.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 
 from gtid import GtidSet
@@ -53,11 +55,11 @@ from topology.facts import ClusterFacts, LostFacts
 from topology.findings import Grade
 from topology.graph import is_another
 from topology.history_evidence import CommitRecord, ends_of, intervals_of
-from topology.reset_signs import goes_back_beyond, logged
+from topology.loss_history import signs_of_reset
+from topology.reset_signs import logged
 from topology.restarts import Restart, restart_of
 from topology.snapshot import ServerSnapshot
 
-_SECOND = timedelta(seconds=1)
 # What a receiver reports when the source refuses its set: 1236, since 8.0 the server's 13114.
 _REFUSED = frozenset({1236, 13114})
 
@@ -82,6 +84,7 @@ class Loss:
     restart: Restart
     history: str  # what the logs show of a reset, in words
     is_reset_excluded: bool  # by the logs
+    is_replayed: bool  # the logs show that binary logs were replayed since
     is_declaration_excluded: bool  # the holder committed or applied them: gtid_purged did not
     committed: tuple[datetime, datetime] | None  # first and last commit that is known
     executed_by: tuple[int, ...]  # server_ids in the holder's log
@@ -105,13 +108,6 @@ def losses_of(facts: ClusterFacts) -> Iterator[Loss]:
 def samples_of(lost: LostFacts) -> GtidSet:
     """Return the lost GTIDs whose commits decide: both ends of each interval."""
     return GtidSet.union_of(ends_of(lost.lost))
-
-
-def neighbours_of(facts: ClusterFacts, lost: LostFacts) -> GtidSet:
-    """Return, for each TSID that lost transactions, the oldest one that both logs still hold."""
-    held = logged(facts.last[lost.origin]) & logged(facts.first[lost.holder])
-    parts = (held.from_tsid(tsid) for tsid in lost.lost.tsids)
-    return GtidSet.union_of(_lowest(part) for part in parts if part)
 
 
 def commits_until(gtid_set: GtidSet, origin: ServerSnapshot) -> tuple[int, int]:
@@ -236,7 +232,7 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
     origin = facts.last[lost.origin]
     committed = _committed(facts, lost, part)
     restart = restart_of(origin, facts.last[lost.holder], committed)
-    reset, history = _reset(facts, lost, committed)
+    signs = signs_of_reset(facts, lost, committed)
     executed_by = _server_ids(facts, lost, part)
     if is_by_hand:
         seen = bool(executed_by) and set(executed_by) <= _other_ids(facts, lost.origin)
@@ -252,10 +248,12 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
         is_received = part <= _received(facts, lost, surely=True)
         cause, grade = _crash_or_reset(
             restart,
-            reset=reset,
+            reset=signs.is_reset,
             is_its_own=is_own_id or (not executed_by and is_received),
             is_received=is_received,
         )
+        if signs.is_replayed:
+            grade = Grade.LIKELY
     first, every = commits_until(part, origin)
     return Loss(
         origin=lost.origin,
@@ -264,8 +262,9 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
         cause=cause,
         grade=grade,
         restart=restart,
-        history=history,
-        is_reset_excluded=reset is False,
+        history=signs.history,
+        is_reset_excluded=signs.is_reset is False,
+        is_replayed=signs.is_replayed,
         is_declaration_excluded=_is_logged_or_received(facts, lost, part),
         committed=committed,
         executed_by=executed_by,
@@ -312,44 +311,7 @@ def _committed(
     return (min(moments), max(moments)) if moments else None
 
 
-def _reset(
-    facts: ClusterFacts,
-    lost: LostFacts,
-    committed: tuple[datetime, datetime] | None,
-) -> tuple[bool | None, str]:
-    """Return whether the origin's logs show a reset since, and in which way they show it."""
-    origin, neighbours = facts.last[lost.origin], neighbours_of(facts, lost)
-    for ours in origin.history_evidence.commits if origin.history_evidence is not None else ():
-        # What was read for another question may have been committed since a reset.
-        for name in _others(facts, lost.origin):
-            theirs = _record(facts, name, ours.gtid) if ours.gtid <= neighbours else None
-            if theirs is not None and ours.is_exact and theirs.is_exact:
-                if ours.committed_at == theirs.committed_at:
-                    if not goes_back_beyond(ours, origin, committed and committed[0]):
-                        continue
-                    return False, f"{ours.gtid} is the same commit in the log of {name}"
-                if ours.server_id == theirs.server_id:  # otherwise one of them was made by hand
-                    return True, f"{ours.gtid} was committed at another time than on {name}"
-    log = origin.history_evidence.first_log if origin.history_evidence is not None else None
-    if log is not None and committed is not None:
-        if log.begun_at + _SECOND <= committed[0]:
-            return False, f"{log.file} was begun before the lost transactions were committed"
-        is_first = log.file.rpartition(".")[2].lstrip("0") == "1"
-        is_new = log.begun_at > committed[1] and not log.previous_gtids
-        # Purged GTIDs without a log: SET GLOBAL gtid_purged after a reset, if it is number 1.
-        if is_new and (is_first or not origin.gtid_purged):
-            return True, f"{log.file} was begun after them, without previous GTIDs"
-    # A first log beyond number 1, or own GTIDs in gtid_purged, exclude nothing: FLUSH and PURGE, or
-    # SET GLOBAL gtid_purged, make both after a reset (seen on 9.7.4).
-    return None, "unknown"
-
-
 # -- leaves ---------------------------------------------------------------------------------------
-
-
-def _record(facts: ClusterFacts, name: str, gtid: GtidSet) -> CommitRecord | None:
-    evidence = facts.last[name].history_evidence
-    return None if evidence is None else evidence.commit_of(gtid)
 
 
 def _records(facts: ClusterFacts, origin: str, part: GtidSet) -> list[CommitRecord]:

@@ -23,15 +23,6 @@ def logged(server: ServerSnapshot) -> GtidSet:
     return (server.gtid_executed or GtidSet()) - (server.gtid_purged or GtidSet())
 
 
-def goes_back_beyond(commit: CommitRecord, origin: ServerSnapshot, lost: datetime | None) -> bool:
-    """Return whether an origin made one of its transactions before it made those that it lacks.
-
-    What it committed behind them, or received from a session elsewhere, came after a reset as well.
-    """
-    is_own = origin.server_id is None or commit.server_id == origin.server_id
-    return is_own and (lost is None or commit.committed_at <= lost)
-
-
 def keeps_gtids(server: ServerSnapshot) -> bool:
     """Return whether a crash leaves no rows without their GTIDs: InnoDB has both (8.0.17)."""
     return server.version is not None and dialect_of(server.version).has_gtids_in_innodb

@@ -35,6 +35,7 @@ TARGETS: Sequence[Target] = (
                 "topology/applier_workers.py",
                 "topology/progress.py",
                 "topology/lost.py",
+                "topology/loss_history.py",
             ),
             *("topology/receivers.py", "topology/not_received.py", "topology/reset_signs.py"),
             *("topology/history_evidence.py", "topology/former_ids.py", "topology/former_logs.py"),

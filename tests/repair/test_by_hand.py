@@ -58,6 +58,10 @@ def test_nothing_is_redone_where_the_source_was_reset() -> None:
     text = by_hand("reclone", replace(finding, code="E6"), errant)
     assert "--redo" not in text
     assert "Do not redo them there" in text
+    # A point-in-time recovery leaves the rows out: the finding (E6) knows which of the two it is.
+    assert "probably on a. " in text
+    assert "because the history of a was reset" not in text
+    assert text.endswith("Where they are not, only b has them, and this would delete them")
     assert "Nothing is lost" in by_hand("reclone", finding, SERVERS)
 
 

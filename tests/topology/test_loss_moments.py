@@ -18,7 +18,8 @@ from topology.history_evidence import (
     LogStart,
     ends_of,
 )
-from topology.lost import _committed, _reset, losses_of
+from topology.loss_history import ResetSigns, signs_of_reset
+from topology.lost import _committed, losses_of
 from topology.policy import Policy
 from topology.receivers import Waiting, hanging
 from topology.reset_signs import has_earlier
@@ -109,11 +110,12 @@ def test_logs_show_a_reset_exclude_it_or_neither(
 ) -> None:
     facts = facts_of(**parts)
     [lost] = facts.lost
-    reset, history = _reset(facts, lost, COMMITTED)
-    assert reset is expected
-    assert (history == "unknown") is (expected is None)
+    signs = signs_of_reset(facts, lost, COMMITTED)
+    assert signs.is_reset is expected
+    assert not signs.is_replayed
+    assert (signs.history == "unknown") is (expected is None)
     if "ours" not in parts:
-        assert _reset(facts, lost, None) == (None, "unknown")
+        assert signs_of_reset(facts, lost, None) == ResetSigns(None, "unknown")
 
 
 @pytest.mark.parametrize(

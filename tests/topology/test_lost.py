@@ -23,8 +23,17 @@ def ago(seconds: float) -> Any:
     return NOON - timedelta(seconds=seconds)
 
 
-def record(gno: int, seconds: float, *, server_id: int = 1, exact: bool = True) -> CommitRecord:
-    return CommitRecord(GtidSet.parse(f"{A}:{gno}"), server_id, ago(seconds), exact)
+def record(
+    gno: int,
+    seconds: float,
+    *,
+    server_id: int = 1,
+    exact: bool = True,
+    logged: float | None = None,
+) -> CommitRecord:
+    """Return a commit so many seconds ago; `logged`: this server logged it later than that."""
+    at = ago(logged) if logged is not None else ago(seconds) if exact else None
+    return CommitRecord(GtidSet.parse(f"{A}:{gno}"), server_id, ago(seconds), exact, at)
 
 
 def story(
@@ -199,6 +208,52 @@ def test_only_a_proved_crash_offers_to_redo_first(facts: dict[str, Any]) -> None
     first = found(story(**facts)).strategies[0].name
     assert first == "check_data"
     assert found(story(**SAME)).strategies[0].name == "redo_on_source"
+
+
+# Binary logs were replayed 35 s ago: the first commit is that of the holder's log.
+REPLAYED: dict[str, Any] = SAME | {"ours": (record(1, 500, logged=35),)}
+OLD_REPLAYED: dict[str, Any] = {
+    "ours": (record(1, 500, exact=False),),
+    "theirs": tuple(record(*each, exact=False) for each in ((1, 500), (98, 60), (100, 50))),
+    "first_log": AFTER,
+}
+
+
+@pytest.mark.parametrize("up", [30, 900])
+@pytest.mark.parametrize("facts", [REPLAYED, REPLAYED | {"first_log": AFTER}, OLD_REPLAYED])
+def test_a_replay_of_binary_logs_proves_neither_a_crash_nor_that_the_rows_are_there(
+    facts: dict[str, Any], up: int
+) -> None:
+    """After a point-in-time recovery the rows that were left out are gone, as after a crash."""
+    finding = found(story(**facts, up=up))
+    assert (finding.code, finding.grade) == ("E6", Grade.LIKELY)
+    text = finding.explanation
+    assert "binary logs were replayed into it" in text
+    assert "the replay left out are probably not on a, and are on b" in text
+    assert "followed by a replay of binary logs (point-in-time recovery)" in text
+    assert "still there" not in text
+    assert "redoing them would double them" not in text
+    assert ("a crash that lost" in text) is (up == 30)
+
+
+def test_a_replay_before_the_lost_transactions_excludes_a_reset_behind_them() -> None:
+    earlier = SAME | {"ours": (record(1, 500, logged=400),)}
+    assert graded(story(**earlier)) == ("E3", Grade.PROVED)
+    # Between them, or where it is not known when they were committed, it excludes nothing.
+    for facts in (
+        {"ours": (record(1, 500, logged=55),)},
+        {"ours": (record(1, 500, logged=35),), "theirs": (record(1, 500),)},
+        {"ours": (record(1, 500, logged=35, server_id=7),)},
+    ):
+        assert graded(story(**(SAME | facts))) == ("E3", Grade.LIKELY)
+
+
+def test_a_first_log_that_has_nothing_older_shows_no_replay() -> None:
+    """As after a RESET that was not followed by a replay: the rows are there."""
+    facts = OLD_REPLAYED | {"ours": (), "up": 900}
+    assert graded(story(**facts)) == ("E6", Grade.PROVED)
+    ours = (record(1, 500, exact=False, server_id=7),)
+    assert "replay" not in found(story(**(OLD_REPLAYED | {"ours": ours}))).explanation
 
 
 def test_an_isolated_number_is_by_hand_unless_it_was_received() -> None:

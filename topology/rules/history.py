@@ -19,6 +19,10 @@ _CRASH = (
     " backup or a clone that lacked them: then their rows are gone there"
 )
 _RESET = "RESET BINARY LOGS AND GTIDS: then the rows are there, and redoing them would double them"
+_REPLAYED = (
+    "RESET BINARY LOGS AND GTIDS followed by a replay of binary logs (point-in-time recovery): then"
+    " the rows of what was not replayed are probably gone"
+)
 _BY_HAND = "a session elsewhere that set gtid_next to a GTID of this server"
 _COPIED = "another server that commits under the same server_uuid"
 _DECLARED = (
@@ -69,6 +73,9 @@ def history_reset(facts: ClusterFacts) -> Iterator[Finding]:
         if loss.is_reset_excluded and loss.restart is Restart.NOT_SINCE:
             yield _on(facts, loss, _neither_text(facts, loss), None)
             continue
+        if loss.is_replayed:
+            yield _on(facts, loss, _replayed_text(loss), None)
+            continue
         is_proved = loss.grade is Grade.PROVED
         may_be_gone = not is_proved and _CRASH in _left(loss)
         rows = "may still be there" if may_be_gone else "are probably still there"
@@ -100,6 +107,17 @@ def _neither_text(facts: ClusterFacts, loss: Loss) -> str:
         f" logs show no reset of its history: {loss.history}.{shown} Their rows are probably not on"
         f" {loss.origin}. Read the content and compare the data before a repair."
         f" {distance_to(loss)} Replicas then skip its new transactions."
+    ) + _causes(loss)
+
+
+def _replayed_text(loss: Loss) -> str:
+    """Explain a loss behind which binary logs were replayed: the lost rows are probably gone."""
+    return (
+        f"{loss.origin} does not list {many(loss.gtid_set)} of its own that {loss.holder} holds."
+        f" Its GTID history began again, and binary logs were replayed into it: {loss.history}."
+        f" Rows that the replay left out are probably not on {loss.origin}, and are on"
+        f" {loss.holder}. Do not redo these transactions, and do not undo them on replicas, before"
+        f" you have compared the data. {distance_to(loss)} Replicas then skip its new transactions."
     ) + _causes(loss)
 
 
@@ -190,7 +208,8 @@ def _ordinal(number: int) -> str:
 # Each cause, and what excludes it.
 _EXCLUDED_BY: Final[Mapping[str, Callable[[Loss], bool]]] = {
     _CRASH: lambda loss: loss.restart is Restart.NOT_SINCE,
-    _RESET: lambda loss: loss.is_reset_excluded,
+    _REPLAYED: lambda loss: not loss.is_replayed,
+    _RESET: lambda loss: loss.is_reset_excluded or loss.is_replayed,
     _BY_HAND: lambda _: False,
     _COPIED: lambda _: False,
     _DECLARED: lambda loss: loss.is_declaration_excluded,

@@ -42,6 +42,7 @@ from repair.script import (
     executed,
     literal,
     not_owned,
+    still_logs,
     transactions,
 )
 from repair.semi_sync import commits_without_waiting
@@ -109,6 +110,7 @@ def redo_transactions(action: RedoTransactions, setting: Setting) -> Procedure:
                 "@@SESSION.sql_log_bin = 1",
                 f"{server}: this session would not log what it does; nothing was changed",
             ),
+            *((still_logs(server),) if setting.server.has_log else ()),
             *comment_guards(action.transactions),
             *_logs_as_planned(action.transactions, setting.server),
             *(untaken if own else ()),

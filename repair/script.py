@@ -164,6 +164,18 @@ def address_of(channel: ChannelSnapshot) -> ChannelAddress:
     return ChannelAddress(channel.name, channel.source_host, channel.source_port)
 
 
+def still_logs(name: str) -> Guard:
+    """Require a binary log, where the plan saw one: without it no other server gets what is done.
+
+    mysqld may have been restarted with skip_log_bin since.
+    """
+    return Guard(
+        "@@GLOBAL.log_bin = 1",
+        f"{name}: its binary log is off, and was on when the plan was made; nothing was changed;"
+        " restart it with its log, audit and plan again",
+    )
+
+
 def same_error(name: str, asks: ChannelQuestions, seen: Sequence[int]) -> Guard:
     """Require that the applier has no error, or the one that the plan was made for."""
     known = ", ".join(str(each) for each in sorted({0, *seen}))

@@ -16,6 +16,7 @@ from repair.script import (
     keeps_history,
     literal,
     not_owned,
+    still_logs,
     transactions,
     unless_done,
 )
@@ -65,6 +66,7 @@ def inject_empty(action: InjectEmpty, setting: Setting) -> Procedure:
         title=f"commit {transactions(count, 'empty ')} on {name}",
         preconditions=(
             *_as_seen(action, setting),
+            *((still_logs(name),) if setting.server.has_log else ()),
             commits_without_waiting(name, setting.server.version),
         ),
         statements=(

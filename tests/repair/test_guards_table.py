@@ -54,6 +54,7 @@ QUIET = r"^@@GLOBAL\.gtid_owned = '' OR"
 EXACT = r"OR @@GLOBAL\.gtid_executed = '' OR \(GTID_SUBSET"
 UNLOGGED = r"^@@SESSION\.sql_log_bin = 0$"
 LOGGED = r"^@@SESSION\.sql_log_bin = 1$"
+HAS_LOG = r"^@@GLOBAL\.log_bin = 1$"
 SEES_TRIGGERS = r"schema_privileges|table_privileges|TRIGGER"
 NO_TRIGGERS = r"NOT EXISTS .*\btriggers\b|information_schema\.triggers"
 THERE = r"^EXISTS \(SELECT 1 FROM information_schema\.tables WHERE table_schema = 'd'"
@@ -66,7 +67,7 @@ ROWS = (*EVERY, UNLOGGED, THERE, SEES_TRIGGERS, NO_TRIGGERS, ROW)
 
 # In the order in which a script asks: which server, which account, what it holds.
 MUST_CARRY: Mapping[type[Action], tuple[str, ...]] = {
-    InjectEmpty: (*SETS, NONE_WAITS, NO_WAIT),
+    InjectEmpty: (*SETS, NONE_WAITS, HAS_LOG, NO_WAIT),
     AppendPurged: (*SETS, NONE_WAITS),
     ResetAndPurge: (*EVERY, CHANNELS, SOUND, QUIET, EXACT),
     MovePast: (*CHANNEL, HISTORY, KEEPS),
@@ -75,7 +76,10 @@ MUST_CARRY: Mapping[type[Action], tuple[str, ...]] = {
     StopChannel: (*CHANNEL, BY_SETS, HISTORY, KEEPS),
     MakeRowsAlike: ROWS,
     UndoRows: ROWS,
-    RedoTransactions: (*EVERY, CHANNELS, NOT_OWNED, NO_WAIT, LOGGED, SEES_TRIGGERS, NO_TRIGGERS),
+    RedoTransactions: (
+        *(*EVERY, CHANNELS, NOT_OWNED, NO_WAIT, LOGGED, HAS_LOG),
+        *(SEES_TRIGGERS, NO_TRIGGERS),
+    ),
 }
 GOALS: Mapping[type[Action], tuple[str, ...]] = {
     InjectEmpty: (FILLED,),

@@ -16,7 +16,7 @@ from compose.native.shapes import Pair, wait_for
 from gtid import Gtid, GtidSet
 from tests.snapshots import A, B, a_channel, a_server
 from topology.adapters.collect import Reader
-from topology.adapters.connection import SESSION
+from topology.adapters.connection import SESSION, connect
 from topology.adapters.memory import MemoryReader, Prepared
 from topology.adapters.mysql import MysqlReader
 from topology.adapters.status import parse_owned
@@ -367,11 +367,16 @@ def test_a_live_channel_shows_its_progress(one_pair97: Pair) -> None:
         "SET GLOBAL sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'",
         "SET GLOBAL sql_select_limit = 1",
         "SET GLOBAL max_join_size = 1",
+        "SET GLOBAL max_execution_time = 1",
     )
+    target = ServerTarget(name="b", host=replica.host, port=replica.port, user="root")
     try:
+        with connect(target, timeout_seconds_max=10.0) as session, session.cursor() as cursor:
+            cursor.execute("SELECT SLEEP(0.05) AS interrupted, @@SESSION.max_execution_time AS ms")
+            assert cursor.fetchone() == {"interrupted": 0, "ms": 0}
         reading = read_once(replica)
     finally:
-        names = ("sql_mode", "sql_select_limit", "max_join_size")
+        names = ("sql_mode", "sql_select_limit", "max_join_size", "max_execution_time")
         replica.execute(*[f"SET GLOBAL {name} = DEFAULT" for name in names])
     assert reading.unread == ()
     (channel,) = reading.channels or ()

@@ -83,9 +83,9 @@ def _equal_ids(truth: Truth, one: Finding) -> str:
     for name in (source, *sorted(upstream)):
         server = truth.world[name]
         logged = [made for log in server.files for made in log.entries]
-        waiting = [
-            each.transaction for path in server.channels for each in path.relay[path.relay_at :]
-        ]
+        paths = server.channels
+        waiting = [each.transaction for path in paths for each in path.relay[path.relay_at :]]
+        waiting += [each.transaction for path in paths for each in path.working]
         for made in (*logged, *waiting):
             if made.gtid in members:
                 sent.setdefault(made.gtid, made)

@@ -85,12 +85,14 @@ def former_server_id(facts: ClusterFacts) -> Iterator[Finding]:
         of_groups = any(edge.own_id.from_uuid(uuid) for uuid in groups)
         if not edge.own_id or (of_groups and ids.count(replica.server_id) > 1):
             continue
+        coming = edge.own_id - _logged_upstream(facts, edge)
+        is_likely = coming or _of_its_group(replica, edge.own_id)
         yield on_edge(
             facts,
             edge,
             "C2",
             edge.own_id,
-            grade=Grade.LIKELY if _of_its_group(replica, edge.own_id) else Grade.PROVED,
+            grade=Grade.LIKELY if is_likely else Grade.PROVED,
             proof=(
                 evidence("server_id", replica.server_id, replica),
                 evidence("server_uuid", replica.server_uuid, replica),
@@ -98,10 +100,23 @@ def former_server_id(facts: ClusterFacts) -> Iterator[Finding]:
             ),
             explanation=f"{replica.name} drops {many(edge.own_id)} of its sources as if they were"
             f" its own: they carry its server_id, {replica.server_id}, under "
-            + _whose(replica, edge.own_id, groups).format(name=replica.name),
+            + _whose(replica, edge.own_id, groups).format(name=replica.name)
+            + (_COMING.format(what=many(coming), name=replica.name) if coming else ""),
         )
 
 
+def _logged_upstream(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
+    upstream = facts.graph.upstream_of(edge.edge.source, stopped_too=True)
+    servers = [facts.last[name] for name in upstream | {edge.edge.source}]
+    return GtidSet.union_of(
+        (each.gtid_executed or GtidSet()) | (each.gtid_owned or GtidSet()) for each in servers
+    )
+
+
+_COMING: Final = (
+    " {what} of these was received by a server that sends to {name}, and not applied there: unless"
+    " its applier has passed them by (a RESET), they come to {name} next."
+)
 _AS_ANOTHER: Final = (
     "a UUID that no server of this audit has. {name} was probably cloned or restored, and kept its"
     " server_id. Set another server_id on it. What was dropped must then be fetched again."

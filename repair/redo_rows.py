@@ -61,10 +61,10 @@ def redone_rows_may_come_back(
     """Yield that rows which are not there may have been deleted since, not lost.
 
     What a server committed behind them is in no log after RESET BINARY LOGS AND GTIDS, or where it
-    logs nothing. Proved, a loss is one of the rows as well, and an errant transaction never came.
+    logs nothing. No set shows whether it had them; a proved crash (E3) took the rows as well.
     """
-    is_certain = case.finding.grade is Grade.PROVED and case.finding.code != "E6"
-    if not content.of_class(ContentClass.DATA) or (is_certain and not _may_have_kept(case, where)):
+    is_lost = case.finding.code == "E3" and not _may_have_kept(case, where)
+    if is_lost or not content.of_class(ContentClass.DATA):
         return
     yield may_come_back(where.name, content.wanted, "done")
 

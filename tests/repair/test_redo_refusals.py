@@ -62,9 +62,9 @@ def test_rows_that_may_be_there_are_not_done_again(
         ("E3", Grade.LIKELY, True),
         ("E6", Grade.LIKELY, True),
         ("E6", Grade.PROVED, True),  # it had them, and forgot them
-        ("E1", Grade.LIKELY, True),  # it may have had them, and been replaced
+        ("E1", Grade.PROVED, True),  # it may have had them
+        ("J3", Grade.PROVED, True),
         ("E3", Grade.PROVED, False),  # a crash took the rows with the GTIDs
-        ("E1", Grade.PROVED, False),  # a never had them
     ],
 )
 def test_a_row_may_have_been_deleted_since_where_its_gtid_was_forgotten(

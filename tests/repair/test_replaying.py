@@ -338,7 +338,7 @@ def test_undo_sets_rows_back_then_uses_up_the_gtids() -> None:
         for row in action.rows
     ]
     assert changes == [((9, 1), (9, 2)), (None, (2, 7)), ((1, 5), (1, 6)), ((3, 8), None)]
-    warning, _comes_back = done.warnings
+    [warning] = done.warnings
     assert f"it takes back: data: {UUIDS['b']}:1-2" in warning
     assert all(each.gtids == gtids("b:1-2") for each in done.actions if isinstance(each, UndoRows))
 

@@ -67,7 +67,7 @@ _UNSEEN = (
     "replicas that are not in this snapshot are not considered: what reaches them through these"
     " steps may stop their appliers, or replace rows that were changed there"
 )
-_ONLY_BY_ARRIVAL = frozenset({"H1", "H8"})
+_ONLY_BY_ARRIVAL = frozenset({"H1", "H8", "E3", "E6"})
 # Only a step that starts their channel answers these, even if the set has arrived otherwise.
 _OF_A_CHANNEL = frozenset({"A1", "A2", "A3", "A4", "A7"})
 

@@ -41,6 +41,12 @@ ORDER = (
 _LEAVES_OUT = "inject_empty"
 
 
+UNSEEN = (
+    "replicas that are not in this snapshot are not considered: what reaches them through these"
+    " steps may stop their appliers, or replace rows that were changed there"
+)
+
+
 def about(finding: Finding) -> str:
     """Return which servers and which channel a finding is about."""
     ends = [name for name in (finding.source, finding.replica) if name is not None]

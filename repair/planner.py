@@ -38,6 +38,7 @@ from repair.more_written import unless_more_is_written
 from repair.needed import needed
 from repair.plan import Afterwards, Answered, NotChosen, Plan
 from repair.plan_parts import (
+    UNSEEN,
     about,
     answered,
     assumed,
@@ -63,10 +64,6 @@ from topology.snapshot import ClusterSnapshot, ServerSnapshot
 # that runs applies all (A5, A6, A8). Steps for other findings never answer them.
 _ONLY_BY_ITSELF = frozenset({"E4", "H7", "A5", "A6", "A8", "A9", "C1", "C2", "C4", "C15"})
 # What the applier or a file position has passed stays missing, whatever the rules report of it.
-_UNSEEN = (
-    "replicas that are not in this snapshot are not considered: what reaches them through these"
-    " steps may stop their appliers, or replace rows that were changed there"
-)
 _ONLY_BY_ARRIVAL = frozenset({"H1", "H8", "E3", "E6"})
 # Only a step that starts their channel answers these, even if the set has arrived otherwise.
 _OF_A_CHANNEL = frozenset({"A1", "A2", "A3", "A4", "A7"})
@@ -175,10 +172,16 @@ class _Work:
 
     def is_answered(self, finding: Finding) -> bool:
         """Note a finding that the steps for others answer as well: nothing is missing any more."""
-        if not self._is_delivered(finding):
+        if not self._is_delivered(finding) or self._may_stay(finding):
             return False
         self.answered.append(answered(finding, BY_OTHER_STEPS, ()))
         return True
+
+    def _may_stay(self, finding: Finding) -> bool:
+        """Return whether what is missing is to come through a backlog that may stay."""
+        others = (each for each in self.audit.findings if each.replica != finding.replica)
+        doubtful = GtidSet.union_of(each.gtid_set for each in others if may_not_arrive(each))
+        return finding.code in HOLES and bool(finding.gtid_set & doubtful)
 
     def _is_delivered(self, finding: Finding) -> bool:
         if not self.steps or finding.code in _ONLY_BY_ITSELF:
@@ -381,7 +384,7 @@ class _Work:
     def _blind_spots(self) -> tuple[str, ...]:
         if not self.steps:
             return ()
-        lines = [_UNSEEN]
+        lines = [UNSEEN]
         if unread := self._unread():
             lines.append(f"nothing is known of {', '.join(unread)}: not read, or not to be trusted")
         return tuple(lines)

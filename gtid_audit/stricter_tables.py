@@ -10,8 +10,11 @@ Pure. The two definitions are read by gtid_audit/tables_there.py.
    (error 1062). A unique key of the source implies each key that has its columns and more.
 4. A column of a unique or primary key with another collation: other values are duplicates, and the
    applier may find another row. ENUM and SET are compared by number, whatever their collation.
+5. A geometry column that takes other shapes, or another spatial reference system: all of them are
+   one type in the log, and the applier stores an empty value for what does not fit (9.7.4).
+6. An engine that keeps no rows (BLACKHOLE), or updates and deletes none (ARCHIVE).
 
-2 to 4 need both definitions, with the same columns in the same places. Where that is not known,
+2 to 5 need both definitions, with the same columns in the same places. Where that is not known,
 nothing is said. Values are compared as the servers resolve them, never as they print defaults.
 """
 
@@ -22,6 +25,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from binlog.schema.logged_types import GEOMETRIES
 from topology.quoting import quote_identifier
 
 if TYPE_CHECKING:
@@ -34,6 +38,12 @@ _PARTITIONS: Final = re.compile(r"PARTITION BY (?:RANGE|LIST)\b.*", re.DOTALL)
 # The character set of a literal in an expression: that of the session which created the key.
 _INTRODUCER: Final = re.compile(r"\b_[a-z0-9]+(?=\\?')")
 _PRIMARY: Final = "PRIMARY"
+_ENGINE: Final = re.compile(r"^\) ENGINE=(\w+)", re.MULTILINE)
+_SRID: Final = re.compile(r"^ +(`(?:[^`]|``)+`) .*/\*!80003 (SRID \d+) \*/", re.MULTILINE)
+_KEEPS_LESS: Final = {
+    "BLACKHOLE": "keeps no rows",
+    "ARCHIVE": "updates and deletes no rows",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +103,15 @@ class TableRules:
 def stricter(here: TableRules, there: TableRules | None, logged_columns: int) -> Iterator[str]:
     """Yield how a table is stricter than its source's, for rows of so many columns."""
     name = f"{here.definition.schema}.{here.definition.table}"
+    ours, engine = (_engine_of(each.text) if each else "" for each in (here, there))
+    if ours in _KEEPS_LESS and ours != engine:
+        yield f"{name} has ENGINE={ours}, which {_KEEPS_LESS[ours]}"
     theirs = _refusals(there.text) if there else ()
     refusing = [each for each in _refusals(here.text) if each not in theirs]
     if there is not None and _have_like_columns(here, there, logged_columns):
         yield from (f"{name}: {each}" for each in _not_null(here, there, logged_columns))
         yield from (f"{name}: {each}" for each in _other_collations(here, there))
+        yield from (f"{name}: {each}" for each in _other_shapes(here, there, logged_columns))
         refusing += map(str, _extra_keys(here, there))
     yield from (f"{name} has a {each} that its source does not have" for each in refusing)
 
@@ -138,6 +152,26 @@ def _other_collations(here: TableRules, there: TableRules) -> Iterator[str]:
         ours, theirs = (_of_today(each or "") for each in pair)
         if ours != theirs:
             yield f"{column.name} is part of a key and has {ours}, its source's has {theirs}"
+
+
+def _other_shapes(here: TableRules, there: TableRules, logged_columns: int) -> Iterator[str]:
+    ours, theirs = (dict(_SRID.findall(rules.text)) for rules in (here, there))
+    pairs = zip(here.definition.columns, there.definition.columns, strict=False)
+    for one, other in list(pairs)[:logged_columns]:
+        if not {one.base_type, other.base_type} <= {*GEOMETRIES}:
+            continue
+        takes_any = one.base_type == GEOMETRIES[0] or one.base_type == other.base_type
+        if not takes_any:
+            yield f"{one.name} is {one.base_type}, its source's {other.base_type}"
+        name, other_name = quote_identifier(one.name), quote_identifier(other.name)
+        srid = ours.get(name)
+        if srid is not None and srid != theirs.get(other_name):
+            yield f"{one.name} has {srid}, its source's {theirs.get(other_name, 'any SRID')}"
+
+
+def _engine_of(text: str) -> str:
+    found = _ENGINE.search(text)
+    return found[1].upper() if found else ""
 
 
 def _extra_keys(here: TableRules, there: TableRules) -> Iterator[UniqueKey]:

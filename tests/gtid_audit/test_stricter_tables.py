@@ -94,3 +94,43 @@ def test_what_is_not_known_is_not_refused() -> None:
     assert found(strict, other_names) == []
     unread = TableRules(other_names.definition, CREATE)
     assert found(rules(key("w"), create=CREATE.replace("`v`", "`u`")), unread) == []
+
+
+PLACE = "CREATE TABLE `t` (\n  `id` int NOT NULL,\n  `g` {}\n) ENGINE=InnoDB"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "words"),
+    [
+        ("point", "geometry", ["d.t: g is point, its source's geometry"]),
+        ("geometry", "point", []),  # takes any
+        ("point", "point", []),
+        ("point /*!80003 SRID 0 */", "point", ["d.t: g has SRID 0, its source's any SRID"]),
+        (
+            "point NOT NULL /*!80003 SRID 0 */",
+            "point NOT NULL /*!80003 SRID 4326 */",
+            ["d.t: g has SRID 0, its source's SRID 4326"],
+        ),
+        ("point /*!80003 SRID 0 */", "point /*!80003 SRID 0 */", []),
+        ("point", "point /*!80003 SRID 0 */", []),
+    ],
+)
+def test_shapes_that_a_column_does_not_take(ours: str, theirs: str, words: list[str]) -> None:
+    here, there = (rules(create=PLACE.format(each)) for each in (ours, theirs))
+    assert found(here, there, 2) == words
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "words"),
+    [
+        ("BLACKHOLE", "InnoDB", ["d.t has ENGINE=BLACKHOLE, which keeps no rows"]),
+        ("ARCHIVE", "InnoDB", ["d.t has ENGINE=ARCHIVE, which updates and deletes no rows"]),
+        ("BLACKHOLE", "BLACKHOLE", []),
+        ("MyISAM", "InnoDB", []),
+    ],
+)
+def test_engines_that_do_not_keep_what_arrives(ours: str, theirs: str, words: list[str]) -> None:
+    here, there = (
+        rules(create=PLACE.format("int").replace("InnoDB", each)) for each in (ours, theirs)
+    )
+    assert found(here, there, 2) == words

@@ -93,6 +93,7 @@ _KEYED = (
     "CREATE DATABASE d",
     "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)",
     "CREATE TABLE d.word (w VARCHAR(9) CHARACTER SET utf8 COLLATE utf8_bin PRIMARY KEY, v INT)",
+    "CREATE TABLE d.place (id INT PRIMARY KEY, g GEOMETRY)",
 )
 _STRICTER = {
     "not null": (
@@ -115,6 +116,18 @@ _STRICTER = {
         "INSERT INTO d.word VALUES ('b', 1)",
         "d.word: w is part of a key and has utf8mb3_general_ci, its source's has utf8mb3_bin",
         "ALTER TABLE d.word MODIFY w VARCHAR(9) CHARACTER SET utf8 COLLATE utf8_bin NOT NULL",
+    ),
+    "shape": (
+        "ALTER TABLE d.place MODIFY g POINT",
+        "INSERT INTO d.place VALUES (1, ST_GeomFromText('LINESTRING(0 0,1 1)'))",
+        "d.place: g is point, its source's geometry",
+        "ALTER TABLE d.place MODIFY g GEOMETRY",
+    ),
+    "engine": (
+        "ALTER TABLE d.t ENGINE = BLACKHOLE",
+        "INSERT INTO d.t VALUES (9, 9)",
+        "d.t has ENGINE=BLACKHOLE, which keeps no rows",
+        "ALTER TABLE d.t ENGINE = InnoDB",
     ),
 }
 

@@ -26,6 +26,7 @@ from binlog.schema.logged_types import (
     OF_OLD_TEMPORAL,
     PLAIN,
 )
+from topology.quoting import quote_string
 
 _BY_CODE = {code: name for name, code in {**INTEGERS, **PLAIN}.items()}
 _FRACTIONAL_BY_CODE = {code: name for name, code in FRACTIONAL.items()}
@@ -37,9 +38,21 @@ _OTHERS = {ENUM: ("enum",), SET: ("set",), VECTOR: ("vector",), GEOMETRY: GEOMET
 def has_type(column: RowColumn) -> str:
     """Write the condition that a column has a logged type; empty for a type that is not known.
 
-    Signs count where they were logged. Character sets do not: the definitions of two servers name
-    them differently (utf8, utf8mb3).
+    Signs and character sets count where they are known; utf8 and utf8mb3 are two names for one.
     """
+    of_type = _type_condition(column)
+    if not of_type or not column.is_string or column.charset is None:
+        return of_type
+    charset = quote_string(_of_today(column.charset))
+    here = "IFNULL(character_set_name, 'binary')"
+    return f"{of_type} AND IF({here} = 'utf8', 'utf8mb3', {here}) = {charset}"
+
+
+def _of_today(charset: str) -> str:
+    return "utf8mb3" if charset == "utf8" else charset
+
+
+def _type_condition(column: RowColumn) -> str:
     code, metadata = column.type_code, column.metadata
     if code in INTEGERS.values() and column.is_unsigned is not None:
         sign = "LIKE" if column.is_unsigned else "NOT LIKE"

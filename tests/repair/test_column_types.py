@@ -40,6 +40,13 @@ from repair.table_questions import has_types
             RowColumn(254, (0xFE ^ 0x30) << 8 | 252),  # CHAR(255) of four bytes each
             "data_type IN ('char', 'binary') AND character_octet_length = 1020",
         ),
+        (
+            RowColumn(252, 2, charset="utf8"),
+            (
+                "data_type IN ('text', 'blob') AND IF(IFNULL(character_set_name, 'binary') = 'utf8',"
+                " 'utf8mb3', IFNULL(character_set_name, 'binary')) = 'utf8mb3'"
+            ),
+        ),
         (RowColumn(252, 3), "data_type IN ('mediumtext', 'mediumblob')"),
         (RowColumn(247, 1), "data_type IN ('enum')"),
         (RowColumn(200, 0), ""),

@@ -4,7 +4,9 @@
    images; the key itself is told by the table's definition, or by the binlog where that has it.
 2. What cannot be found is named, with the reason: a table without a key, statements instead of
    rows, a table that is gone, a table whose columns were changed since (tables_now.py).
-3. Servers are only read, row by row, up to ROWS_MAX.
+3. Where rows are only compared, JSON documents are compared by value (typed_documents.py). Where
+   they may be written, a document whose text does not hold all of it is not looked at.
+4. Servers are only read, row by row, up to ROWS_MAX.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ from binlog.scan import EventGroup
 from gtid import GtidSet
 from gtid_audit.log_operands import server_words
 from gtid_audit.tables_now import Definitions, LogBehind, LoggedDefinitions, columns_misfit
+from gtid_audit.typed_documents import with_types
 from repair.row_literals import CannotRender, condition
 from topology.quoting import quote_identifier
 
@@ -53,6 +56,8 @@ GroupsOf: TypeAlias = Callable[[GtidSet], Iterator[EventGroup]]
 IN_UTC: Final = "SET SESSION time_zone = '+00:00'"
 
 Row = dict[str, str | None]
+# One row, as text and as values, by a condition.
+ReadRow: TypeAlias = "Callable[[Connection[Any], RowTable, str], tuple[Row | None, Image | None]]"
 # What SELECT gives as Python's values, and images hold as text: dates, times, documents.
 # DATE, TIME, YEAR and NEWDATE have no other names here (enum_field_types, include/field_types.h).
 _AS_TEXT: Final = frozenset(
@@ -69,7 +74,7 @@ class AffectedRow:
     key: str  # the condition by which it was looked for
     left: Row | None
     right: Row | None
-    # The same as values, as row images hold them.
+    # The same as values, as row images hold them; None where they were only compared.
     images: tuple[Image | None, Image | None]
 
     @property
@@ -111,6 +116,7 @@ def look_up_rows(
     seconds_max: float,
     transactions_max: int = LOOKED_UP_MAX,
     rows_max: int = ROWS_MAX,
+    only_compare: bool = False,
 ) -> AffectedRows:
     """Read the rows that some transactions touched from two servers, of the first transactions.
 
@@ -130,7 +136,9 @@ def look_up_rows(
                 )
                 for connection, groups_of, way in zip((ours, theirs), logs, ways, strict=True)
             )
-            _read_affected_rows(sides, found, rows_max)
+            _read_affected_rows(
+                sides, found, rows_max, read=read_to_compare if only_compare else read_row
+            )
     except pymysql.MySQLError as error:
         found.note(f"the rows could not be read: {server_words(error)}")
     except (BinlogError, OSError) as error:
@@ -150,7 +158,9 @@ class _Side:
     logged: LoggedDefinitions
 
 
-def _read_affected_rows(sides: tuple[_Side, ...], found: AffectedRows, rows_max: int) -> None:
+def _read_affected_rows(
+    sides: tuple[_Side, ...], found: AffectedRows, rows_max: int, *, read: ReadRow
+) -> None:
     """Read the rows that the transactions of either side touched from both."""
     for side in sides:
         _ask(side.connection, IN_UTC)
@@ -164,7 +174,7 @@ def _read_affected_rows(sides: tuple[_Side, ...], found: AffectedRows, rows_max:
             break
         seen[table.name, where] = None
         try:
-            left, right = (read_row(side.connection, table, where) for side in sides)
+            left, right = (read(side.connection, table, where) for side in sides)
         except pymysql.MySQLError as error:
             found.note(f"{table.name}: {error.args[-1] if error.args else error}")
             continue
@@ -235,23 +245,50 @@ def read_row(
     connection: Connection[Any], table: RowTable, where: str
 ) -> tuple[Row | None, Image | None]:
     """Read one row, as text and as values."""
-    names = [quote_identifier(column.name or "") for column in table.columns]
-    values = (_as_logged(*each) for each in zip(table.columns, names, strict=True))
-    read = [*map(_as_shown, table.columns, names), *values]
-    of = f"{quote_identifier(table.schema)}.{quote_identifier(table.table)}"
-    with connection.cursor(Cursor) as cursor:
-        cursor.execute(f"SELECT {', '.join(read)} FROM {of} WHERE {where} LIMIT 1")  # noqa: S608 - quoted
-        row = cursor.fetchone()
+    row = _row_at(connection, table, where)
     if row is None:
         return None, None
-    texts, logged = row[: len(names)], row[len(names) :]
-    shown = {
-        column.name or "": _text(value) for column, value in zip(table.columns, texts, strict=True)
-    }
     image = tuple(
-        _logged(column, value) for column, value in zip(table.columns, logged, strict=True)
+        _logged(column, value)
+        for column, value in zip(table.columns, row[len(table.columns) :], strict=True)
     )
-    return shown, image
+    return _shown(table, row), image
+
+
+def read_to_compare(
+    connection: Connection[Any], table: RowTable, where: str
+) -> tuple[Row | None, None]:
+    """Read one row as text that is equal for equal values only."""
+    row = _row_at(connection, table, where)
+    if row is None:
+        return None, None
+    shown = _shown(table, row)
+    documents = {
+        column.name: text
+        for column in table.columns
+        if column.type_code == JSON and column.name is not None
+        if (text := shown[column.name]) is not None
+    }
+    return {**shown, **with_types(connection, _quoted(table), where, documents)}, None
+
+
+def _row_at(connection: Connection[Any], table: RowTable, where: str) -> tuple[Any, ...] | None:
+    """Read one row: each column as it is shown, and then each as a row image has it."""
+    names = [quote_identifier(column.name or "") for column in table.columns]
+    read = [*map(_as_shown, table.columns, names), *map(_as_logged, table.columns, names)]
+    with connection.cursor(Cursor) as cursor:
+        cursor.execute(f"SELECT {', '.join(read)} FROM {_quoted(table)} WHERE {where} LIMIT 1")  # noqa: S608 - quoted
+        return cursor.fetchone()
+
+
+def _shown(table: RowTable, row: tuple[Any, ...]) -> Row:
+    return {
+        column.name or "": _text(value) for column, value in zip(table.columns, row, strict=False)
+    }
+
+
+def _quoted(table: RowTable) -> str:
+    return f"{quote_identifier(table.schema)}.{quote_identifier(table.table)}"
 
 
 def _as_shown(column: RowColumn, name: str) -> str:

@@ -6,6 +6,8 @@ from typing import Final
 from binlog.content.compare import Version
 from binlog.errors import BinlogError
 from binlog.event_types import RowKind
+from binlog.rows.json_values import JsonDiffs, JsonDocument, json_text
+from binlog.rows.value_text import diff_text
 from binlog.rows.values import ABSENT, Image, RowChange, RowChanges, Value, rows_of_group
 from binlog.scan import EventGroup
 from binlog.transactions import Statement, TableChange
@@ -66,6 +68,10 @@ def _value(value: Value) -> str:
         return "NULL"
     if isinstance(value, bytes):
         return _cut(repr(value.decode("utf-8", errors="backslashreplace")), _VALUE_CHARACTERS_MAX)
+    if isinstance(value, JsonDocument):
+        return _cut(json_text(value.root), _VALUE_CHARACTERS_MAX)
+    if isinstance(value, JsonDiffs):
+        return _cut(", ".join(map(diff_text, value.steps)), _VALUE_CHARACTERS_MAX)
     return _cut(str(value), _VALUE_CHARACTERS_MAX)
 
 

@@ -62,6 +62,7 @@ def _are_equal(
             seconds_max=seconds_max,
             transactions_max=ROWS_MAX,
             rows_max=ROWS_MAX,
+            only_compare=True,
         )
         if found.unread:
             return False

@@ -32,7 +32,7 @@ on which nothing was taken back differs from the others for ever, with equal set
    that were compared and do not differ, and not to one that has the content. Example: a → b → c,
    undone on b by a plan for a and b. Of a and b the rows agree; c received the rows from b. No
    two logs that are compared show c: b and c have the same transaction;
-6. the rows were read from both servers, and are equal: the script may never have been run.
+6. the rows were read from both servers, and are equal by value: the script may never have been run.
 """
 
 import json
@@ -227,7 +227,7 @@ class Acceptance:
         if not difference.has_equal_rows:
             return (
                 f"the audit did not see that their rows were taken back on {holder}: they differ"
-                f" from those on {empty}, or could not be read on both"
+                f" from those on {empty}, or could not be compared"
             )
         return ""
 

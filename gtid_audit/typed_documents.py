@@ -1,0 +1,75 @@
+"""Reads what the text of a JSON document does not tell, so that documents are compared by value.
+
+1. Numbers, literals and most strings are told by their text. 1.10 is a DECIMAL, and no double of
+   Python's prints it; as a value to compare, the text is enough.
+2. A date, a time or bytes have the text of a string ("base64:type15:AP8="). JSON_TYPE tells them
+   apart: it is asked for each member whose text may be one of these.
+3. What has too many of them is not compared, with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from pymysql.cursors import Cursor
+
+from repair.row_literals import CannotRender
+from topology.quoting import quote_identifier, quote_string
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+MEMBERS_MAX: Final = 200
+# As MySQL prints values that are no strings, in quotes (Json_wrapper::to_string).
+_NOT_A_STRING: Final = re.compile(
+    r"base64:type\d+:.*|-?\d+:\d\d:\d\d(\.\d+)?|\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d+)?)?",
+    re.DOTALL,
+)
+
+
+def with_types(
+    connection: Connection[Any], table: str, where: str, documents: dict[str, str]
+) -> dict[str, str]:
+    """Return documents of one row with the types that their texts do not tell, by column.
+
+    `table` is quoted. Raises CannotRender where they are too many.
+    """
+    asked = [(name, path) for name, text in documents.items() for path in untold_paths(text)]
+    if not asked:
+        return documents
+    if len(asked) > MEMBERS_MAX:
+        raise CannotRender(
+            f"more than {MEMBERS_MAX} members of its JSON documents look like dates, times or"
+            " bytes: they were not compared"
+        )
+    types = ", ".join(
+        f"JSON_TYPE(JSON_EXTRACT({quote_identifier(name)}, {quote_string(path)}))"
+        for name, path in asked
+    )
+    with connection.cursor(Cursor) as cursor:
+        cursor.execute(f"SELECT {types} FROM {table} WHERE {where} LIMIT 1")  # noqa: S608 - quoted
+        row = cursor.fetchone()
+    found = dict(documents)
+    for (name, path), type_ in zip(asked, row or (), strict=False):
+        found[name] += f", {path} is {type_}"
+    return found
+
+
+def untold_paths(text: str) -> list[str]:
+    """Return the paths of members whose text may be that of another type than a string."""
+    return list(_paths(json.loads(text), "$"))
+
+
+def _paths(value: object, path: str) -> Iterator[str]:
+    match value:
+        case str() if _NOT_A_STRING.fullmatch(value):
+            yield path
+        case dict():
+            for key, member in value.items():
+                yield from _paths(member, f"{path}.{json.dumps(key, ensure_ascii=False)}")
+        case list():
+            for at, member in enumerate(value):
+                yield from _paths(member, f"{path}[{at}]")

@@ -213,6 +213,9 @@ def _applied_to_changed_rows(said: Announced, name: str) -> Iterator[GtidSet]:
     for text in said.unfit:
         for found in re.findall(rf"{listed} {name}: applied now", text):
             yield GtidSet.parse(found)
+        if f"replication runs on {name}, " in text and "may apply rows a second time" in text:
+            for found in re.findall(r"rows of ((?:[^\s,]+, )*[^\s,]+) may not fit", text):
+                yield GtidSet.parse(found)
     if any(f"if {name} had " in text and "they come back" in text for text in said.warnings):
         yield said.redone
 

@@ -43,7 +43,7 @@ from binlog.scan import EventGroup
 from gtid import GtidSet
 from gtid_audit.log_operands import server_words
 from gtid_audit.tables_now import Definitions, LogBehind, LoggedDefinitions, columns_misfit
-from gtid_audit.typed_documents import with_types
+from gtid_audit.typed_documents import untold_types, with_types
 from repair.row_literals import CannotRender, condition
 from topology.quoting import quote_identifier
 
@@ -244,10 +244,17 @@ def _where(table: RowTable, image: Image, found: AffectedRows) -> str | None:
 def read_row(
     connection: Connection[Any], table: RowTable, where: str
 ) -> tuple[Row | None, Image | None]:
-    """Read one row, as text and as values."""
+    """Read one row, as text and as values.
+
+    Raises CannotRender for a value that its text does not tell: it would be written as another one.
+    """
     row = _row_at(connection, table, where)
     if row is None:
         return None, None
+    documents = _documents(table, _shown(table, row))
+    for (name, path), type_ in untold_types(connection, _quoted(table), where, documents).items():
+        if type_ != "STRING":
+            raise CannotRender(f"{name}: {path} is a {type_}, which no JSON text holds")
     image = tuple(
         _logged(column, value)
         for column, value in zip(table.columns, row[len(table.columns) :], strict=True)
@@ -263,13 +270,17 @@ def read_to_compare(
     if row is None:
         return None, None
     shown = _shown(table, row)
-    documents = {
+    documents = _documents(table, shown)
+    return {**shown, **with_types(connection, _quoted(table), where, documents)}, None
+
+
+def _documents(table: RowTable, shown: Row) -> dict[str, str]:
+    return {
         column.name: text
         for column in table.columns
         if column.type_code == JSON and column.name is not None
         if (text := shown[column.name]) is not None
     }
-    return {**shown, **with_types(connection, _quoted(table), where, documents)}, None
 
 
 def _row_at(connection: Connection[Any], table: RowTable, where: str) -> tuple[Any, ...] | None:

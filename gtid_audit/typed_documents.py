@@ -37,9 +37,22 @@ def with_types(
 
     `table` is quoted. Raises CannotRender where they are too many.
     """
+    found = dict(documents)
+    for (name, path), type_ in untold_types(connection, table, where, documents).items():
+        found[name] += f", {path} is {type_}"
+    return found
+
+
+def untold_types(
+    connection: Connection[Any], table: str, where: str, documents: dict[str, str]
+) -> dict[tuple[str, str], str]:
+    """Return the JSON types that the texts of documents do not tell, by column and path.
+
+    `table` is quoted. Raises CannotRender where they are too many.
+    """
     asked = [(name, path) for name, text in documents.items() for path in untold_paths(text)]
     if not asked:
-        return documents
+        return {}
     if len(asked) > MEMBERS_MAX:
         raise CannotRender(
             f"more than {MEMBERS_MAX} members of its JSON documents look like dates, times or"
@@ -52,10 +65,7 @@ def with_types(
     with connection.cursor(Cursor) as cursor:
         cursor.execute(f"SELECT {types} FROM {table} WHERE {where} LIMIT 1")  # noqa: S608 - quoted
         row = cursor.fetchone()
-    found = dict(documents)
-    for (name, path), type_ in zip(asked, row or (), strict=False):
-        found[name] += f", {path} is {type_}"
-    return found
+    return dict(zip(asked, row or (), strict=False))
 
 
 def untold_paths(text: str) -> list[str]:

@@ -240,3 +240,26 @@ def test_rows_are_not_undone_in_columns_of_other_types(chain97: Topology, other:
     words = "its key is not known" if other == "middle" else "d.t: v is decimal(10,1)"
     [left] = [each for each in plan.not_planned if each.code == "E1"]
     assert words in left.why
+
+
+def test_a_document_whose_text_does_not_hold_its_types_is_not_written(
+    pair97: Pair, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A DATETIME within JSON would be written as a string, which looks the same."""
+    tables = [f"CREATE TABLE d.{name} (id INT PRIMARY KEY, v JSON)" for name in ("a", "z")]
+    reused(
+        pair97,
+        tables,
+        ["INSERT INTO d.a VALUES (1, '{}')", "INSERT INTO d.z VALUES (1, '{}')"],
+        [
+            "INSERT INTO d.a VALUES (1, JSON_OBJECT('at', CAST('2024-01-02' AS DATETIME)))",
+            """INSERT INTO d.z VALUES (1, '{"at": "2024-01-02"}')""",
+        ],
+    )
+    plan = planned(pair97, capsys, tmp_path / "plan")
+    assert any('v: $."at" is a DATETIME' in each for each in plan["warnings"]), plan["warnings"]
+    for file in sorted((tmp_path / "plan").glob("0*.sql")):
+        done = pair97.b.client(file)
+        assert done.returncode == 0, done.stderr
+    assert pair97.b.value("JSON_TYPE(v->'$.at') FROM d.z") == "STRING"
+    assert pair97.b.value("v FROM d.a") == "{}"

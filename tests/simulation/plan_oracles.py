@@ -15,6 +15,7 @@ the plan.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -317,10 +318,11 @@ def met_hidden_work(before: World, after: World, name: str, failed: Transaction 
     missing = (each for each in elsewhere if each.work not in here and each.keys & failed.keys)
     if any(is_forgotten(before, {each}) for each in missing):
         return True
+    counts = Counter(made.gtid for made in {made.work: made for made in works}.values())
     two = {
-        made.gtid
-        for made in works
-        if made.gtid in before.by_hand and made.gtid in before[name].executed
+        gtid
+        for gtid in before[name].executed
+        if gtid in before.by_hand or counts[gtid] > 1  # given by hand, or again after a crash
     }
     return any(made.gtid in two and made.keys & failed.keys for made in works)
 

@@ -117,15 +117,17 @@ def _passed_text(absence: Absence, *, is_placed: bool, is_proved: bool) -> str:
             f"{text}, and its applier has been behind them before. Its receiver does not run; once"
             " it is started, it fetches them again."
         )
+    others = len(absence.replica.channels or ()) > 1  # one of them may bring them yet
+    way = f" by channel {absence.edge.edge.channel.name or 'default'}" if others else ""
     if is_proved:
         return (
-            f"{text} and will not get them: it received them, and its applier has passed them"
+            f"{text} and will not get them{way}: it received them, and its applier has passed them"
             " without executing them."
         )
     if is_placed:
         return (
-            f"{text} and will not get them: its channel counts them as received, and its applier"
-            " has nothing left to do."
+            f"{text} and will not get them{way}: its channel counts them as received, and its"
+            " applier has nothing left to do."
         )
     if absence.received:
         return (

@@ -113,6 +113,25 @@ def misfit_of_two_origins(
     )
 
 
+def misfit_of_moving_rows(
+    content: TransactionContent, server: ModelServer, moving: GtidSet
+) -> str | None:
+    """Return that another channel may change rows before transactions meet them; None if not.
+
+    Rows were compared as they are before what it brings. Two sources with work of their own may
+    change the same rows: then whichever comes second does not fit.
+    """
+    alone = content.wanted - server.executed
+    others = moving - content.wanted
+    if not others or not content.needing_decision(alone):
+        return None
+    return (
+        f"another channel of {server.name} brings {others.shortened()} meanwhile, and may change"
+        f" rows of {alone.shortened()}: then whichever comes second stops the applier or overwrites"
+        " rows"
+    )
+
+
 def _unlike(content: TransactionContent, server: ModelServer, arriving: GtidSet) -> str | None:
     """Return why transactions do not fit what is defined on a server, or were not shown to.
 

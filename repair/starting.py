@@ -31,6 +31,7 @@ from repair.holes import fetched_again, passed_by
 from repair.misfit import (
     misfit,
     misfit_of_held,
+    misfit_of_moving_rows,
     misfit_of_two_origins,
     misfit_unless_executed,
 )
@@ -189,8 +190,9 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
     channel = here.channel(action.channel)
     source = (channel.source if channel else None) or ""
     by_another_way = content.wanted & (here.executed - then)
+    moving = misfit_of_moving_rows(content, here, here.executed - then)
     if isinstance(action, AutoPositionOn) or by_another_way:
-        why = misfit_of_two_origins(case.model, source, here, by_another_way)
+        why = moving or misfit_of_two_origins(case.model, source, here, by_another_way)
         why = why or misfit_unless_executed(content, here, by_another_way)
         return Proposal((action,), () if why is None else (why,))
     rows = content.rows_of_old_tables or content.rows_in_part
@@ -203,7 +205,7 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
         waiting=waiting,
         in_order=question.is_in_order,
     )
-    return Proposal((compared,), warnings)
+    return Proposal((compared,), (*warnings, *filter(None, (moving,))))
 
 
 def _not_compared(case: Case, content: TransactionContent, after: Model) -> Iterator[str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from repair.misfit import misfit_of_held, misfit_of_two_origins
+from repair.misfit import misfit_of_held, misfit_of_moving_rows, misfit_of_two_origins
 from repair.model import Model
 from repair.transaction_content import ContentClass, NetRow, RowsOn, RowState
 from tests.repair.build import channel, gtids, model, server
@@ -69,3 +69,22 @@ def test_a_gtid_of_a_server_that_the_source_does_not_receive_from_is_named(
     assert bool(told) is is_told
     assert told is None or "another channel of c brings" in told
     assert misfit_of_two_origins(servers, "a", servers["c"], gtids("a:1")) is None
+
+
+@pytest.mark.parametrize(
+    ("moving", "kind", "is_told"),
+    [
+        ("a:4", ContentClass.DATA, True),
+        ("a:4", ContentClass.EMPTY, False),  # it changes no row
+        ("a:2", ContentClass.DATA, False),  # the same comes by both channels
+        ("", ContentClass.DATA, False),
+    ],
+)
+def test_what_another_channel_brings_meanwhile_may_change_the_same_rows(
+    moving: str, kind: ContentClass, *, is_told: bool
+) -> None:
+    content = a_content("a:2, b:1", kind, rows=(CHANGED,))
+    here = server("d", "a:1-2, a:4" if moving else "a:1", channel("b"), channel("c"))
+    told = misfit_of_moving_rows(content, here, gtids(moving))
+    assert bool(told) is is_told
+    assert told is None or f"may change rows of {gtids('b:1')}" in told

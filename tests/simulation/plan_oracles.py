@@ -241,12 +241,17 @@ def harm(
 
 
 def _was_undone(before: World, server: Server, work: int) -> bool:
-    """Return whether work of which a RESET removed the only record changed the same rows later."""
+    """Return whether work that no log shows changed the same rows later.
+
+    Its only record was removed by a RESET, or it was never logged.
+    """
     applied = [made for made, _ in server.applied]
     places = [at for at, made in enumerate(applied) if made.work == work]
     if not places:
         return False
     keys = applied[places[-1]].keys
+    if keys & before.drifted:
+        return True
     later = applied[places[-1] + 1 :]
     return any(made.keys & keys and is_forgotten(before, {made}) for made in later)
 
@@ -481,7 +486,11 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
             _was_named_by_a_refusal(plan, one) or _is_said_of_a_backlog(plan, audit, one)
         ):
             continue
-        if _is_the_same_loss(without, one) or _has_work_of_unseen(truth, after, one):
+        if (
+            _is_a_known_loss(audit, one)
+            or _is_the_same_loss(without, one)
+            or _has_work_of_unseen(truth, after, one)
+        ):
             continue
         if any(
             (other.code, other.replica) == ("A5", one.replica) and one.gtid_set <= other.gtid_set
@@ -547,6 +556,14 @@ def _was_named_by_a_backlog(truth: Truth, without: ClusterAudit, one: Finding) -
         each.gtid_set
         for each in said
         if each.code in ("T3", "A4", "H1") and "file position" in each.explanation
+    )
+
+
+def _is_a_known_loss(audit: ClusterAudit, one: Finding) -> bool:
+    """Return whether a server lost what the audit reported, and a further one holds it by now."""
+    return one.code in ("E3", "E6", "H7") and any(
+        (each.code, each.source) == (one.code, one.source) and one.gtid_set <= each.gtid_set
+        for each in audit.findings
     )
 
 
@@ -757,7 +774,7 @@ def _came_meanwhile(truth: Truth, first: ClusterAudit, audit: ClusterAudit, name
         - (_of(then, one) - backlog)
         for one in above_info(audit)
         if one.code[0] in "EHPJ" or one.code == "A7"
-        if name in (one.source, one.replica)
+        if {one.source, one.replica} & {name, *truth.world.upstream(name)}
     )
 
 

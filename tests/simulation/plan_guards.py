@@ -154,7 +154,8 @@ def _check_other_servers(
         more = there - everything
         more |= there.from_uuid(uuid_of(world[name].uuid)) - (reading.gtid_executed or GtidSet())
         for source in _upstream(readings, name):
-            more = more.without_uuid(readings[source].server_uuid)  # type: ignore[arg-type]
+            if (uuid := readings[source].server_uuid) is not None:  # else it was not read
+                more = more.without_uuid(uuid)
         for channel in reading.channels or ():
             if channel.source_uuid is not None:
                 more = more.without_uuid(channel.source_uuid)

@@ -5,7 +5,7 @@
    transactions alter are not compared: they have other columns by then.
 2. What refuses, changes or finds rows otherwise than on their source (stricter_tables.py).
 3. DDL: what it creates is not there, what it drops is (repair/waiting_ddl.py).
-4. What this account may not see is not known, and that is no misfit.
+4. What this account may not see is not known, and that is no misfit. A question that fails is.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pymysql
 from pymysql.cursors import Cursor
 
+from gtid_audit.log_operands import server_words
 from gtid_audit.stricter_tables import KeyPart, TableRules, UniqueKey, stricter
 from gtid_audit.tables_now import Definitions, columns_misfit
 from repair.created_tables import Created, is_new
@@ -97,22 +98,26 @@ class TablesThere:
         why = columns_misfit(table, now)
         if why is not None:
             yield why
-        rules = self.rules(table)
+        try:
+            rules, theirs = self.rules(table), source.rules(table)
+        except pymysql.MySQLError as error:
+            yield f"{table.name}: its keys and collations were not read: {server_words(error)}"
+            return
         if rules is not None:
-            yield from stricter(rules, source.rules(table), len(table.columns))
+            yield from stricter(rules, theirs, len(table.columns))
 
     def rules(self, table: RowTable) -> TableRules | None:
-        """Return what is defined for a table here; None if that is not known."""
+        """Return what is defined for a table here; None if that is not known.
+
+        Raises pymysql.MySQLError.
+        """
         name = table.schema, table.table
         definition = self.definitions(*name)
         if definition is None:
             return None
         text = self.definitions.texts[name]
-        try:
-            columns = self._asked(_COLUMNS, name)
-            keys = self._unique_keys(name)
-        except pymysql.MySQLError:
-            return TableRules(definition, text)
+        columns = self._asked(_COLUMNS, name)
+        keys = self._unique_keys(name)
         names = {each.name for each in definition.unique_keys}
         names |= {"PRIMARY"} if definition.primary_key else set()
         return TableRules(

@@ -1,7 +1,7 @@
 """Reads what the text of a JSON document does not tell, so that documents are compared by value.
 
-1. Numbers, literals and most strings are told by their text. 1.10 is a DECIMAL, and no double of
-   Python's prints it; as a value to compare, the text is enough.
+1. The text of a number, a literal and most strings shows what they are, so equal texts are equal
+   values.
 2. A date, a time or bytes have the text of a string ("base64:type15:AP8="). JSON_TYPE tells them
    apart: it is asked for each member whose text may be one of these.
 3. What has too many of them is not compared, with the reason.

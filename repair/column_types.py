@@ -18,6 +18,7 @@ from binlog.rows.images import (
     char_length,
 )
 from binlog.rows.tables import RowColumn
+from binlog.schema.charsets import charset_name
 from binlog.schema.logged_types import (
     FRACTIONAL,
     GEOMETRIES,
@@ -43,13 +44,9 @@ def has_type(column: RowColumn) -> str:
     of_type = _type_condition(column)
     if not of_type or not column.is_string or column.charset is None:
         return of_type
-    charset = quote_string(_of_today(column.charset))
+    charset = quote_string(charset_name(column.charset))
     here = "IFNULL(character_set_name, 'binary')"
     return f"{of_type} AND IF({here} = 'utf8', 'utf8mb3', {here}) = {charset}"
-
-
-def _of_today(charset: str) -> str:
-    return "utf8mb3" if charset == "utf8" else charset
 
 
 def _type_condition(column: RowColumn) -> str:

@@ -256,8 +256,9 @@ def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
             same_channels(name, version, setting.channels(name)),
             Guard(
                 f"NOT {waits_here(version, literal(action.gtids))}",
-                f"{name}: it has received the transactions since the plan was made, and applies"
-                f" them yet; undone on {action.server}, the two would differ; audit and plan again",
+                f"{name}: it has received the transactions since the plan was made, and is still"
+                f" to apply them; undone on {action.server}, the two would differ; audit and plan"
+                " again",
             ),
         )
         why = f"what is undone on {action.server} must not have arrived on {name}"

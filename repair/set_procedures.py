@@ -54,8 +54,8 @@ def _received_since(action: InjectEmpty | AppendPurged, setting: Setting) -> Ite
         return
     yield Guard(
         f"NOT {waits_here(setting.server.version, literal(action.gtids))}",
-        f"{action.server}: it has received some of these since the plan was made, and is to apply"
-        " them; nothing was changed; audit and plan again",
+        f"{action.server}: it has received some of these since the plan was made, and is still to"
+        " apply them; nothing was changed; audit and plan again",
     )
 
 

@@ -17,9 +17,9 @@ from compose.native import shapes
 from compose.native.installation import Clients, Installation, ProviderMissing
 from compose.native.provision import MODERN, OLD, provision, provision_clients
 from compose.native.server import Server
-from tests.laws import PROFILE
+from tests.laws import load_profile
 
-assert PROFILE, "importing it loads the profile of Hypothesis that asserts no time"
+load_profile()
 
 # Every fixture that starts a server requests one of these.
 _INSTALLATIONS = frozenset({"installation97", "installation56", "mysql_clients"})

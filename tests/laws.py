@@ -24,7 +24,11 @@ for _name, _examples in (
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow],
     )
-settings.load_profile(PROFILE)  # --hypothesis-profile comes later
+
+
+def load_profile() -> None:
+    """Load the profile of every day; --hypothesis-profile, which is read later, comes before it."""
+    settings.load_profile(PROFILE)
 
 
 def more_at_night(examples: int) -> int:

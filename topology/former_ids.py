@@ -46,7 +46,7 @@ def of_unknown_uuids(
         if held:
             found[name] = held
             rest |= by_state(server, held)[0]
-    # What waits in a relay log upstream comes next: whoever has logged it shows its server_id.
+    # What waits in relay logs upstream is sent next. A server that has logged it shows whose it is.
     # An applier that has read all of it has passed what is missing (a RESET): nothing comes.
     waiting = GtidSet.union_of(
         each.gtid_retrieved

@@ -285,8 +285,16 @@ def test_suspects_of_a_cluster_that_was_renamed_are_compared(
     held = snapshot.last[0].gtid_executed
     assert held is not None
     known = Remembered(suspects={"as it was called": held})
-    settled = Looked(None, settled=held)
-    assert looked(snapshot, settled, monkeypatch, remembered=known).remembered.suspects == {}
+    compared: list[GtidSet] = []
+
+    def read(*_args: object, suspects: GtidSet, **_named: object) -> Looked:
+        compared.append(suspects)
+        return Looked(None, settled=suspects)
+
+    monkeypatch.setattr("gtid_audit.content.read_contents", read)
+    found = content_fleet.compare_contents(FLEET, [snapshot], None, remembered=known)
+    assert compared == [held]
+    assert found.remembered.suspects == {}
 
 
 @pytest.mark.parametrize("kind", Difference)

@@ -1,9 +1,15 @@
 """What a table of a replica refuses or changes that its source's table takes."""
 
+from unittest.mock import Mock
+
+import pymysql
 import pytest
 
+from binlog.rows.tables import Origin, RowColumn, RowTable
 from binlog.schema.tables import definition_from_create
 from gtid_audit.stricter_tables import KeyPart, TableRules, UniqueKey, stricter
+from gtid_audit.tables_there import TablesThere
+from tests.repair.cases import a_content
 
 CREATE = "CREATE TABLE `t` (`id` int NOT NULL, `w` varchar(9), `v` int) DEFAULT CHARSET=utf8mb4"
 NOT_NULL = CREATE.replace("`v` int", "`v` int NOT NULL")
@@ -134,3 +140,22 @@ def test_engines_that_do_not_keep_what_arrives(ours: str, theirs: str, words: li
         rules(create=PLACE.format("int").replace("InnoDB", each)) for each in (ours, theirs)
     )
     assert found(here, there, 2) == words
+
+
+def test_a_question_that_fails_is_a_misfit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What could not be read must not look like what fits."""
+    tables = TablesThere(Mock())
+
+    def fails(_table: RowTable) -> TableRules | None:
+        raise pymysql.err.OperationalError(2013, "Lost connection during query")
+
+    monkeypatch.setattr("gtid_audit.tables_there.columns_misfit", lambda *_: None)
+    monkeypatch.setattr(
+        tables, "definitions", lambda *_: definition_from_create(CREATE, schema="d")
+    )
+    monkeypatch.setattr(tables, "rules", fails)
+    table = RowTable("d", "t", (RowColumn(3, 0, name="id"),), (0,), Origin.DEFINITION)
+    content = a_content("a:4", row_tables=(table,))
+    why = tables.unlike(content, content.wanted, tables)
+    assert why is not None
+    assert why.startswith("d.t: its keys and collations were not read: ")

@@ -5,15 +5,69 @@ those that its replica executed or has in its relay log. Rows then need not fit,
 may have the only copy of what was lost.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gtid import GtidSet
 from repair.case import Case
 from repair.model import ModelChannel, ModelServer
 from repair.offered import offered
+from topology.error_texts import row_of
+from topology.graph import Edge, build_graph
+from topology.other_versions import given_again, received_around_start
+from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
+
+_NOTHING = GtidSet()
+
+
+@dataclass(frozen=True, slots=True)
+class FormerSigns:
+    """What was read of a channel that speaks for a former history of its source."""
+
+    is_given_again: bool = False  # something shows that the source lost, or reused, GTIDs
+    orphaned: GtidSet = _NOTHING  # received, and not on the source
+    around_start: GtidSet = _NOTHING  # waits; the source was started in the middle of it
+    lost_place: str = ""  # why the source has no such place as the receiver would ask for
+
+    @property
+    def may_be_former(self) -> bool:
+        """Return whether a loss shows; a start of the source is no loss yet."""
+        return self.is_given_again or bool(self.orphaned)
+
+
+def signs_of(
+    edge: Edge | None,
+    snapshot: ClusterSnapshot,
+    known: Mapping[str, ServerSnapshot],
+    refusing: frozenset[str],
+) -> FormerSigns:
+    """Return what speaks for it; nothing of a channel whose source was not read."""
+    if edge is None:
+        return FormerSigns()
+    are_known = edge.source in known and edge.replica in known
+    return FormerSigns(
+        is_given_again=_may_be_former(edge, known, refusing),
+        orphaned=_orphaned(edge, snapshot, known),
+        around_start=received_around_start(edge, servers=known) if are_known else _NOTHING,
+        lost_place=_lost_place(edge, snapshot, known),
+    )
 
 
 def may_be_given_again(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
     """Return why what a server has of its source may be other transactions than the source's."""
     source = case.model.servers.get(channel.source) if channel.source is not None else None
-    if not channel.may_be_former or source is None:
+    if source is None:
+        return None
+    if channel.around_start:
+        return (
+            f"{source.name} was started between the commits of what {replica.name} has executed of"
+            f" it and of {channel.around_start.shortened()}. If that was a crash in which it lost"
+            f" transactions that {replica.name} had received, it has given their GTIDs to others:"
+            f" the relay log of {replica.name} has the former ones. See in the error log of"
+            f" {source.name} whether it was shut down in order. If it was, or if the relay log has"
+            f" the same transactions (mysqlbinlog), choose with {offered(case)}"
+        )
+    if not channel.may_be_former:
         return None
     if orphaned := channel.orphaned - replica.executed:
         return (
@@ -31,3 +85,92 @@ def may_be_given_again(case: Case, replica: ModelServer, channel: ModelChannel) 
         f" {common.shortened()} may be other transactions there, and what follows need not fit."
         f" Compare the rows, then choose with {offered(case)}"
     )
+
+
+def _may_be_former(
+    edge: Edge, known: Mapping[str, ServerSnapshot], refusing: frozenset[str]
+) -> bool:
+    """Return whether a source may have used again what its replica has of it."""
+    return (
+        edge.source in refusing
+        or _has_lost(known.get(edge.source), edge.channel)
+        or _has_others(edge, known)
+    )
+
+
+def _orphaned(
+    edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ServerSnapshot]
+) -> GtidSet:
+    """Return what waits in a relay log, as read first, and is not on the source, as read last."""
+    source, replica = known.get(edge.source), known.get(edge.replica)
+    if source is None or replica is None:
+        return GtidSet()
+    received = GtidSet.union_of(
+        channel.gtid_retrieved
+        for server in snapshot.first
+        if server.name == edge.replica
+        for channel in server.channels or ()
+        if channel.name == edge.channel.name
+    )
+    there = (source.gtid_executed or GtidSet()) | (source.gtid_owned or GtidSet())
+    return (received & edge.channel.gtid_retrieved) - there - (replica.gtid_executed or GtidSet())
+
+
+def _lost_place(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ServerSnapshot]) -> str:
+    """Return why a source has no such place as a stopped receiver would ask for; "" if it has it.
+
+    sql/rpl_binlog_sender.cc, check_start_file: error 13114 (1236 before 8.0). The place is one of
+    the first reading: the source was asked later how long its logs are, and logs only grow.
+    """
+    source, channel = known.get(edge.source), edge.channel
+    place, logs = channel.received_to, (source.binary_logs if source is not None else None) or ()
+    is_asked = channel.receiver is ThreadState.STOPPED and not channel.auto_position
+    earlier = [
+        other.received_to
+        for server in snapshot.first
+        if server.name == edge.replica
+        for other in server.channels or ()
+        if other.name == channel.name
+    ]
+    if not is_asked or not logs or place is None or earlier != [place]:
+        return ""
+    sizes = {log.name: log.size_bytes for log in logs}
+    if place.position <= sizes.get(place.file, -1):
+        return ""
+    there = f"ends at {sizes[place.file]}" if place.file in sizes else "is not there any more"
+    return (
+        f"the receiver of {edge.replica} would go on at {place}, and {place.file} of {edge.source}"
+        f" {there}: {edge.source} would refuse it (error 13114, before 8.0 1236). Compare the rows,"
+        " then switch it to auto-position, see C3"
+    )
+
+
+def _has_lost(source: ServerSnapshot | None, channel: ChannelSnapshot) -> bool:
+    """Return whether a receiver has read more of a log than its source still has of it.
+
+    A crash took the end of that log, and the next start began another one, which is why the newest
+    log shows nothing: it may have grown between two questions.
+    """
+    place, logs = channel.received_to, (source.binary_logs if source is not None else None) or ()
+    return place is not None and any(
+        log.name == place.file and log.size_bytes < place.position for log in logs[:-1]
+    )
+
+
+def _has_others(edge: Edge, known: Mapping[str, ServerSnapshot]) -> bool:
+    """Return whether a source has other transactions under GTIDs that its replica executed."""
+    if edge.source not in known:
+        return False
+    return bool(given_again(edge, servers=known))
+
+
+def refusing_servers(snapshot: ClusterSnapshot) -> frozenset[str]:
+    """Return the servers that refused a receiver because it had more GTIDs than they have.
+
+    What their receivers hold may be of a history that they no longer have. Once they have used
+    these GTIDs again, no set shows that they lost them, or were reset.
+    """
+    texts = (
+        (edge.source, row_of(edge.channel.receiver_error)) for edge in build_graph(snapshot).edges
+    )
+    return frozenset(source for source, text in texts if text is not None and text.code == "E3")

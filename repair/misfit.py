@@ -33,11 +33,7 @@ def misfit(
         return None
     if state.state is RowState.UNREAD:
         if content.is_out_of_order:
-            return (
-                f"the log of {content.read_from} does not follow from itself in"
-                f" {arriving.shortened()}, as after changes with sql_log_bin=0"
-                f" ({content.rows_unread}): the applier of {server.name} may stop"
-            )
+            return _not_in_order(content, server, arriving)
         if server.name in content.misfits_in_part:
             return _changed_since(arriving, server, content.misfits_in_part[server.name])
         if not must_fit:
@@ -156,6 +152,16 @@ def _unlike(content: TransactionContent, server: ModelServer, arriving: GtidSet)
     return (
         f"{arriving.shortened()} may stop the applier of {server.name}, or write other values:"
         f" {content.unlike_on[server.name]}"
+    )
+
+
+def _not_in_order(content: TransactionContent, server: ModelServer, arriving: GtidSet) -> str:
+    why = f" ({content.rows_unread})" if content.rows_unread else ""
+    return (
+        f"rows of {arriving.shortened()} may not fit: the log of {content.read_from} does not"
+        f" follow from itself there, as after changes with sql_log_bin=0{why}: the applier of"
+        f" {server.name} may stop. If {server.name} lost GTIDs (RESET BINARY LOGS AND GTIDS), it"
+        " applied these before, and may apply rows a second time"
     )
 
 

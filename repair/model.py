@@ -57,6 +57,8 @@ class ModelChannel:
     may_be_former: bool = False
     # Received, neither executed nor on the source: its relay log may be the last copy.
     orphaned: GtidSet = field(default_factory=GtidSet)
+    # Received; the source was started in the middle of their commits, perhaps behind a crash.
+    around_start: GtidSet = field(default_factory=GtidSet)
     # The applier stands before an event that it cannot apply.
     is_stuck: bool = False
     # The GTIDs of that event, where skipping them helps: once they are executed, a restarted

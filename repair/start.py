@@ -6,18 +6,18 @@ from uuid import UUID
 
 from gtid import GtidSet
 from repair.case import LogEvidence
+from repair.former_history import FormerSigns, refusing_servers, signs_of
 from repair.model import Model, ModelChannel, ModelServer, settle
 from topology.applier_facts import ApplierFacts, is_stopped_at_end
 from topology.dialect import BINARY_LOG, REWRITES, dialect_of
 from topology.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row_of
 from topology.findings import ClusterAudit, Finding, Severity
-from topology.graph import Edge, build_graph
-from topology.other_versions import given_again
+from topology.graph import Edge, Graph, build_graph, is_another
 from topology.progress import appliers_of
 from topology.reset_signs import logged
 from topology.rules.threads import may_connect
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
-from topology.unseen import group_name_of
+from topology.unseen import address_of, group_name_of
 
 # The applier stands still at these until the operator repairs it.
 _STUCK_CODES = frozenset({"A1", "A2", "A3"})
@@ -62,14 +62,12 @@ def executed_by(servers: Iterable[ServerSnapshot]) -> dict[str, GtidSet]:
 def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvidence) -> Model:
     """Return the servers as they will be when replication, as it is, has come to rest."""
     known = known_servers(snapshot, audit)
-    refusing = _refusing(snapshot)
+    refusing = refusing_servers(snapshot)
     unread = {each.name for each in snapshot.first if each.channels is None}
     skipping = {each.name for each in (*snapshot.first, *snapshot.last) if _skips(each)}
     graph = build_graph(snapshot)
     edges = {(edge.replica, edge.channel.name): edge for edge in graph.edges}
     appliers = appliers_of(snapshot, judgeable=frozenset(known))
-    orphaned = {place: _orphaned(edge, snapshot, known) for place, edge in edges.items()}
-    lost = {place: _lost_place(edge, snapshot, known) for place, edge in edges.items()}
     settled = settle(
         Model(
             {
@@ -88,11 +86,10 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                             evidence=evidence,
                             behind=_behind(appliers.get((name, channel.name))),
                             passed_beside=_passed_beside(name, channel, audit),
-                            may_be_former=_may_be_former(
-                                edges.get((name, channel.name)), known, refusing
+                            copied=_copy_of(server, graph),
+                            former=signs_of(
+                                edges.get((name, channel.name)), snapshot, known, refusing
                             ),
-                            orphaned=orphaned.get((name, channel.name), GtidSet()),
-                            lost_place=lost.get((name, channel.name), ""),
                         )
                         for channel in server.channels or ()
                     ),
@@ -173,12 +170,11 @@ def _channel(
     evidence: LogEvidence,
     behind: GtidSet,
     passed_beside: GtidSet,
-    may_be_former: bool,
-    orphaned: GtidSet,
-    lost_place: str,
+    former: FormerSigns,
+    copied: str,
 ) -> ModelChannel:
     source = edge.source if edge is not None else None
-    events, doubt = evidence.events, _doubt(edge, replica)
+    events, doubt = evidence.events, _doubt(edge, replica) or copied
     stuck_at = GtidSet.union_of(
         evidence.contents[finding.id].wanted
         for finding in findings
@@ -202,9 +198,10 @@ def _channel(
         passed=_passed(findings) | (behind - (replica.gtid_executed or GtidSet())),
         passed_beside=passed_beside,
         dropped=GtidSet.union_of(finding.gtid_set for finding in findings if finding.code == "C2"),
-        may_be_former=may_be_former or bool(orphaned) or _is_behind_a_former_place(findings),
-        orphaned=orphaned,
-        lost_place=lost_place,
+        may_be_former=former.may_be_former or _is_behind_a_former_place(findings),
+        orphaned=former.orphaned,
+        around_start=former.around_start,
+        lost_place=former.lost_place,
         is_stuck=any(finding.code in _STUCK_CODES for finding in findings),
         stuck_at=stuck_at,
         until=channel.until,
@@ -256,97 +253,6 @@ def _passed(findings: Iterable[Finding]) -> GtidSet:
     )
 
 
-def _may_be_former(
-    edge: Edge | None, known: Mapping[str, ServerSnapshot], refusing: frozenset[str]
-) -> bool:
-    """Return whether a source may have used again what its replica has of it."""
-    if edge is None:
-        return False
-    return (
-        edge.source in refusing
-        or _has_lost(known.get(edge.source), edge.channel)
-        or _has_others(edge, known)
-    )
-
-
-def _orphaned(
-    edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ServerSnapshot]
-) -> GtidSet:
-    """Return what waits in a relay log, as read first, and is not on the source, as read last."""
-    source, replica = known.get(edge.source), known.get(edge.replica)
-    if source is None or replica is None:
-        return GtidSet()
-    received = GtidSet.union_of(
-        channel.gtid_retrieved
-        for server in snapshot.first
-        if server.name == edge.replica
-        for channel in server.channels or ()
-        if channel.name == edge.channel.name
-    )
-    there = (source.gtid_executed or GtidSet()) | (source.gtid_owned or GtidSet())
-    return (received & edge.channel.gtid_retrieved) - there - (replica.gtid_executed or GtidSet())
-
-
-def _lost_place(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ServerSnapshot]) -> str:
-    """Return why a source has no such place as a stopped receiver would ask for; "" if it has it.
-
-    sql/rpl_binlog_sender.cc, check_start_file: error 13114 (1236 before 8.0). The place is one of
-    the first reading: the source was asked later how long its logs are, and logs only grow.
-    """
-    source, channel = known.get(edge.source), edge.channel
-    place, logs = channel.received_to, (source.binary_logs if source is not None else None) or ()
-    is_asked = channel.receiver is ThreadState.STOPPED and not channel.auto_position
-    earlier = [
-        other.received_to
-        for server in snapshot.first
-        if server.name == edge.replica
-        for other in server.channels or ()
-        if other.name == channel.name
-    ]
-    if not is_asked or not logs or place is None or earlier != [place]:
-        return ""
-    sizes = {log.name: log.size_bytes for log in logs}
-    if place.position <= sizes.get(place.file, -1):
-        return ""
-    there = f"ends at {sizes[place.file]}" if place.file in sizes else "is not there any more"
-    return (
-        f"the receiver of {edge.replica} would go on at {place}, and {place.file} of {edge.source}"
-        f" {there}: {edge.source} would refuse it (error 13114, before 8.0 1236). Compare the rows,"
-        " then switch it to auto-position, see C3"
-    )
-
-
-def _has_lost(source: ServerSnapshot | None, channel: ChannelSnapshot) -> bool:
-    """Return whether a receiver has read more of a log than its source still has of it.
-
-    A crash took the end of that log, and the next start began another one, which is why the newest
-    log shows nothing: it may have grown between two questions.
-    """
-    place, logs = channel.received_to, (source.binary_logs if source is not None else None) or ()
-    return place is not None and any(
-        log.name == place.file and log.size_bytes < place.position for log in logs[:-1]
-    )
-
-
-def _has_others(edge: Edge, known: Mapping[str, ServerSnapshot]) -> bool:
-    """Return whether a source has other transactions under GTIDs that its replica executed."""
-    if edge.source not in known:
-        return False
-    return bool(given_again(edge, servers=known))
-
-
-def _refusing(snapshot: ClusterSnapshot) -> frozenset[str]:
-    """Return the servers that refused a receiver because it had more GTIDs than they have.
-
-    What their receivers hold may be of a history that they no longer have. Once they have used
-    these GTIDs again, no set shows that they lost them, or were reset.
-    """
-    texts = (
-        (edge.source, row_of(edge.channel.receiver_error)) for edge in build_graph(snapshot).edges
-    )
-    return frozenset(source for source, text in texts if text is not None and text.code == "E3")
-
-
 def _fails(channel: ChannelSnapshot, source: str | None) -> str:
     """Return why a start does not help a receiver that has an error; "" if it may.
 
@@ -384,6 +290,24 @@ def _doubt(edge: Edge | None, replica: ServerSnapshot) -> str:
         f" address with {dialect.change_source}. Then connect the receiver alone, which applies"
         f" nothing ({dialect.start_replica} IO_THREAD), and audit and plan again"
     )
+
+
+def _copy_of(replica: ServerSnapshot, graph: Graph) -> str:
+    """Return that a source that was not read has the server_uuid of a replica; "" if none has.
+
+    What it commits under that UUID the replica applies: it drops only what has its own server_id.
+    """
+    for name, channel in graph.outside:
+        if replica.server_uuid != channel.source_uuid or not is_another(channel, replica):
+            continue
+        return (
+            f"{name} replicates from {address_of(channel)}, which was not read and has the"
+            f" server_uuid of {replica.name} and another server_id ({channel.source_server_id}):"
+            f" what it commits would be applied on {replica.name} under its own GTIDs. Give one of"
+            " the two its own server_uuid (stop it, remove auto.cnf, start it), and compare the"
+            " rows"
+        )
+    return ""
 
 
 def _is_behind_a_former_place(findings: list[Finding]) -> bool:

@@ -14,8 +14,10 @@ the transaction, and the channel reports its own place in the same log.
   receiver will ask for again; the receiver's for the rest. Both are of the first reading: what lies
   before them was applied, or received, before the last reading. Searches are made where a channel
   is stopped, where it runs by file position, where sql_replica_skip_counter may skip (gtid_mode is
-  not ON) or may have skipped (the applier did not move), and where the replica's binary logs have
-  no earlier transaction of the same origin (a RESET, or a replica that has just been provisioned).
+  not ON) or may have skipped (the applier did not move), where a crash may have left the applier
+  behind what it lost (before 8.0.17, relay_log_recovery off), and where the replica's binary logs
+  have no earlier transaction of the same origin (a RESET, or a replica that has just been
+  provisioned).
 * **Commits** of a few transactions: of losses (topology/lost.py); both ends of each interval that a
   channel has gone past, and an earlier one that its replica has, for their order (reset_signs.py)
   and their server_id (rules/absent_causes.py); both ends of
@@ -24,7 +26,8 @@ the transaction, and the channel reports its own place in the same log.
   of each gap that may have been skipped, its end and what follows it (topology/log_order.py);
   the first one that a receiver which does not move should have brought (topology/receivers.py);
   a replica's own GTIDs that one of its sources has and another has not, and the lowest and highest
-  own GTID of a source that a replica whose receiver is stopped has as well (other_versions.py).
+  own GTID of a source that a replica whose receiver is stopped has as well, and the highest ones
+  that a stopped applier has applied, and has not (other_versions.py).
 * **The first log**: of servers that lost transactions, of replicas whose channel has gone past some
   and of the sources of what was received of it (reset_signs.py), or of servers that may not have
   logged what they have purged (topology/unlogged.py).
@@ -49,10 +52,14 @@ from topology.joining import evaluate_parts
 from topology.log_order import order_samples, received_by
 from topology.loss_history import neighbours_of
 from topology.lost import samples_of
-from topology.other_versions import own_at_other_sources, own_of_stopped_source
+from topology.other_versions import (
+    around_start_samples,
+    own_at_other_sources,
+    own_of_stopped_source,
+)
 from topology.receivers import samples_in
 from topology.reset_signs import earlier_samples, has_earlier, logged
-from topology.skipping import can_have_skipped, may_skip
+from topology.skipping import can_have_skipped, crash_may_leave_place, may_skip
 from topology.snapshot import ChannelSnapshot, LogPosition, ServerSnapshot, ThreadState
 from topology.unlogged import candidates_in, purged_above_a_gap
 
@@ -114,6 +121,8 @@ def questions_of(facts: ClusterFacts) -> Mapping[str, Questions]:
         if shared := own_of_stopped_source(edge.edge, servers=servers):
             for name in (edge.edge.source, edge.edge.replica):
                 ask(name, Questions(commits=(shared,)))
+        if around := around_start_samples(edge.edge, servers=servers):
+            ask(edge.edge.source, Questions(commits=(around,)))
         if samples := order_samples(facts, edge):
             ask(edge.edge.source, Questions(commits=(samples,)))
         if edge.expected and not servers[edge.edge.replica].gtid_executed:
@@ -174,7 +183,7 @@ def _searches(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
         )  # the receiver may have connected again: two equal places show little
     # One that stands still, or is held back by SOURCE_DELAY, shows its place by nothing else: it
     # may have skipped while gtid_mode permitted it. Before 5.7.6 the mode needs a restart.
-    stays = stays or _stands(facts, edge)
+    stays = stays or _stands(facts, edge) or crash_may_leave_place(replica)
     # A receiver that is not connected asks again, behind what the applier has come to.
     asks_again = channel.auto_position and channel.receiver is not ThreadState.RUNNING
     for gtids, place, is_asked in (

@@ -20,6 +20,11 @@ log, and used the GTIDs again. A receiver that connects meanwhile is refused. On
 all the time, or was configured anew, has no error, also when it is connected later; the sets look
 as if it were merely behind, and what waits does not fit its rows. The lowest and the highest GTID
 that both have in their logs show it: the first commit of one transaction has one time.
+
+**A source's own, that waits on a stopped applier.** The receiver may have got it before a crash in
+which the source lost it, and the source may have given its GTID to another transaction since. The
+relay log then has the former one, and no set and no place shows that. It needs a start of the
+source between the commits of what both have executed last and of the last one that waits.
 """
 
 from collections.abc import Mapping
@@ -28,7 +33,13 @@ from gtid import GtidSet
 from topology.graph import Edge, Graph, build_graph
 from topology.history_evidence import CommitRecord, ends_of
 from topology.reset_signs import logged
-from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
+from topology.snapshot import (
+    START_SLACK,
+    ChannelSnapshot,
+    ClusterSnapshot,
+    ServerSnapshot,
+    ThreadState,
+)
 
 
 def own_at_other_sources(
@@ -101,6 +112,49 @@ def given_again(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet
         for end in ends_of(own_of_stopped_source(edge, servers=servers))
         if _are_two(_record(source, end), _record(replica, end))
     )
+
+
+def around_start_samples(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
+    """Return the highest own GTIDs of a source that a stopped applier has applied, and has not."""
+    source, replica = servers[edge.source], servers[edge.replica]
+    waiting = _newest(_waiting(edge, source=source, replica=replica))
+    return waiting | _newest(_applied(source, replica)) if waiting else GtidSet()
+
+
+def received_around_start(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
+    """Return what of a source waits on a stopped applier, if the source was started meanwhile.
+
+    Empty where the commits show that the start was before, or after all of it, or where the source
+    has had one log only.
+    """
+    source, replica = servers[edge.source], servers[edge.replica]
+    waiting, applied = _waiting(edge, source=source, replica=replica), _applied(source, replica)
+    newest, started_at = _record(source, _newest(waiting)), source.started_at
+    if newest is None or started_at is None or newest.committed_at < started_at - START_SLACK:
+        return GtidSet()
+    last = _record(source, _newest(applied))
+    if last is not None and last.committed_at > started_at + START_SLACK:
+        return GtidSet()
+    if not source.gtid_purged and len(source.binary_logs or ()) == 1:
+        return GtidSet()  # each start begins another log
+    return waiting
+
+
+def _newest(gtids: GtidSet) -> GtidSet:
+    return GtidSet.union_of(list(ends_of(gtids))[-1:])
+
+
+def _applied(source: ServerSnapshot, replica: ServerSnapshot) -> GtidSet:
+    assert source.server_uuid is not None, "only servers that were read are linked"
+    return logged(source).from_uuid(source.server_uuid) & (replica.gtid_executed or GtidSet())
+
+
+def _waiting(edge: Edge, *, source: ServerSnapshot, replica: ServerSnapshot) -> GtidSet:
+    assert source.server_uuid is not None, "only servers that were read are linked"
+    if edge.channel.applier is not ThreadState.STOPPED:
+        return GtidSet()
+    waiting = edge.channel.gtid_retrieved.from_uuid(source.server_uuid) & logged(source)
+    return waiting - (replica.gtid_executed or GtidSet())
 
 
 def _record(server: ServerSnapshot, gtid: GtidSet) -> CommitRecord | None:

@@ -99,3 +99,13 @@ def test_what_waits_and_is_not_on_the_source_is_not_applied_unasked() -> None:
             assert proposed(start_channel(replace(case, is_chosen=True))).actions
         else:
             assert proposed(start_channel(case)).actions
+
+
+def test_what_waits_around_a_start_of_the_source_is_started_only_if_that_is_selected() -> None:
+    waits = replace(channel("a", runs=False), around_start=gtids("a:4-5"))
+    servers = model(server("a", "a:1-9"), server("b", "a:1-3", waits))
+    case = replace(a_case(servers, a_finding("A7", "a:4-9")), is_chosen=False)
+    assert "whether it was shut down in order" in reason(start_channel(case))
+    done = proposed(start_channel(replace(case, is_chosen=True)))
+    assert done.actions
+    assert any("the relay log of b has the former ones" in each for each in done.warnings)

@@ -475,3 +475,27 @@ def test_what_another_channel_had_received_is_not_orphaned_on_this_one() -> None
     made = begun(replace(first, last=last.last))["b"].channel("")
     assert isinstance(made, ModelChannel)
     assert made.orphaned == GtidSet()
+
+
+@pytest.mark.parametrize(
+    ("uuid", "server_id", "host", "is_copy"),
+    [
+        (B, 7, "x", True),
+        (B, 7, "b.example", False),  # it is b itself
+        (B, 2, "x", False),  # b under another name
+        (C, 7, "x", False),
+    ],
+)
+def test_an_unread_source_with_the_uuid_of_a_replica_makes_its_channel_doubtful(
+    uuid: UUID, server_id: int, host: str, is_copy: bool
+) -> None:
+    above = a_channel("x", uuid, source_host=host, source_server_id=server_id)
+    snapshot = a_cluster(
+        "cluster",
+        a_server("a", A, EXECUTED, channels=(above,)),
+        a_server("b", B, EXECUTED, channels=(a_channel("a", A),), server_id=2),
+    )
+    found = begun(snapshot)["b"].channel("")
+    assert found is not None
+    assert ("has the server_uuid of b" in found.doubt) is is_copy
+    assert not found.fails

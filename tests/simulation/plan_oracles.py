@@ -38,7 +38,7 @@ from tests.simulation.oracles import (
 )
 from tests.simulation.plan_actions import NotSimulated, run_step
 from tests.simulation.plan_guards import Refused, check_guards
-from tests.simulation.reading import gtids, read
+from tests.simulation.reading import gtids, members_of, read
 from tests.simulation.state import (
     COPY,
     EXTRA,
@@ -529,14 +529,16 @@ def _is_so_without(truth: Truth, one: Finding) -> bool:
     1. A receiver that its source refuses for purged logs (P1) keeps its error (A4) when the plan
        brings what it needed by another channel.
     2. What is on its way to a source waits behind a lock that is younger than the limits.
-    3. A session holds a lock (A5) on a server that nothing was on its way to: no applier waited for
-       it, so no reading shows it. The transactions that the plan brings there wait, like any other.
+    3. A session holds a lock, or owns a GTID (A5), on a server that nothing was on its way to: no
+       applier waited for it, so no reading shows it. The transactions that the plan brings there
+       wait, like any other; and what waits without the plan as well waits for longer meanwhile.
     """
     if one.code == "A4" and one.replica is not None:
         channel = truth.rested[one.replica].channel(one.channel or "")
         return channel is not None and bool(channel.receiver_error[0])
     if one.code == "A5" and one.replica is not None:
-        return bool(truth.rested[one.replica].lock)
+        held = truth.rested[one.replica]
+        return bool(held.lock) or held.session_owns in members_of(one.gtid_set, truth.rested)
     return one.code in ("E1", "E2") and truth.waits_within_limits(str(one.source))
 
 

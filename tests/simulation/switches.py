@@ -13,7 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from repair import channel_procedures, declaring, emptied, invariants, rows_there, start
+from repair import (
+    channel_procedures,
+    declaring,
+    emptied,
+    former_history,
+    invariants,
+    rows_there,
+)
 from topology import channel_places, facts, findings, former_ids, lost, unseen
 from topology.rules import backlogs, differences, joining, passed, threads
 
@@ -105,10 +112,10 @@ SWITCHES: dict[str, Switch] = {
         emptied.nothing_on_an_emptied_server, "if is_emptied(server, before):", "if False:"
     ),
     "gtids-may-be-given-again": Switch(
-        start._refusing, 'if text is not None and text.code == "E3"', "if False"
+        former_history.refusing_servers, 'if text is not None and text.code == "E3"', "if False"
     ),
     "two-commits-of-one-gtid": Switch(
-        start._has_others, "return bool(given_again(edge, servers=known))", "return False"
+        former_history._has_others, "return bool(given_again(edge, servers=known))", "return False"
     ),
 }
 

@@ -9,6 +9,7 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_server
+from topology.audit import audit_cluster
 from topology.facts import ClusterFacts, gather_facts
 from topology.history_evidence import CommitRecord, HistoryEvidence
 from topology.log_questions import Questions, Search, questions_of
@@ -68,17 +69,24 @@ def behind(
 
 RECEIVED, ABSENT = gtids("A:4-5"), gtids("A:6-9")
 NO_EARLIER = {"gtid_purged": gtids("A:1-3")}
+RECOVERED = (("relay_log_recovery", "ON"),)
+MOVED = {"later": {"relay_applied_to": BEFORE}}
 
 
 @pytest.mark.parametrize(
     ("facts", "searches"),
     [
         # Both threads run by auto-position, and an earlier transaction excludes a RESET.
-        ({"later": {"relay_applied_to": BEFORE}}, []),
-        # It stands still: it may have skipped while gtid_mode permitted it, which 5.6 never does.
+        (MOVED, []),
+        # It stands still: it may have skipped while gtid_mode permitted it, which 5.6 never does. A
+        # crash of 5.6 may have left it behind what it lost, unless relay_log_recovery is on.
         ({}, [(APPLIED, RECEIVED)]),
         ({"replica": {"version": ServerVersion(5, 7, 6)}}, [(APPLIED, RECEIVED)]),
-        ({"replica": {"version": ServerVersion(5, 7, 5)}}, []),
+        ({"replica": {"version": ServerVersion(5, 7, 5)}}, [(APPLIED, RECEIVED)]),
+        ({"replica": {"version": ServerVersion(5, 7, 5), "settings": RECOVERED}}, []),
+        ({"replica": {"version": ServerVersion(8, 0, 16)}, **MOVED}, [(APPLIED, RECEIVED)]),
+        ({"replica": {"version": ServerVersion(8, 0, 16), "settings": RECOVERED}, **MOVED}, []),
+        ({"replica": {"version": ServerVersion(8, 0, 17)}, **MOVED}, []),
         ({"channel": {"receiver": STOPPED}}, [(APPLIED, RECEIVED), (APPLIED, ABSENT)]),
         ({"channel": {"receiver": CONNECTING}}, [(APPLIED, RECEIVED)]),
         ({"channel": {"applier": STOPPED}}, [(APPLIED, RECEIVED), (BEFORE, ABSENT)]),
@@ -280,3 +288,26 @@ def test_a_commit_that_hangs_is_dated_by_the_log_of_the_replica() -> None:
         assert list(samples_in(made)) == [("b", gtids("A:9"))]
         assert hanging(made, lost) == expected
     assert hanging(made, replace(lost, leading=GtidSet())) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "settings", "answer", "words"),
+    [
+        (ServerVersion(5, 6, 24), (), "access denied", "could not be read: access denied"),
+        (ServerVersion(5, 6, 24), (), "", "does not have them"),
+        (ServerVersion(5, 6, 24), RECOVERED, "access denied", ""),
+        (ServerVersion(8, 0, 17), (), "access denied", ""),
+    ],
+)
+def test_a_backlog_that_a_crash_may_have_left_behind_is_not_proved(
+    version: ServerVersion, settings: tuple[tuple[str, str], ...], answer: str, words: str
+) -> None:
+    evidence = HistoryEvidence(None, (), answer)
+    facts = behind(
+        replica={"version": version, "settings": settings},
+        source={"history_evidence": evidence},
+        later={"relay_applied_to": BEFORE},
+    )
+    found = next(each for each in audit_cluster(facts.snapshot).findings if each.code == "T2")
+    assert ("crashed since" in found.explanation) is bool(words)
+    assert words in found.explanation

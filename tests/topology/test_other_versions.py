@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,15 @@ from topology.facts import gather_facts
 from topology.graph import Edge
 from topology.history_evidence import CommitRecord, HistoryEvidence
 from topology.log_questions import Questions, questions_of
-from topology.other_versions import given_again, own_of_stopped_source, with_other_versions
+from topology.other_versions import (
+    around_start_samples,
+    given_again,
+    own_of_stopped_source,
+    received_around_start,
+    with_other_versions,
+)
 from topology.policy import Policy
-from topology.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
+from topology.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot, ThreadState
 
 LATER = NOON + timedelta(seconds=1)
 OWN = GtidSet.parse(f"{C}:1")
@@ -173,3 +180,82 @@ def test_two_commits_of_one_gtid_are_two_transactions(
     assert given_again(edge, servers=servers) == GtidSet()
     found = given_again(edge, servers=with_times(servers, a=at_a, b=at_b))
     assert found == GtidSet.parse(again and f"{A}:{again}")
+
+
+# -- what waits, and a start of its source ---------------------------------------------------------
+
+
+def waiting(
+    *,
+    applied: str = "1-5",
+    applied_at: int | None = 0,
+    newest_at: int | None = 100,
+    up_for: int | None = 50,
+    logs: int = 2,
+    applier: ThreadState = STOPPED,
+    **of_a: object,
+) -> tuple[Edge, dict[str, ServerSnapshot]]:
+    """Return a -> b: b has A:1-5 and has received A:6-8, a has A:1-7. a started 50 s before 100."""
+    channel = a_channel("a", A, applier=applier, gtid_retrieved=GtidSet.parse(f"{A}:1-8"))
+    b = a_server("b", B, GtidSet.parse(applied and f"{A}:{applied}"), channels=(channel,))
+    commits = tuple(
+        CommitRecord(GtidSet.parse(f"{A}:{gno}"), 1, NOON + timedelta(seconds=at), True)
+        for gno, at in ((5, applied_at), (7, newest_at))
+        if at is not None
+    )
+    files = tuple(BinaryLog(f"log.{number}", 1000) for number in range(1, logs + 1))
+    a = a_server(
+        "a",
+        A,
+        f"{A}:1-7",
+        server_clock=NOON + timedelta(seconds=100),
+        uptime_seconds=up_for,
+        history_evidence=HistoryEvidence(None, commits),
+        binary_logs=files,
+        **of_a,
+    )
+    return Edge("a", "b", channel), {"a": a, "b": b}
+
+
+@pytest.mark.parametrize(
+    ("facts", "asked"),
+    [
+        ({}, "5:7"),
+        ({"applied": ""}, "7"),
+        ({"applied": "1-7"}, ""),
+        ({"applier": ThreadState.RUNNING}, ""),
+    ],
+)
+def test_the_commits_around_the_place_of_a_stopped_applier_are_asked_for(
+    facts: dict[str, Any], asked: str
+) -> None:
+    edge, servers = waiting(**facts)
+    expected = GtidSet.parse(asked and f"{A}:{asked}")
+    assert around_start_samples(edge, servers=servers) == expected
+    found = questions_of(gather_facts(a_cluster("pair", *servers.values()), Policy()))
+    if asked:
+        assert expected <= GtidSet.union_of(found["a"].commits)
+
+
+@pytest.mark.parametrize(
+    ("facts", "is_around"),
+    [
+        ({}, True),
+        ({"applied_at": None}, True),  # nothing shows that it was started before
+        ({"applied_at": 53}, False),  # all of it was committed since the start
+        ({"applied_at": 52}, True),  # within what an uptime leaves open
+        ({"newest_at": 47}, False),  # all of it was committed before the start
+        ({"newest_at": 48}, True),
+        ({"newest_at": None}, False),  # not read: no contents were read either
+        ({"up_for": None}, False),
+        ({"applier": ThreadState.RUNNING}, False),
+        ({"applied_at": None, "logs": 1}, False),  # each start begins another one
+        ({"applied_at": None, "logs": 1, "gtid_purged": GtidSet.parse(f"{A}:1")}, True),
+    ],
+)
+def test_what_waits_may_be_of_before_a_start_in_the_middle_of_it(
+    facts: dict[str, Any], is_around: bool
+) -> None:
+    edge, servers = waiting(**facts)
+    expected = GtidSet.parse(f"{A}:6-7") if is_around else GtidSet()
+    assert received_around_start(edge, servers=servers) == expected

@@ -233,6 +233,15 @@ def test_a_backlog_is_that_of_its_channel(
     assert (found.grade, words in found.explanation) == (grade, True), found.explanation
 
 
+def test_a_backlog_that_a_session_owns_was_not_received() -> None:
+    facts = with_edges(of_pair(), {"applying_above": SOME})
+    [found] = backlogs.applier_backlog(facts)
+    assert found.grade is Grade.LIKELY
+    assert found.explanation.startswith("b owns 1 transaction of its source")
+    assert "No channel of b has received all of 1 transaction" in found.explanation
+    assert "Another channel" not in found.explanation
+
+
 @pytest.mark.parametrize(
     ("auto_position", "retrieved", "words"),
     [

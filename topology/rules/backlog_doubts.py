@@ -25,6 +25,7 @@ from topology.rules.backlog_words import (
     BELOW,
     COPY,
     IN_PART,
+    LEFT_BEHIND,
     LOCKED,
     NO_EARLIER,
     NOT_SEARCHED,
@@ -32,6 +33,7 @@ from topology.rules.backlog_words import (
     NUMBERS,
     OTHER,
     OVERTAKEN,
+    OWNED,
     PASSED_THERE,
     SKIPS,
 )
@@ -43,7 +45,7 @@ from topology.rules.out_of_order import (
     unread_order,
 )
 from topology.rules.settings import are_dropped, may_be_dropped, may_be_passed
-from topology.skipping import can_have_skipped, why_it_may_skip
+from topology.skipping import can_have_skipped, crash_may_leave_place, why_it_may_skip
 from topology.snapshot import ServerSnapshot, ThreadState
 from topology.unseen import address_of
 
@@ -99,6 +101,12 @@ def of_other_channels(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
     """Return what of it this channel has not received: the relay log of another one has it."""
     mine = edge.edge.channel.gtid_retrieved | edge.edge.channel.gtid_applying
     return queue - mine
+
+
+def owned_unreceived(backlog: Backlog) -> GtidSet:
+    """Return what a thread of the replica owns that no channel has received whole."""
+    at_work = backlog.edge.applying_above | backlog.edge.applying_below
+    return backlog.of_others & at_work - backlog.replica.gtid_retrieved
 
 
 def may_be_below(edge: EdgeFacts, queue: GtidSet) -> GtidSet:
@@ -182,10 +190,12 @@ def _below(backlog: Backlog) -> str:
 
 
 def _other(backlog: Backlog) -> str:
-    found = backlog.of_others
+    owned = owned_unreceived(backlog)
+    found = backlog.of_others - owned
+    text = OWNED.format(what=many(owned), replica=backlog.replica.name) if owned else ""
     if not found:
-        return ""
-    text = OTHER.format(what=many(found), replica=backlog.replica.name)
+        return text
+    text += OTHER.format(what=many(found), replica=backlog.replica.name)
     replica = backlog.replica.name
     # Where the source of a channel was not read, nothing shows the place of its applier among them.
     compared = {
@@ -241,6 +251,24 @@ def _not_searched(backlog: Backlog) -> str:
     return NOT_SHOWN.format(what=many(unknown), source=source.name) if unknown else ""
 
 
+def _left_behind(backlog: Backlog) -> str:
+    """Explain that a crash may have left the applier behind, where no log shows its place."""
+    edge, source = backlog.edge, backlog.facts.last[backlog.edge.edge.source]
+    is_running = backlog.applier.channel.applier is ThreadState.RUNNING
+    if not is_running or not crash_may_leave_place(backlog.replica):
+        return ""
+    at_work = edge.applying_above | edge.applying_below
+    unknown = backlog.gtids - at_work - backlog.of_others - edge.ahead
+    first = backlog.facts.first[backlog.replica.name].gtid_retrieved
+    answers = source.history_evidence
+    if not unknown & first or answers is None:
+        return ""
+    why = f"could not be read: {answers.unread}" if answers.unread else "does not have them"
+    return LEFT_BEHIND.format(
+        replica=backlog.replica.name, what=many(unknown & first), source=source.name, why=why
+    )
+
+
 def _in_part(backlog: Backlog) -> str:
     """Explain that the facts that show a part of a transaction were not all read."""
     channel, source = backlog.edge.edge.channel, backlog.facts.first[backlog.edge.edge.source]
@@ -283,6 +311,7 @@ _ROWS: Final = (
     _Row(("T2",), _locked),
     _Row(("T1", "T2", "T3"), _skips),
     _Row(("T1", "T2"), _not_searched),
+    _Row(("T1", "T2"), _left_behind),
     _Row(("T2",), _at_begin),
     _Row(("T2",), _in_part),
     _Row(("T1", "T2"), lambda each: may_be_passed(each.facts, each.edge, each.gtids)),

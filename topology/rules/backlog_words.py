@@ -23,6 +23,12 @@ OTHER: Final = (
     " this channel to receive them."
 )
 
+OWNED: Final = (
+    " No channel of {replica} has received all of {what}: a worker has a part, or a session of"
+    " {replica} has set gtid_next to it (see @@GLOBAL.gtid_owned: GTID#thread). Then it arrives"
+    " when that session ends with ROLLBACK; if it commits, the rows never arrive."
+)
+
 PASSED_THERE: Final = (
     " The applier of that channel may have passed {what} of these (RELAY_LOG_POS,"
     " sql_replica_skip_counter, a file position), or RESET BINARY LOGS AND GTIDS removed them from"
@@ -45,6 +51,12 @@ NOT_SHOWN: Final = (
     " It may have skipped {what} of these while gtid_mode was not ON (sql_replica_skip_counter):"
     " only the binary log of {source} shows whether its place is behind them, and does not have"
     " them any more."
+)
+
+LEFT_BEHIND: Final = (
+    " If {replica} crashed since, it may have lost {what} of these behind its applier"
+    " (relay_log_recovery is off). The binary log of {source} shows the place of the applier, and"
+    " {why}."
 )
 
 LOCKED: Final = (

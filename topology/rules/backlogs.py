@@ -19,7 +19,7 @@ from topology.facts import ClusterFacts, EdgeFacts
 from topology.findings import Evidence, Finding, Grade, Severity
 from topology.gtid_waits import OWNER, channel_that_owns, is_gtid_wait
 from topology.progress import blocked_by_lock, stalled
-from topology.rules.backlog_doubts import Backlog, doubts_of
+from topology.rules.backlog_doubts import Backlog, doubts_of, owned_unreceived
 from topology.rules.backlog_words import arrival, at, outlook
 from topology.rules.build import evidence, finding, many, on_edge
 from topology.skipping import why_it_may_skip
@@ -95,9 +95,16 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                     evidence("seconds behind source", "unknown" if lag is None else lag, replica),
                     *_progress(applier, replica),
                 ),
-                explanation=f"{edge.edge.replica} has received {many(queue)} that it has not"
-                f" applied yet. {outlook(applier)}{doubts.text}",
+                explanation=f"{_holds(backlog)} {outlook(applier)}{doubts.text}",
             )
+
+
+def _holds(backlog: Backlog) -> str:
+    name, owned = backlog.replica.name, owned_unreceived(backlog)
+    rest = backlog.gtids - owned
+    if not rest:
+        return f"{name} owns {many(owned)} of its source that it has not executed yet."
+    return f"{name} has received {many(rest)} that it has not applied yet."
 
 
 def receiver_backlog(facts: ClusterFacts) -> Iterator[Finding]:

@@ -43,7 +43,8 @@ _LEAVES_OUT = "inject_empty"
 
 UNSEEN = (
     "replicas that are not in this snapshot are not considered: what reaches them through these"
-    " steps may stop their appliers, or replace rows that were changed there"
+    " steps may stop their appliers, replace rows that were changed there, or be applied there a"
+    " second time (behind RESET BINARY LOGS AND GTIDS)"
 )
 
 

@@ -164,7 +164,8 @@ def _doubled(
     a forgotten history did under its GTID is taken back by that step: it is applied once more, to
     rows as its source found them, and nothing is doubled. What follows it is still compared.
     Nor is it where a warning names these transactions, of which rows were changed since, and that
-    they are applied now.
+    they are applied now. A server that was not read and was reset takes again what reaches it: each
+    plan says so of those that it does not consider.
     """
     was = before[server.name]
     told = GtidSet.union_of(_applied_to_changed_rows(said, server.name))
@@ -173,6 +174,7 @@ def _doubled(
         for made, undo in server.applied
         if undo
         and not gtids([made.gtid]) <= said.aligned | told
+        and not (server.name not in said.seen and was_reset(before, server.name, made.gtid))
         and server.works[made.work] > max(1, was.works[made.work])
     }
     if twice and not cancel_out(before, server, [*twice]):
@@ -205,6 +207,11 @@ def _doubled(
             error = channel.applier_error[1] or channel.receiver_error[1] or "stopped"
             text = f"{server.name}: {channel.name!r} stops: {error}"
             yield Violation(*kind, text)
+
+
+def was_reset(world: World, name: str, gtid: Gtid) -> bool:
+    """Return whether RESET BINARY LOGS AND GTIDS removed a GTID from what a server has executed."""
+    return world.absence.get((name, gtid)) == "reset"
 
 
 def _applied_to_changed_rows(said: Announced, name: str) -> Iterator[GtidSet]:

@@ -38,7 +38,10 @@ def misfit(
             return _changed_since(arriving, server, content.misfits_in_part[server.name])
         if not must_fit:
             return None
-        return f"rows of {arriving.shortened()} were not compared on {server.name}: {state.why}"
+        return (
+            f"rows of {arriving.shortened()} were not compared on {server.name}: {state.why}. If"
+            f" they do not fit, the applier of {server.name} may stop"
+        )
     return _changed_since(arriving, server, state.why)
 
 

@@ -261,7 +261,7 @@ def misfit_of_waiting(case: Case, action: StartChannel | AutoPositionOn) -> str 
     elif question is not None:
         content = content or nothing_read(question.wanted, "no log was read")
         reasons.extend(_problems(case, action, question, content))
-    return "; ".join(filter(None, reasons)) or None
+    return "; ".join(dict.fromkeys(filter(None, reasons))) or None
 
 
 def _goes_round(case: Case, action: StartChannel | AutoPositionOn) -> bool:

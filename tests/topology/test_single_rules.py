@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
+from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_cluster, a_server
 from tests.topology.test_decisions import of_pair, with_edges
 from topology.accepted import (
     PLAN_FORMAT_VERSION,
@@ -25,11 +25,12 @@ from topology.facts import gather_facts
 from topology.findings import Grade, Severity
 from topology.history_evidence import HistoryEvidence
 from topology.policy import Policy
-from topology.rules import backlogs, joining, threads
+from topology.rules import backlogs, joining, passed, threads
 from topology.rules.purged import purged_on_source
-from topology.snapshot import ServerSnapshot, ThreadState
+from topology.snapshot import LogPosition, ServerSnapshot, ThreadState
 
 STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
+EARLIER = LogPosition.of(file="binlog.000001", position=4)
 SOME, FOUR = GtidSet.parse(f"{A}:3"), GtidSet.parse(f"{A}:4")
 
 
@@ -286,3 +287,26 @@ def test_a_receiver_that_was_stopped_is_reported_beside_an_error_of_the_applier(
     a, b = a_server("a", A, f"{A}:1-9"), a_server("b", B, f"{A}:1-5", channels=(channel,))
     found = [*threads.replication_not_running(gather_facts(a_cluster("two", a, b), Policy()))]
     assert [f"its {stopped} " in each.explanation for each in found] == [True] * bool(stopped)
+
+
+# -- what an applier has passed, and a receiver reads again ------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("channel", "behind", "is_again"),
+    [
+        ({"auto_position": False, "received_to": EARLIER}, GtidSet(), True),
+        ({"auto_position": False, "received_to": EARLIER}, SOME, False),  # its log shows the place
+        ({"auto_position": False, "received_to": HERE}, GtidSet(), False),
+        ({"auto_position": False, "received_to": None}, GtidSet(), False),
+        ({"auto_position": True, "received_to": EARLIER}, GtidSet(), False),
+    ],
+)
+def test_a_receiver_by_position_may_come_again_to_what_the_applier_has_passed(
+    channel: dict[str, Any], behind: GtidSet, *, is_again: bool
+) -> None:
+    read = of_pair(gtid_retrieved=SOME, **channel)
+    of_edge = {"passed": SOME, "passed_is_proved": True, "behind": behind}
+    [found] = passed.passed_by_applier(with_edges(read, of_edge))
+    assert ("it fetches those of them again" in found.explanation) is is_again
+    assert ("will not get them" in found.explanation) is not is_again

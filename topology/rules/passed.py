@@ -74,7 +74,8 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
         left = causes_left(absence)
         is_placed = bool(edge.passed) and edge.passed_is_proved and not unsent
         is_placed = is_placed and CRASH not in left
-        is_proved = is_placed and FORMER not in left
+        again = _may_read_again(absence, source)
+        is_proved = is_placed and FORMER not in left and not again
         if is_placed:
             proof.append(evidence(IS_BEHIND, "yes", replica))
         emptied = emptied_text(replica, channel)
@@ -85,7 +86,7 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
             gone,
             grade=Grade.PROVED if is_proved else Grade.LIKELY,
             proof=tuple(proof),
-            explanation=_passed_text(absence, is_placed=is_placed, is_proved=is_proved)
+            explanation=_passed_text(absence, is_placed=is_placed, is_proved=is_proved, again=again)
             + causes_text(absence)
             + ("" if logs_nothing_received(source) else emptied),
             # What a receiver ignores does not come again.
@@ -108,7 +109,25 @@ def _first_log_of(source: ServerSnapshot) -> tuple[Evidence, ...]:
     )
 
 
-def _passed_text(absence: Absence, *, is_placed: bool, is_proved: bool) -> str:
+def _may_read_again(absence: Absence, source: ServerSnapshot) -> str:
+    """Return that a receiver by file position may come to the transactions again; "" if not.
+
+    RELAY_LOG_POS moves the applier alone; where it ends auto-position, the receiver goes on at the
+    applier's former place. `source` is its first reading.
+    """
+    channel = absence.edge.edge.channel
+    read_to, end = channel.received_to, source.log_end
+    if channel.auto_position or read_to is None or end is None or not read_to < end:
+        return ""
+    if absence.gtids <= absence.edge.behind:
+        return ""
+    return (
+        f" The channel runs by file position, and its receiver has read to {read_to} of a log that"
+        f" ends at {end}: it fetches those of them again that lie beyond that."
+    )
+
+
+def _passed_text(absence: Absence, *, is_placed: bool, is_proved: bool, again: str) -> str:
     """Explain what the channel's places say of the transactions."""
     name = absence.replica.name
     text = f"{name} does not have {many(absence.gtids)} of {absence.source.name}"
@@ -123,6 +142,11 @@ def _passed_text(absence: Absence, *, is_placed: bool, is_proved: bool) -> str:
         return (
             f"{text} and will not get them{way}: it received them, and its applier has passed them"
             " without executing them."
+        )
+    if is_placed and again:
+        return (
+            f"{text}: its channel counts them as received, and its applier has nothing left to do."
+            f"{again}"
         )
     if is_placed:
         return (

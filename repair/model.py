@@ -104,6 +104,7 @@ class ModelServer:
     committing: GtidSet = field(default_factory=GtidSet)  # gtid_owned, as it was read
     skips_next: bool = False  # sql_replica_skip_counter: the next transaction is not applied
     had_unread_channels: bool = False  # at the first reading: what its appliers passed is not known
+    torn_below: str = ""  # a server that gets its work and was reset, or restarted, meanwhile
     # Of `executed`, what it had not applied when it was read, and its channels bring: a delay, a
     # lock or a long backlog may keep it in a relay log for as long as the plan lasts.
     due: GtidSet = field(default_factory=GtidSet)

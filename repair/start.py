@@ -68,6 +68,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
     graph = build_graph(snapshot)
     edges = {(edge.replica, edge.channel.name): edge for edge in graph.edges}
     appliers = appliers_of(snapshot, judgeable=frozenset(known))
+    torn = [each.replica for each in audit.findings if each.code == "U2" and each.replica]
     settled = settle(
         Model(
             {
@@ -96,6 +97,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                     skips_next=name in skipping,
                     had_unread_channels=name in unread,
                     group_name=_group_name(server, known),
+                    torn_below=next((each for each in torn if name in graph.upstream_of(each)), ""),
                 )
                 for name, server in known.items()
             }
@@ -127,6 +129,7 @@ def _server(
     skips_next: bool,
     had_unread_channels: bool,
     group_name: UUID | None,
+    torn_below: str,
 ) -> ModelServer:
     server_uuid, version = server.server_uuid, server.version
     assert isinstance(server_uuid, UUID), "known servers have a UUID"
@@ -141,6 +144,7 @@ def _server(
         channels=channels,
         server_id=server.server_id,
         group_name=group_name,
+        torn_below=torn_below,
         sends_by_sets=server.setting("gtid_mode") in (None, "ON"),
         are_settings_known=server.settings is not None,
         skips_next=skips_next,

@@ -45,6 +45,11 @@ def _doubts_of_rows(case: Case, replica: ModelServer, channel: ModelChannel) -> 
         _may_be_passed_beside(case, replica, channel),
     )
     yield from filter(None, doubts)
+    if replica.torn_below:
+        yield (
+            f"{replica.torn_below} gets what {replica.name} applies, and was restarted or reset"
+            " while it was read (U2): if it lost GTIDs, it applies these a second time. Audit again"
+        )
     if channel.passed:
         # By a restart or a lost relay log, and in 5.6 always for the last of them (the handshake
         # leaves out the last GTID of the retrieved set: it may be incomplete), they come again.

@@ -109,3 +109,12 @@ def test_what_waits_around_a_start_of_the_source_is_started_only_if_that_is_sele
     done = proposed(start_channel(replace(case, is_chosen=True)))
     assert done.actions
     assert any("the relay log of b has the former ones" in each for each in done.warnings)
+
+
+def test_nothing_is_started_unasked_above_a_server_that_was_torn() -> None:
+    waits = replace(server("b", "a:1-3", channel("a", runs=False)), torn_below="d")
+    case = replace(
+        a_case(model(server("a", "a:1-9"), waits), a_finding("A7", "a:4-9")), is_chosen=False
+    )
+    assert "d gets what b applies" in reason(start_channel(case))
+    assert proposed(start_channel(replace(case, is_chosen=True))).actions

@@ -499,3 +499,16 @@ def test_an_unread_source_with_the_uuid_of_a_replica_makes_its_channel_doubtful(
     assert found is not None
     assert ("has the server_uuid of b" in found.doubt) is is_copy
     assert not found.fails
+
+
+def test_a_server_that_was_torn_is_named_above_it() -> None:
+    snapshot = a_cluster(
+        "cluster",
+        a_server("a", A, EXECUTED),
+        a_server("b", B, EXECUTED, channels=(a_channel("a", A),)),
+        a_server("c", C, EXECUTED, channels=(a_channel("b", B),)),
+    )
+    torn = replace(a_finding("U2", ""), source=None, replica="c")
+    found = begun(snapshot, torn)
+    assert {name: each.torn_below for name, each in found.servers.items()} == {"a": "c", "b": "c"}
+    assert not any(each.torn_below for each in begun(snapshot).servers.values())

@@ -60,6 +60,7 @@ from topology.applier_workers import (
     is_without_work,
     worker_is_idle,
 )
+from topology.notable_settings import notable_values
 from topology.snapshot import (
     ROW_LOCK_RETRY,
     ROW_LOCK_WAIT,
@@ -147,6 +148,10 @@ def gather_applier_facts(
             overtaken = before.gtid_retrieved - executed - passed - owned_last
         below = behind_all_workers((before, channel), log.out_of_order)
         overtaken |= below - executed - passed - owned_last
+        if _permits_skips(first, before) or _permits_skips(last, channel):
+            overtaken |= (
+                (before.gtid_retrieved & executed.filled()) - executed - passed - owned_last
+            )
     elif before is not None and is_stopped_at_end(before) and is_stopped_at_end(channel):
         passed = before.gtid_retrieved - owned
     return ApplierFacts(
@@ -161,6 +166,12 @@ def gather_applier_facts(
         is_delayed=bool(_DELAYED.match(channel.applier_state)),
         waits=tuple(_waits(channel, before, last)),
     )
+
+
+def _permits_skips(server: ServerSnapshot, channel: ChannelSnapshot) -> bool:
+    """Return whether sql_replica_skip_counter skips, as far as was read: it leaves a gap."""
+    mode = notable_values(server.notable_settings).get("gtid_mode")
+    return bool(channel.skip_counter) or mode is not None
 
 
 def may_hide_received(server: ServerSnapshot) -> bool:

@@ -70,9 +70,13 @@ def was_not_reset(
        the replica's behind the reset. Nor does the source's order alone, if the replica applies in
        another one (replica_preserve_commit_order = OFF): it may have applied the hole first, then
        was reset, and the earlier one came again. Logged before the hole was committed, it did not.
+       Nor where the hole has the replica's server_id: all that is earlier comes again behind a
+       reset, and the hole is dropped.
     """
     if _has_log_from_before(replica, hole, source):
         return True
+    if _has_id_of(replica, hole, source):
+        return False
     kept = logged(replica) & received
     return excludes_reset(replica, hole) and all(
         _is_earlier(sample, hole.from_tsid(tsid), source)
@@ -109,6 +113,13 @@ def _is_made_here(sample: GtidSet, replica: ServerSnapshot) -> bool:
     found = replica.history_evidence
     here = None if found is None or not sample else found.commit_of(sample)
     return here is not None and here.server_id == replica.server_id
+
+
+def _has_id_of(replica: ServerSnapshot, hole: GtidSet, source: ServerSnapshot) -> bool:
+    """Return whether the source's log shows a part of the hole with the replica's server_id."""
+    found = source.history_evidence
+    records = [] if found is None else [found.commit_of(end) for end in ends_of(hole)]
+    return any(each is not None and each.server_id == replica.server_id for each in records)
 
 
 def _is_earlier(sample: GtidSet, hole: GtidSet, source: ServerSnapshot) -> bool:

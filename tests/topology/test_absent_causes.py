@@ -135,15 +135,16 @@ LAST = (
         (Case(gtid_mode=("ON", "DYNAMIC")), {POSITION, IGNORED_THEN}),
         (Case(gtid_mode=("ON_PERMISSIVE", "EXPLICIT")), {POSITION, IGNORED_THEN}),
         (Case(version=ServerVersion(5, 7, 44)), {POSITION, IGNORED_THEN}),
-        (Case(committed_by=(1, 2)), {POSITION, SAME_ID}),
-        (Case(server_id=1), {POSITION, SAME_ID}),
+        # Behind a reset the earlier ones come again, and what carries its server_id does not.
+        (Case(committed_by=(1, 2)), {RESET, POSITION, SAME_ID}),
+        (Case(server_id=1), {RESET, POSITION, SAME_ID}),
         (Case(channel=(IDS,)), {IGNORED, POSITION}),
         (Case(channel=(("ignored_server_ids", (7,)),)), {POSITION}),
         # By auto-position, and the receiver has read past them: H8.
         (Case(channel=(BY_SET,)), set()),
         (Case(channel=(BY_SET,), uptime=30), {CRASH, FORMER_ID, IGNORED_THEN}),
         (Case(channel=(BY_SET,), server_id_source=None), {FORMER_ID}),
-        (Case(channel=(BY_SET,), committed_by=(2, 2)), {SAME_ID}),
+        (Case(channel=(BY_SET,), committed_by=(2, 2)), {RESET, SAME_ID}),
         # Its next connection asks for them again: the applier has been behind them.
         (Case(channel=(BY_SET, HALTED)), {POSITION, SKIPPED, OLD_LOG}),
         # Received, and behind the applier.

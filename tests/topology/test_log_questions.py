@@ -311,3 +311,15 @@ def test_a_backlog_that_a_crash_may_have_left_behind_is_not_proved(
     found = next(each for each in audit_cluster(facts.snapshot).findings if each.code == "T2")
     assert ("crashed since" in found.explanation) is bool(words)
     assert words in found.explanation
+
+
+@pytest.mark.parametrize("mode", ["ON", "ON_PERMISSIVE", None])
+def test_a_gap_that_a_counter_may_have_left_is_a_gap_of_the_channel(mode: str | None) -> None:
+    """The source had not executed A:4 when it was read first; b has A:1-3 and A:5 by now."""
+    waits = a_channel("a", A, gtid_retrieved=gtids("A:1-5"), applied_to=APPLIED)
+    settings = (("gtid_mode", mode),) if mode is not None else ()
+    a = a_server("a", A, gtids("A:1-3"), gtid_owned=gtids("A:4-5"))
+    b = a_server("b", B, gtids("A:1-3:5"), settings=settings, channels=(waits,))
+    [edge] = twice(a, b).edges
+    left = edge.queued_below | edge.queued_above
+    assert (gtids("A:4") <= left) is (mode == "ON_PERMISSIVE")

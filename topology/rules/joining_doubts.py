@@ -24,6 +24,7 @@ def refusal_doubts(facts: ClusterFacts, joining: Joining) -> str:
     server, candidate = facts.last[joining.server], facts.last[joining.candidate]
     rows = (
         _identity(server, candidate),
+        _settings(candidate),
         _log(server, candidate),
         _mode(candidate),
         _versions(server, candidate),
@@ -45,6 +46,15 @@ def _identity(server: ServerSnapshot, candidate: ServerSnapshot) -> str:
             " connection is refused until one of them has another."
         )
     return ""
+
+
+def _settings(candidate: ServerSnapshot) -> str:
+    if candidate.settings is not None:
+        return ""
+    return (
+        f" The settings of {candidate.name} were not read: with no binary log, or with another"
+        " gtid_mode than ON, it would refuse the connection."
+    )
 
 
 def _log(server: ServerSnapshot, candidate: ServerSnapshot) -> str:

@@ -31,6 +31,7 @@ from topology.findings import Finding
 from topology.gtid_waits import waits_for_gtid
 from topology.not_received import not_received
 from topology.other_versions import with_other_versions
+from topology.rules.threads import FAILED_AND_EXECUTED
 from topology.siblings import held_by_siblings
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
@@ -124,6 +125,9 @@ def suspects_in(findings: Iterable[Finding]) -> GtidSet:
     for finding in findings:
         if finding.code in SUSPECTED or waits_for_gtid(finding):
             result |= finding.gtid_set
+        for fact in finding.evidence:
+            if fact.fact == FAILED_AND_EXECUTED:
+                result |= GtidSet.parse(fact.value)
     return result
 
 

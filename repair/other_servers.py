@@ -4,7 +4,8 @@
    holds them alone, that server must not have committed more of them since: the cause would still
    be there, and the plan would not answer it.
 2. What the holder receives from its own sources grows all the time and means nothing.
-   A server below that has their content must not have lost it: it would get them empty.
+   What becomes empty must not reach servers that have the content, or are to get it
+   (around_empty.py).
 3. Where a channel is stopped to go on elsewhere, its source must not have purged what it asks for
    then (purged_since.py). What a started channel delivers goes on to the servers below. Each of
    them must have the history and the rows that the plan saw.
@@ -17,8 +18,7 @@
 6. Pure: conditions are made from the plan's last readings.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from uuid import UUID
 
 from gtid import GtidSet
@@ -33,14 +33,15 @@ from repair.actions import (
     StartChannel,
     UndoRows,
 )
+from repair.around_empty import around_empty
+from repair.checks import check_of, joined, tables_there
 from repair.dialect import ChannelQuestions, waits_here
 from repair.guard import Guard
 from repair.model import below, upstream
-from repair.privileges import StatementKind, requirements
+from repair.privileges import StatementKind
 from repair.procedure import Setting
 from repair.purged_since import still_sends
-from repair.row_procedures import row_is, there
-from repair.row_versions import RowVersions
+from repair.row_procedures import row_is
 from repair.script import (
     GNO_MAX,
     commits_nothing,
@@ -54,7 +55,7 @@ from repair.script import (
 from repair.semi_sync import commits_without_waiting
 from repair.steps import Check
 from repair.table_questions import met_if_there, would_be_shown
-from repair.transaction_content import NetRow, key_condition
+from repair.transaction_content import key_condition
 from topology.quoting import quote_string
 
 
@@ -63,7 +64,7 @@ def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
     if isinstance(action, MovePast):
         return tuple(_still_sends(action, setting))
     if isinstance(action, StartChannel | AutoPositionOn):
-        return _by_server(
+        return joined(
             (
                 *(_still_sends(action, setting) if isinstance(action, AutoPositionOn) else ()),
                 *_sends_no_more(action, setting),
@@ -83,63 +84,7 @@ def checks_before(action: Action, setting: Setting) -> tuple[Check, ...]:
         for name in setting.seen
         if name != action.server and name not in above and setting.executed(name) & action.gtids
     )
-    return _by_server((*holders, *_keeping(action, setting), *_undone(action, setting)))
-
-
-def _keeping(action: Action, setting: Setting) -> Iterator[Check]:
-    """Yield a check for each server below that has the content of what becomes empty above it.
-
-    After a crash that lost it, or a reset, the server would receive an empty transaction instead.
-    """
-    if not isinstance(action, InjectEmpty) or not action.rows_are_there:
-        return
-    for name in below(setting.before, action.server):
-        held = setting.executed(name) & action.gtids
-        if held:
-            still_there = Guard(
-                f"GTID_SUBSET({literal(held)}, @@GLOBAL.gtid_executed)",
-                f"{name}: it has lost transactions since the plan was made that would reach it as"
-                " empty ones; audit and plan again",
-            )
-            why = f"{name} would receive the empty transactions of {action.server} otherwise"
-            yield _check(setting, name, (still_there,), why=why)
-
-
-def _undone(action: Action, setting: Setting) -> Iterator[Check]:
-    """Yield a check for each server on which earlier steps set rows back: they must have run.
-
-    Behind the empty transactions the sets agree, and no plan would read these rows again.
-    """
-    for each in action.undone if isinstance(action, InjectEmpty) else ():
-        taken_back = (
-            Guard(
-                f"NOT ({row_is(row.table, row.where, row.replica)})",
-                f"{each.server}: a row of {row.table.name} is as the transactions left it: its undo"
-                " has not run to its end, or it was written again; audit and plan again",
-            )
-            for row in each.rows
-        )
-        why = f"the rows of {each.server} come first"
-        guards = (*_there(each.server, each.rows), *taken_back)
-        yield _check(setting, each.server, guards, why=why, reads_rows=True)
-
-
-def _by_server(checks: Iterable[Check]) -> tuple[Check, ...]:
-    """Join the checks of each server: one script for a server and a step."""
-    joined: dict[str, Check] = {}
-    for each in checks:
-        before = joined.get(each.server)
-        if before is None:
-            joined[each.server] = each
-            continue
-        guards = tuple(dict.fromkeys((*before.guards, *each.guards)))
-        joined[each.server] = replace(
-            before,
-            guards=guards,
-            why=f"{before.why}; {each.why}",
-            privileges=before.privileges or each.privileges,
-        )
-    return tuple(joined.values())
+    return joined((*holders, *around_empty(action, setting)))
 
 
 def _still_sends(action: AutoPositionOn | MovePast, setting: Setting) -> Iterator[Check]:
@@ -148,7 +93,7 @@ def _still_sends(action: AutoPositionOn | MovePast, setting: Setting) -> Iterato
     name = setting.known(action.channel).source or ""
     if guard is not None:
         why = f"{name} must still have what {action.server} will ask for, before its channel stops"
-        yield _check(setting, name, (guard,), why=why)
+        yield check_of(setting, name, (guard,), why=why)
 
 
 def _sends_no_more(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[Check]:
@@ -170,7 +115,7 @@ def _sends_no_more(action: StartChannel | AutoPositionOn, setting: Setting) -> I
         so=f"their rows were not compared with those of {action.server}",
     )
     why = f"what {name} executes behind the plan would be fetched by {action.server} unread"
-    yield _check(setting, name, (nothing_more,), why=why)
+    yield check_of(setting, name, (nothing_more,), why=why)
 
 
 def _beside(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[Check]:
@@ -185,7 +130,7 @@ def _beside(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator
             continue
         history = setting.executed(name)
         why = f"what {action.server} receives from {name} as well must come as it was planned"
-        yield _check(setting, name, (keeps_history(name, history),) if history else (), why=why)
+        yield check_of(setting, name, (keeps_history(name, history),) if history else (), why=why)
 
 
 def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[Check]:
@@ -211,11 +156,11 @@ def _below(action: StartChannel | AutoPositionOn, setting: Setting) -> Iterator[
             *((keeps_history(name, history),) if history else ()),
             *((commits_nothing(name, server_uuid, history),) if quiet else ()),
             *((not_by_hand(name, none_executed(arriving)),) if arriving else ()),
-            *_there(name, changed),
+            *tables_there(name, changed),
             *rows,
         )
         why = f"what {action.server} receives goes on to {name}, and must fit there as well"
-        yield _check(setting, name, guards, why=why, reads_rows=bool(changed))
+        yield check_of(setting, name, guards, why=why, reads_rows=bool(changed))
 
 
 def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
@@ -266,7 +211,7 @@ def _still_lacking(action: UndoRows, setting: Setting) -> Iterator[Check]:
         commits = commits_without_waiting(name, version)
         guards = (*((untaken,) if own else ()), sees_it, *arrived, *on_the_way, commits)
         kinds = (StatementKind.READ_CHANNELS,)
-        yield _check(setting, name, guards, why=why, reads_rows=True, kinds=kinds)
+        yield check_of(setting, name, guards, why=why, reads_rows=True, kinds=kinds)
 
 
 def _fits_elsewhere(action: RedoTransactions, setting: Setting) -> Iterator[Check]:
@@ -289,7 +234,7 @@ def _fits_elsewhere(action: RedoTransactions, setting: Setting) -> Iterator[Chec
             guards = (commits_nothing(name, server.server_uuid, executed, so=so),)
         if guards:
             why = f"what is done again on {action.server} must fit the rows of {name}"
-            yield _check(setting, name, guards, why=why, reads_rows=bool(action.rows))
+            yield check_of(setting, name, guards, why=why, reads_rows=bool(action.rows))
     yield from _still_stopped(action, setting, sending={action.server, *receiving})
 
 
@@ -313,7 +258,7 @@ def _still_stopped(
             " plan again",
         )
         why = f"what is done again on {action.server} must not reach {name} yet"
-        yield _check(setting, name, (guard,), why=why, kinds=(StatementKind.READ_CHANNELS,))
+        yield check_of(setting, name, (guard,), why=why, kinds=(StatementKind.READ_CHANNELS,))
 
 
 def _still_has(name: str, gtids: GtidSet) -> Guard:
@@ -326,7 +271,7 @@ def _still_has(name: str, gtids: GtidSet) -> Guard:
 
 def _rows_fit(action: RedoTransactions, name: str, *, has_them: bool) -> Iterator[Guard]:
     begun = f"NOT ({none_executed(action.gtids)})"
-    yield from _there(name, action.rows or ())
+    yield from tables_there(name, action.rows or ())
     for row in action.rows or ():
         where = key_condition(row.table, row.key_image)
         is_before = f"{row_is(row.table, where, row.before)} OR {begun}"
@@ -336,38 +281,6 @@ def _rows_fit(action: RedoTransactions, name: str, *, has_them: bool) -> Iterato
             f" differ from what is done again on {action.server}, or stop the applier; audit and"
             " plan again",
         )
-
-
-def _there(name: str, rows: Iterable[NetRow | RowVersions]) -> Iterator[Guard]:
-    """Yield the guards that the tables of rows are there, each table once."""
-    tables = {(row.table.schema, row.table.table): row.table for row in rows}
-    return (there(name, table) for table in tables.values())
-
-
-def _check(
-    setting: Setting,
-    name: str,
-    guards: Iterable[Guard],
-    *,
-    why: str,
-    reads_rows: bool = False,
-    kinds: tuple[StatementKind, ...] = (),
-) -> Check:
-    """Return a check of one server; it begins with the question whether it is that server."""
-    reading = setting.seen[name]
-    kinds += (StatementKind.READ_ROWS,) if reads_rows else ()
-    is_the_server = Guard(
-        f"@@GLOBAL.server_uuid = {quote_string(str(reading.server_uuid))}",
-        f"{name}: this is another server (expected server_uuid {reading.server_uuid})",
-    )
-    return Check(
-        server=name,
-        host=reading.host,
-        port=reading.port,
-        guards=(is_the_server, *guards),
-        why=why,
-        privileges=tuple(map(str, requirements(kinds, setting.before[name].version))),
-    )
 
 
 def _no_more_than_seen(name: str, setting: Setting) -> Check:
@@ -387,7 +300,7 @@ def _no_more_than_seen(name: str, setting: Setting) -> Check:
         " have; stop what writes to it; audit and plan again",
     )
     why = f"{name} must not have committed more of its own since the plan was made"
-    return _check(setting, name, (no_more,), why=why)
+    return check_of(setting, name, (no_more,), why=why)
 
 
 def _received(name: str, setting: Setting) -> Iterator[UUID]:

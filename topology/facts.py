@@ -184,6 +184,7 @@ def _edge_facts(
     missing = _from_others(committed - executed, replica, last)
     own_id = with_own_server_id(edge, graph=graph, servers=last)
     dropped = missing & (same_server_id(replica, last) | own_id)
+    dropped -= _purged(source, later=last[edge.source]) - retrieved  # it sends none of these
     missing -= dropped
     half = missing & half_received(replica, edge.channel, log_end=source.log_end)
     before -= half

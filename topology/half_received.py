@@ -32,7 +32,7 @@ from topology.snapshot import (
 )
 from topology.version import ServerVersion
 
-_WHOLE_TRANSACTIONS: Final = ServerVersion(5, 7, 0)  # Retrieved_Gtid_Set has no others
+WHOLE_TRANSACTIONS: Final = ServerVersion(5, 7, 0)  # Retrieved_Gtid_Set has no others
 
 
 def half_received(
@@ -54,7 +54,7 @@ def half_received(
         at = (worker.applying for worker in channel.workers if _waits_for_more(worker.state))
         return GtidSet.union_of(at) - replica.gtid_retrieved
     is_seen = bool(channel.workers) or replica.setting("replica_parallel_workers") == "0"
-    if replica.version >= _WHOLE_TRANSACTIONS or not (is_seen and is_without_work(channel)):
+    if replica.version >= WHOLE_TRANSACTIONS or not (is_seen and is_without_work(channel)):
         return GtidSet()
     if channel.applied_to is None or not channel.applied_to < received:
         return GtidSet()

@@ -21,6 +21,7 @@ from tests.repair.cases import a_finding
 from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, an_unread, commits_of
 from topology.contents import Difference
 from topology.findings import Evidence
+from topology.rules.threads import FAILED_AND_EXECUTED
 from topology.snapshot import ClusterSnapshot
 
 DAY = 86_400
@@ -63,6 +64,12 @@ def test_what_one_server_has_alone_is_suspect(code: str) -> None:
     found = suspects_in([a_finding(code, "a:1"), a_finding("H1", "a:2"), a_finding(code, "b:3")])
     assert found == a_finding("E1", "a:1 b:3").gtid_set
     assert code in SUSPECTED
+
+
+def test_what_failed_and_counts_as_executed_is_suspect() -> None:
+    gtids = GtidSet.parse("3e11fa47-71ca-11e1-9e33-c80aa9429562:5")
+    fact = Evidence(FAILED_AND_EXECUTED, str(gtids), "b", NOON)
+    assert suspects_in([replace(a_finding("A2", ""), evidence=(fact,))]) == gtids
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,7 @@ TARGETS: Sequence[Target] = (
             *("repair/row_procedures.py", "repair/replay_procedures.py", "repair/procedures.py"),
             *("repair/script.py", "repair/dialect.py", "repair/guard.py"),
             *("repair/privileges.py", "repair/other_servers.py", "repair/render.py"),
+            *("repair/checks.py", "repair/around_empty.py"),
             *("repair/steps.py", "repair/plan.py", "repair/action_content.py"),
             *("repair/semi_sync.py", "gtid_audit/plan_again.py"),
         ),

@@ -357,6 +357,24 @@ def test_what_becomes_empty_above_a_server_must_still_be_there() -> None:
         assert (kept in [guard.condition for guard in check.guards]) is there
 
 
+def test_a_server_that_gets_it_elsewhere_must_still_do_so() -> None:
+    """Pointed to b since, it would get empty transactions instead of the rows."""
+    servers = model(server("a", "a:1-3"), server("b", "a:1", channel("a")))
+    servers = servers.replace(server("c", "a:1-2", channel("a")))
+    servers = servers.replace(server("d", "a:1-3", channel("a")))
+    seen = {each.name: each for each in snapshot_of(servers).last}
+    setting = Setting(servers["b"], before=servers, after=servers, seen=seen)
+    for there in (True, False):
+        action = InjectEmpty("b", gtids("a:2-3"), rows_are_there=there)
+        asked_of = {each.server: each.guards for each in checks_before(action, setting)}
+        kept = {
+            name
+            for name, guards in asked_of.items()
+            if any("its channels changed" in guard.message for guard in guards)
+        }
+        assert kept == ({"c"} if there else set())
+
+
 def test_versions_are_both_there() -> None:
     assert any(str(OLD) in name for name in STEPS)
     assert any(str(NEW) in name for name in STEPS)

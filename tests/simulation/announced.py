@@ -21,7 +21,7 @@ from repair.actions import (
 )
 from repair.plan import Plan
 from repair.strategies import DECLARING
-from tests.simulation.oracles import Violation, follows_its_source, is_own_row, last_writer
+from tests.simulation.oracles import Violation, follows_its_source, last_writer
 from tests.simulation.plan_oracles import (
     cancel_out,
     has_other_content,
@@ -186,7 +186,7 @@ def _doubled(
         if key not in said.rows and value and value < was.rows.get(key, value):
             if follows_its_source(before, server, key):
                 continue
-            if server.name not in said.seen and is_own_row(was, key):
+            if server.name not in said.seen:
                 continue  # no reading shows it, and each plan says that it may be overwritten
             last = last_writer(was, key)
             if last is not None and has_other_content(before, was, last):

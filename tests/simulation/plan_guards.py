@@ -52,11 +52,7 @@ def check_guards(world: World, snapshot: ClusterSnapshot, step: Step) -> None:
     has = _asked(step.preconditions)
     if has("this is another server") and uuid_of(server.uuid) != reading.server_uuid:
         raise Refused(f"{server.name}: another server_uuid")
-    seen = sorted((each.name, each.source_host) for each in reading.channels or ())
-    if has("its channels changed") and seen != sorted(
-        (each.name, each.source) for each in server.channels
-    ):
-        raise Refused(f"{server.name}: its channels changed")
+    _check_channels(server, reading, has)
     if has("gtid_executed lost") and not (reading.gtid_executed or GtidSet()) <= gtids(
         server.executed
     ):
@@ -128,6 +124,14 @@ def _asked(guards: Iterable[Guard]) -> Asked:
     return lambda words: any(words in message for message in messages)
 
 
+def _check_channels(server: Server, reading: ServerSnapshot, has: Asked) -> None:
+    seen = sorted((each.name, each.source_host) for each in reading.channels or ())
+    if has("its channels changed") and seen != sorted(
+        (each.name, each.source) for each in server.channels
+    ):
+        raise Refused(f"{server.name}: its channels changed")
+
+
 def _channel_of(reading: ServerSnapshot, name: str) -> ChannelSnapshot:
     return next(each for each in reading.channels or () if each.name == name)
 
@@ -144,6 +148,7 @@ def _check_other_servers(
         name, reading = check.server, readings[check.server]
         has = _asked(check.guards)
         held = (reading.gtid_executed or GtidSet()) & action.gtids
+        _check_channels(world[name], reading, has)
         if has("it has lost transactions") and not held <= gtids(world[name].executed):
             raise Refused(f"{name} has lost transactions")
         if not has("it has committed more"):

@@ -4,9 +4,10 @@ import re
 import time
 
 import pytest
+from pymysql.constants import ER
 
 from compose import faults_applier as faults
-from compose.faults import commit, table_on
+from compose.faults import await_status, commit, table_on
 from compose.native import load
 from compose.native.installation import Clients
 from compose.native.server import Server
@@ -383,3 +384,21 @@ def test_an_applier_behind_that_of_another_channel_is_told_so(star97: Topology) 
     assert "No client session holds anything" in behind.explanation
     assert "ROLLBACK" not in behind.explanation
     wait_for(both, waits)
+
+
+def test_what_failed_and_counts_as_executed_is_named_and_compared_later(pair97: Pair) -> None:
+    """MyISAM keeps the rows before the one that conflicts, and their GTID: a start skips the rest."""
+    a, b = pair97["a"], pair97["b"]
+    a.execute("CREATE DATABASE part", "CREATE TABLE part.t (id INT PRIMARY KEY) ENGINE=MyISAM")
+    pair97.settle()
+    b.execute("SET sql_log_bin = 0", "INSERT INTO part.t VALUES (3)")
+    gtid = commit(a, "INSERT INTO part.t VALUES (1), (2), (3), (4)")
+    await_status(b, lambda status: status["Last_SQL_Errno"] == ER.DUP_ENTRY)
+    audit = audited(pair97)
+    finding = above_info(audit)["A2"]
+    assert "counts as executed on b although it failed" in finding.explanation
+    assert suspects_in(audit.findings) == GtidSet.parse(gtid)
+    b.execute("SET sql_log_bin = 0", "DELETE FROM part.t WHERE id = 3", "START REPLICA")
+    await_status(b, lambda status: status["Replica_SQL_Running"] == "Yes")
+    there = [number for (number,) in b.query("SELECT id FROM part.t ORDER BY id")]
+    assert there == [1, 2], "the sets are equal, and two rows are missing"

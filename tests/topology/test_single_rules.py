@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_cluster, a_server
+from tests.snapshots import HERE, NOON, A, B, C, a_channel, a_cluster, a_server, commits_of
 from tests.topology.test_decisions import of_pair, with_edges
 from topology.accepted import (
     PLAN_FORMAT_VERSION,
@@ -28,6 +28,7 @@ from topology.policy import Policy
 from topology.rules import backlogs, joining, passed, threads
 from topology.rules.purged import purged_on_source
 from topology.snapshot import LogPosition, ServerSnapshot, ThreadState
+from topology.version import ServerVersion
 
 STOPPED, CONNECTING = ThreadState.STOPPED, ThreadState.CONNECTING
 EARLIER = LogPosition.of(file="binlog.000001", position=4)
@@ -310,3 +311,34 @@ def test_a_receiver_by_position_may_come_again_to_what_the_applier_has_passed(
     [found] = passed.passed_by_applier(with_edges(read, of_edge))
     assert ("it fetches those of them again" in found.explanation) is is_again
     assert ("will not get them" in found.explanation) is not is_again
+
+
+@pytest.mark.parametrize(
+    ("version", "channel", "is_again"),
+    [
+        (ServerVersion(5, 6, 24), {"receiver": CONNECTING}, True),
+        (ServerVersion(5, 6, 24), {"receiver": ThreadState.RUNNING}, False),
+        (ServerVersion(5, 6, 24), {"receiver": CONNECTING, "auto_position": False}, False),
+        (ServerVersion(5, 7, 0), {"receiver": CONNECTING}, False),
+    ],
+)
+def test_an_old_receiver_asks_again_for_the_last_that_it_has_received(
+    version: ServerVersion, channel: dict[str, Any], *, is_again: bool
+) -> None:
+    cluster = a_cluster(
+        "pair",
+        a_server("a", A, f"{A}:1-3", gtid_purged=SOME, history_evidence=commits_of(f"{A}:3")),
+        a_server(
+            "b",
+            B,
+            f"{A}:1-2",
+            version=version,
+            channels=(a_channel("a", A, gtid_retrieved=SOME, **channel),),
+        ),
+    )
+    facts = gather_facts(cluster, Policy())
+    [hole] = passed.passed_by_applier(with_edges(facts, {"passed": SOME, "passed_is_proved": True}))
+    assert ("that one comes again" in hole.explanation) is is_again
+    [waits] = backlogs.applier_backlog(with_edges(facts, {"queued_above": SOME}))
+    assert ("may refuse the connection" in waits.explanation) is is_again
+    assert (waits.severity is Severity.WARNING) is is_again

@@ -16,11 +16,12 @@ from gtid import GtidSet
 from topology.applier_facts import ApplierFacts
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.graph import is_at_address
-from topology.half_received import may_be_half_received
+from topology.half_received import WHOLE_TRANSACTIONS, may_be_half_received
 from topology.progress import blocked_by_lock
 from topology.receivers import leaves_out
 from topology.reset_signs import has_earlier, logged
 from topology.rules.backlog_words import (
+    ASKS_AGAIN,
     AT_BEGIN,
     BELOW,
     COPY,
@@ -269,6 +270,20 @@ def _left_behind(backlog: Backlog) -> str:
     )
 
 
+def _asks_again(backlog: Backlog) -> str:
+    """Explain that 5.6 asks for a transaction again that it has received, and its source purged."""
+    channel, source = backlog.edge.edge.channel, backlog.facts.last[backlog.edge.edge.source]
+    replica = backlog.replica
+    is_old = replica.version is not None and replica.version < WHOLE_TRANSACTIONS
+    if not is_old or not channel.auto_position or channel.receiver is not ThreadState.CONNECTING:
+        return ""
+    waiting = channel.gtid_retrieved - (replica.gtid_executed or GtidSet())
+    gone = waiting & (source.gtid_purged or GtidSet())
+    if not gone:
+        return ""
+    return ASKS_AGAIN.format(source=source.name, replica=replica.name, what=many(gone))
+
+
 def _in_part(backlog: Backlog) -> str:
     """Explain that the facts that show a part of a transaction were not all read."""
     channel, source = backlog.edge.edge.channel, backlog.facts.first[backlog.edge.edge.source]
@@ -318,6 +333,7 @@ _ROWS: Final = (
     _Row(("T3",), _copy),
     _Row(("T3",), lambda backlog: may_be_dropped(backlog.facts, backlog.edge)),
     _Row(("T1", "T3"), _out_of_order, warns=True),
+    _Row(("T2", "T3"), _asks_again, warns=True),
     _Row(("T3",), lambda backlog: rows_without_history(backlog.facts, backlog.edge), warns=True),
     _Row(("T3",), lambda backlog: are_dropped(backlog.facts, backlog.edge), warns=True),
 )

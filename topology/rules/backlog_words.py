@@ -80,6 +80,11 @@ AT_BEGIN: Final = (
     " again: it may have passed what it had received before (sql_replica_skip_counter,"
     " RELAY_LOG_POS, a RESET)."
 )
+ASKS_AGAIN: Final = (
+    " Its receiver is not connected, and asks for the last transaction that it has received once"
+    " more (before 5.7), as it may have only a part. {source} has purged {what} of what waits: it"
+    " may refuse the connection (error 1236) until {replica} has applied that."
+)
 IN_PART: Final = (
     " The applier has read all of its relay log. Not all facts could be read that show whether only"
     " a part of the next transaction was received."

@@ -88,8 +88,9 @@ def applier_backlog(facts: ClusterFacts) -> Iterator[Finding]:
                 "T2",
                 queue,
                 grade=Grade.PROVED if known else Grade.LIKELY,
+                severity=Severity.WARNING if doubts.warns else None,
                 # A stopped applier, and one that stops on its way, clear nothing by themselves.
-                strategies=() if channel.until or not _runs(channel) else None,
+                strategies=() if doubts.warns or channel.until or not _runs(channel) else None,
                 proof=(
                     evidence("missing; received or being applied", queue, replica),
                     evidence("seconds behind source", "unknown" if lag is None else lag, replica),

@@ -22,6 +22,7 @@ from typing import Final
 from gtid import GtidSet
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade
+from topology.half_received import WHOLE_TRANSACTIONS
 from topology.rules.absent_causes import (
     CRASH,
     FORMER,
@@ -32,7 +33,7 @@ from topology.rules.absent_causes import (
 )
 from topology.rules.build import evidence, many, on_edge
 from topology.rules.emptied import emptied_text
-from topology.snapshot import ServerSnapshot
+from topology.snapshot import ServerSnapshot, ThreadState
 
 # The fact that the applier's place is behind what its channel counts as received.
 IS_BEHIND: Final = "its applier is behind them"
@@ -110,12 +111,19 @@ def _first_log_of(source: ServerSnapshot) -> tuple[Evidence, ...]:
 
 
 def _may_read_again(absence: Absence, source: ServerSnapshot) -> str:
-    """Return that a receiver by file position may come to the transactions again; "" if not.
+    """Return that a receiver may come to the transactions again; "" if not.
 
-    RELAY_LOG_POS moves the applier alone; where it ends auto-position, the receiver goes on at the
-    applier's former place. `source` is its first reading.
+    By file position: RELAY_LOG_POS moves the applier alone; where it ends auto-position, the
+    receiver goes on at the applier's former place. By sets: before 5.7 the next connection asks for
+    the last one again. `source` is its first reading.
     """
-    channel = absence.edge.edge.channel
+    channel, version = absence.edge.edge.channel, absence.replica.version
+    is_old = version is not None and version < WHOLE_TRANSACTIONS
+    if is_old and channel.auto_position and channel.receiver is not ThreadState.RUNNING:
+        return (
+            " Its receiver is not connected, and asks for the last transaction that it has received"
+            " once more (before 5.7), as it may have only a part: that one comes again."
+        )
     read_to, end = channel.received_to, source.log_end
     if channel.auto_position or read_to is None or end is None or not read_to < end:
         return ""

@@ -43,6 +43,16 @@ def _until(condition: str) -> str:
     return _UNTIL.format(condition=condition, who=who_set_until(condition))
 
 
+# The fact that a transaction counts as executed although it failed; see content_due.py.
+FAILED_AND_EXECUTED = "failed, and counted as executed"
+_IN_PART = (
+    " {what} counts as executed on {replica} although it failed: a table without transactions"
+    " (MyISAM) has a part of it, or a session or another channel executed it since. A start of the"
+    " applier goes on behind it, and the rest of its rows stays missing: compare the rows"
+    " (--content) first."
+)
+
+
 def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
     """A1, A2, A3: the applier stopped with an error."""
     for source, replica, channel in _channels(facts):
@@ -51,6 +61,7 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
         text = _applier_text(channel)
         code, cause = _classify(channel, text)
         applying = _failing(channel, replica)
+        in_part = _failed_and_executed(channel, replica)
         errant = _errant(facts, source, replica.name) if code == "A2" else GtidSet()
         yield finding(
             facts,
@@ -66,8 +77,10 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
                 evidence("applier error at", channel.applier_error_at or "unknown", replica),
                 evidence("applier stopped before", channel.applied_to, replica),
                 *((evidence("errant transactions", errant, replica),) if errant else ()),
+                *((evidence(FAILED_AND_EXECUTED, str(in_part), replica),) if in_part else ()),
             ),
             explanation=f"The applier of {replica.name} stopped: {cause}"
+            + (_IN_PART.format(replica=replica.name, what=in_part.shortened()) if in_part else "")
             + (
                 f" {replica.name} also has {many(errant)} that {source} does not have (see E1 and"
                 " E2 of this audit): they may have written or deleted the row."
@@ -298,6 +311,12 @@ def _failing(channel: ChannelSnapshot, replica: ServerSnapshot) -> GtidSet:
         if worker.errno:
             failing |= worker.applying
     return failing - (replica.gtid_executed or GtidSet())
+
+
+def _failed_and_executed(channel: ChannelSnapshot, replica: ServerSnapshot) -> GtidSet:
+    """Return what a worker failed at that counts as executed: a part of it was logged."""
+    at = GtidSet.union_of(worker.applying for worker in channel.workers if worker.errno)
+    return at & (replica.gtid_executed or GtidSet())
 
 
 def _waiting(facts: ClusterFacts, *, source: str | None, replica: str) -> GtidSet:

@@ -119,8 +119,10 @@ ROWS: tuple[Row, ...] = (
         "E1", "errant, still in a binary log", "critical", True,
         ("start_channel", "inject_empty", "redo_on_source", "undo_on_replica"),
         "The replica has transactions that its source lacks and that will not flow back.",
-        "A client wrote on the replica. Where no audited server has the server_uuid: also a former"
-        " source, or a source that was replaced, or has a new server_uuid and lost them.",
+        "A client wrote on the replica, or mysqld itself did: at the first use of a MEMORY table"
+        " after a restart it logs TRUNCATE (5.6: DELETE). Where no audited server has the"
+        " server_uuid: also a former source, or a source that was replaced, or has a new"
+        " server_uuid and lost them.",
         "Read on the replica first and absent on the source afterwards; not the source's own, not"
         " on their way, not from another channel; still in the replica's binary logs. Likely where"
         " it is the first work of that origin behind a channel to the source that is stopped by"
@@ -207,7 +209,8 @@ ROWS: tuple[Row, ...] = (
         "P1", "1236 on the next connect", "critical", True, ("donor_refetch", "reclone"),
         "The source has purged transactions that the replica still needs.",
         "Binary logs were purged while the replica was stopped or behind. Or the source does not"
-        " log what it receives (log_replica_updates = OFF).",
+        " log what it receives (log_replica_updates = OFF). Or a crash took the end of its binary"
+        " log (sync_binlog is not 1): InnoDB keeps rows and GTIDs, and they count as purged.",
         "The source's gtid_purged is not within what the replica has executed and received.",
     ),
     Row(

@@ -451,7 +451,7 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
     for one in above_info(again):
         if one.id in announced or _met_what_was_not_committed(truth, after, one):
             continue
-        if one.code in ("A2", "A3") and (
+        if one.code in ("A1", "A2", "A3") and (
             _met_hidden(truth, after, one)
             or _met_statement(truth, plan, after, one)
             or _met_what_two_bring(plan, after, one)

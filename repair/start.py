@@ -12,7 +12,7 @@ from topology.applier_facts import ApplierFacts, is_stopped_at_end
 from topology.dialect import BINARY_LOG, REWRITES, dialect_of
 from topology.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row_of
 from topology.findings import ClusterAudit, Finding, Severity
-from topology.graph import Edge, Graph, build_graph, is_another
+from topology.graph import Edge, Graph, build_graph, is_another, is_at_address
 from topology.progress import appliers_of
 from topology.reset_signs import logged
 from topology.rules.threads import may_connect
@@ -87,7 +87,8 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                             evidence=evidence,
                             behind=_behind(appliers.get((name, channel.name))),
                             passed_beside=_passed_beside(name, channel, audit),
-                            copied=_copy_of(server, graph),
+                            copied=_copy_of(server, graph)
+                            or _is_source_of_its_source(edges.get((name, channel.name)), known),
                             former=signs_of(
                                 edges.get((name, channel.name)), snapshot, known, refusing
                             ),
@@ -312,6 +313,24 @@ def _copy_of(replica: ServerSnapshot, graph: Graph) -> str:
             " rows"
         )
     return ""
+
+
+def _is_source_of_its_source(edge: Edge | None, known: Mapping[str, ServerSnapshot]) -> str:
+    """Return that a channel's address is the one from which its source receives; "" if not.
+
+    No server receives from itself: another one with the source's server_uuid is there.
+    """
+    source = None if edge is None else known.get(edge.source)
+    if edge is None or source is None or is_at_address(edge.channel, source):
+        return ""
+    here = (edge.channel.source_host, edge.channel.source_port)
+    if here not in {(each.source_host, each.source_port) for each in source.channels or ()}:
+        return ""
+    return (
+        f"{source.name} replicates from {address_of(edge.channel)}, and so does {edge.replica}:"
+        f" another server with the server_uuid of {source.name} is there. Give one of the two its"
+        " own server_uuid (stop it, remove auto.cnf, start it), and audit again"
+    )
 
 
 def _is_behind_a_former_place(findings: list[Finding]) -> bool:

@@ -12,7 +12,15 @@ from gtid import GtidSet
 from repair.case import Case
 from repair.former_history import may_be_given_again
 from repair.holes import emptied_above
-from repair.model import Model, ModelChannel, ModelServer, can_connect, is_same_server, refused
+from repair.model import (
+    Model,
+    ModelChannel,
+    ModelServer,
+    can_connect,
+    is_same_server,
+    refused,
+    upstream,
+)
 from repair.transaction_content import ContentClass
 from repair.unlogged import refuses_replicas
 from topology.dialect import who_set_until
@@ -43,6 +51,7 @@ def _doubts_of_rows(case: Case, replica: ModelServer, channel: ModelChannel) -> 
         may_be_given_again(case, replica, channel),
         emptied_above(case, replica, channel),
         _may_be_passed_beside(case, replica, channel),
+        _skips_beside(case, replica, channel),
     )
     yield from filter(None, doubts)
     if replica.torn_below:
@@ -77,6 +86,22 @@ def _may_be_passed_beside(case: Case, replica: ModelServer, channel: ModelChanne
         f"{replica.name} has received {waiting.shortened()} by another channel, and its channels"
         " were not read twice: its applier may have skipped some of these"
         " (sql_replica_skip_counter), and they would arrive late. Audit again"
+    )
+
+
+def _skips_beside(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
+    """Return that a server above another channel skips what this one would bring late."""
+    model = case.model
+    sources = {each.source for each in replica.channels if each.name != channel.name}
+    known = {each for each in sources if each is not None and each in model.servers}
+    above = known.union(*(upstream(model, each) for each in known)) - {replica.name}
+    skipping = next((each for each in sorted(above) if model[each].skips_next), None)
+    if skipping is None:
+        return None
+    return (
+        f"{skipping}, from which {replica.name} gets the same work by another channel, skips what"
+        " comes next (sql_replica_skip_counter): this channel would bring it behind later work."
+        f" Wait until {skipping} has skipped, and audit again"
     )
 
 

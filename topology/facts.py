@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from gtid import GtidSet
 from topology.channel_places import bypassed_by, searched
+from topology.errant import being_applied, errant_of, held_by
 from topology.former_ids import with_own_server_id
 from topology.former_logs import sign_of_former_log, sign_of_reset_source, waits_in_former_log
 from topology.graph import Edge, Graph, build_graph
@@ -188,7 +189,7 @@ def _edge_facts(
     missing -= dropped
     half = missing & half_received(replica, edge.channel, log_end=source.log_end)
     before -= half
-    applying = missing & (_set(replica.gtid_owned) | _applying(replica)) - half
+    applying = missing & (_set(replica.gtid_owned) | being_applied(replica)) - half
     passed_is_proved = passed_is_proved and not (before & missing & retrieved) - behind
     passed = (missing & (behind | (before & retrieved))) - applying - half
     queued = (missing & retrieved) - applying - passed - half
@@ -204,7 +205,7 @@ def _edge_facts(
     if _asks_again(edge, first=first, last=last):
         bypassed = GtidSet()
     extra, allowed = _extra(edge, graph=graph, first=first, last=last, policy=policy)
-    errant, way_back_is_stopped = _errant(extra, edge=edge, graph=graph, last=last)
+    errant, way_back_is_stopped = errant_of(extra, edge, graph, last, appliers)
     reach = executed.filled()
     facts = EdgeFacts(
         edge=edge,
@@ -258,7 +259,7 @@ def _begun(
     What the source is still committing is in its log already. What it lost, and is to receive
     again, was received from it before.
     """
-    above = _held_by(graph.upstream_of(edge.source) - {edge.replica}, first)
+    above = held_by(graph.upstream_of(edge.source) - {edge.replica}, first)
     owned = _set(first[edge.source].gtid_owned)
     return owned | _set(last[edge.source].gtid_executed) | above & edge.channel.gtid_retrieved
 
@@ -326,52 +327,11 @@ def _extra(
     return extra - allowed, allowed
 
 
-def _errant(
-    extra: GtidSet, *, edge: Edge, graph: Graph, last: dict[str, ServerSnapshot]
-) -> tuple[GtidSet, bool]:
-    """Return what of `extra` is not on its way to the source, and whether only a halt keeps it."""
-    if not extra:
-        return GtidSet(), False
-    upstream = graph.upstream_of(edge.source, stopped_too=True)
-    # Of a server whose channels were not read nobody knows what is on its way to it.
-    if any(last[name].channels is None for name in {edge.source, *upstream}):
-        return GtidSet(), False
-    at_source = last[edge.source].gtid_retrieved | _applying(last[edge.source])
-    at_source |= GtidSet.union_of(
-        server.group.received
-        for server in (last[name] for name in sorted({edge.source, *upstream}))
-        if server.group is not None
-    )
-    errant = extra - at_source - _held_by(graph.upstream_of(edge.source), last)
-    # What a stopped channel would bring waits for its start (A7): only the rest is errant.
-    rest = errant - _held_by(upstream, last)
-    return rest or errant, bool(errant) and not rest
-
-
 def _unseen(edge: Edge, *, graph: Graph, last: dict[str, ServerSnapshot]) -> tuple[str, ...]:
     """Return the servers that may deliver an errant set to a source, and were not read."""
     upstream = graph.upstream_of(edge.source, stopped_too=True)
     unread = (name for name in sorted(upstream) if last[name].gtid_executed is None)
     return (*unseen_sources(edge.source, graph=graph, servers=last), *unread)
-
-
-def _held_by(upstream: frozenset[str], last: dict[str, ServerSnapshot]) -> GtidSet:
-    """Return what the servers upstream have, or hold in a relay log.
-
-    It arrives, or is missing on an edge of its own. The replica itself may be upstream (a
-    dual-primary pair), or a server that it followed before it was pointed here (it is then ahead of
-    its new source for a while).
-    """
-    return GtidSet.union_of(
-        gtid_set
-        for name in sorted(upstream)
-        for gtid_set in (
-            last[name].gtid_executed,
-            last[name].gtid_owned,
-            last[name].gtid_retrieved,
-        )
-        if gtid_set is not None
-    )
 
 
 def _lost_facts(*, origin: ServerSnapshot, holder: ServerSnapshot) -> LostFacts | None:
@@ -383,12 +343,6 @@ def _lost_facts(*, origin: ServerSnapshot, holder: ServerSnapshot) -> LostFacts 
     # gtid_owned was read before gtid_executed: a commit in between is in at least one of them.
     leading = beyond & _set(origin.gtid_owned)
     return LostFacts(origin=origin.name, holder=holder.name, lost=beyond - leading, leading=leading)
-
-
-def _applying(server: ServerSnapshot) -> GtidSet:
-    """Return what workers are at; those of a stopped applier show what they have rolled back."""
-    running = (each for each in server.channels or () if each.applier is ThreadState.RUNNING)
-    return GtidSet.union_of(channel.gtid_applying for channel in running)
 
 
 def _set(gtid_set: GtidSet | None) -> GtidSet:

@@ -49,7 +49,7 @@ def of_unknown_uuids(
     # What waits in relay logs upstream is sent next. A server that has logged it shows whose it is.
     # An applier that has read all of it has passed what is missing (a RESET): nothing comes.
     waiting = GtidSet.union_of(
-        each.gtid_retrieved
+        each.gtid_retrieved - (servers[name].gtid_executed or GtidSet())
         for name in (edge.source, *sorted(upstream))
         for each in servers[name].channels or ()
         if not is_without_work(each)

@@ -28,7 +28,12 @@ TARGETS: Sequence[Target] = (
     Target(
         "facts and rules",
         (
-            *("topology/facts.py", "topology/graph.py", "topology/suppression.py"),
+            *(
+                "topology/facts.py",
+                "topology/errant.py",
+                "topology/graph.py",
+                "topology/suppression.py",
+            ),
             *("topology/unseen.py", "topology/joining.py", "topology/replication_filters.py"),
             *(
                 "topology/applier_facts.py",

@@ -118,3 +118,18 @@ def test_nothing_is_started_unasked_above_a_server_that_was_torn() -> None:
     )
     assert "d gets what b applies" in reason(start_channel(case))
     assert proposed(start_channel(replace(case, is_chosen=True))).actions
+
+
+def test_nothing_is_started_unasked_beside_a_channel_that_skips_above() -> None:
+    two = (channel("a", runs=False), replace(channel("c"), name="two"))
+    for skips in (True, False):
+        servers = model(
+            server("a", "a:1-9"),
+            replace(server("c", "a:1-3", channel("a")), skips_next=skips),
+            replace(server("b", "a:1-3"), channels=two),
+        )
+        case = replace(a_case(servers, a_finding("A7", "a:4-9")), is_chosen=False)
+        if skips:
+            assert "c, from which b gets the same work" in reason(start_channel(case))
+        else:
+            assert proposed(start_channel(case)).actions

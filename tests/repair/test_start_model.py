@@ -512,3 +512,19 @@ def test_a_server_that_was_torn_is_named_above_it() -> None:
     found = begun(snapshot, torn)
     assert {name: each.torn_below for name, each in found.servers.items()} == {"a": "c", "b": "c"}
     assert not any(each.torn_below for each in begun(snapshot).servers.values())
+
+
+@pytest.mark.parametrize(("port", "is_doubted"), [(3306, True), (3307, False)])
+def test_a_channel_at_the_address_of_its_sources_source_is_doubtful(
+    port: int, *, is_doubted: bool
+) -> None:
+    above = a_channel("x", C, source_host="x", source_port=port)
+    here = a_channel("x", A, source_host="x", source_port=3306)
+    snapshot = a_cluster(
+        "cluster",
+        a_server("a", A, EXECUTED, channels=(above,)),
+        a_server("b", B, EXECUTED, channels=(here,)),
+    )
+    found = begun(snapshot)["b"].channel("")
+    assert found is not None
+    assert ("another server with the server_uuid of a" in found.doubt) is is_doubted

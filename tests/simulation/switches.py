@@ -21,7 +21,7 @@ from repair import (
     invariants,
     rows_there,
 )
-from topology import channel_places, facts, findings, former_ids, lost, unseen
+from topology import channel_places, errant, facts, findings, former_ids, lost, unseen
 from topology.rules import backlogs, differences, joining, passed, threads
 
 
@@ -36,8 +36,8 @@ class Switch:
 
 SWITCHES: dict[str, Switch] = {
     "what-is-upstream-arrives": Switch(
-        facts._errant,
-        "errant = extra - at_source - _held_by(graph.upstream_of(edge.source), last)",
+        errant.errant_of,
+        "errant = extra - at_source - held_by(graph.upstream_of(edge.source) - {edge.source}, last)",
         "errant = extra - at_source",
     ),
     "owned-by-the-origin-is-a-lead": Switch(

@@ -132,6 +132,8 @@ def received_around_start(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) 
     newest, started_at = _record(source, _newest(waiting)), source.started_at
     if newest is None or started_at is None or newest.committed_at < started_at - START_SLACK:
         return GtidSet()
+    if not applied:
+        return GtidSet()  # it has nothing of this source yet: no history that could go on
     last = _record(source, _newest(applied))
     if last is not None and last.committed_at > started_at + START_SLACK:
         return GtidSet()

@@ -242,6 +242,7 @@ def test_the_commits_around_the_place_of_a_stopped_applier_are_asked_for(
     [
         ({}, True),
         ({"applied_at": None}, True),  # nothing shows that it was started before
+        ({"applied": ""}, False),
         ({"applied_at": 53}, False),  # all of it was committed since the start
         ({"applied_at": 52}, True),  # within what an uptime leaves open
         ({"newest_at": 47}, False),  # all of it was committed before the start

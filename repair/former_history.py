@@ -3,6 +3,10 @@
 A source that lost the end of its log, was reset or replaced gives GTIDs to other transactions than
 those that its replica executed or has in its relay log. Rows then need not fit, and the relay log
 may have the only copy of what was lost.
+
+1. `signs_of` reads off the snapshot what speaks for that, channel by channel; start.py puts it into
+   the model.
+2. `may_be_given_again` turns the signs into the reason why a start is no default.
 """
 
 from collections.abc import Mapping

@@ -43,8 +43,8 @@ _LEAVES_OUT = "inject_empty"
 
 UNSEEN = (
     "replicas that are not in this snapshot are not considered: what reaches them through these"
-    " steps may stop their appliers, replace rows that were changed there, also by newer"
-    " transactions, or be applied there a second time (behind RESET BINARY LOGS AND GTIDS)"
+    " steps may stop their appliers, replace rows that were changed there or are newer, or be"
+    " applied there a second time (behind RESET BINARY LOGS AND GTIDS)"
 )
 
 

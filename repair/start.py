@@ -88,7 +88,7 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                             behind=_behind(appliers.get((name, channel.name))),
                             passed_beside=_passed_beside(name, channel, audit),
                             copied=_copy_of(server, graph)
-                            or _is_source_of_its_source(edges.get((name, channel.name)), known),
+                            or _another_at_address(edges.get((name, channel.name)), known),
                             former=signs_of(
                                 edges.get((name, channel.name)), snapshot, known, refusing
                             ),
@@ -315,10 +315,10 @@ def _copy_of(replica: ServerSnapshot, graph: Graph) -> str:
     return ""
 
 
-def _is_source_of_its_source(edge: Edge | None, known: Mapping[str, ServerSnapshot]) -> str:
-    """Return that a channel's address is the one from which its source receives; "" if not.
+def _another_at_address(edge: Edge | None, known: Mapping[str, ServerSnapshot]) -> str:
+    """Return that another server is at a channel's address, its source's own source; "" if not.
 
-    No server receives from itself: another one with the source's server_uuid is there.
+    No server receives from itself: one with a copy of the source's server_uuid is there.
     """
     source = None if edge is None else known.get(edge.source)
     if edge is None or source is None or is_at_address(edge.channel, source):

@@ -60,6 +60,7 @@ from topology.applier_workers import (
     is_without_work,
     worker_is_idle,
 )
+from topology.half_received import WHOLE_TRANSACTIONS
 from topology.notable_settings import notable_values
 from topology.snapshot import (
     ROW_LOCK_RETRY,
@@ -81,7 +82,6 @@ _LOCK_WAIT = re.compile(
     rf"|{ROW_LOCK_WAIT}|{ROW_LOCK_RETRY}",
     re.IGNORECASE,
 )
-_WHOLE_TRANSACTIONS = ServerVersion(5, 7, 0)  # Retrieved_Gtid_Set has whole transactions only
 _START_TIMES = ServerVersion(8, 0, 0)  # a worker shows since when it applies its transaction
 
 
@@ -181,7 +181,7 @@ def may_hide_received(server: ServerSnapshot) -> bool:
     applier is at the place of the receiver, and has no work, nothing is left there. The place alone
     may be an equal one of another log, which the receiver has begun since.
     """
-    is_old = server.version is not None and server.version < _WHOLE_TRANSACTIONS
+    is_old = server.version is not None and server.version < WHOLE_TRANSACTIONS
     return is_old and any(
         channel.applied_to != channel.received_to or not has_read_all(channel.applier_state)
         for channel in server.channels or ()
@@ -219,7 +219,7 @@ def _passed(
     log: SourceLog,
 ) -> tuple[GtidSet, bool]:
     """Return what of the first reading's retrieved set is behind the applier, and if proved."""
-    has_whole = first.version is not None and first.version >= _WHOLE_TRANSACTIONS
+    has_whole = first.version is not None and first.version >= WHOLE_TRANSACTIONS
     if not has_whole or not before.workers:
         still = is_without_work(before) and is_without_work(after) and not moved
         return (before.gtid_retrieved if still and _has_applied_all(before) else GtidSet()), still

@@ -24,7 +24,7 @@ def errant_of(
     if not extra:
         return GtidSet(), False
     upstream = graph.upstream_of(edge.source, stopped_too=True)
-    # Of a server whose channels were not read nobody knows what is on its way to it.
+    # Where the channels of a server were not read, what is on its way to it is not known.
     if any(last[name].channels is None for name in {edge.source, *upstream}):
         return GtidSet(), False
     at_source = still_to_apply(last[edge.source], appliers) | being_applied(last[edge.source])

@@ -62,6 +62,16 @@ def half_received(
     return rest if rest.gtid_count == 1 else GtidSet()
 
 
+def asks_for_last_again(replica: ServerSnapshot, channel: ChannelSnapshot) -> bool:
+    """Return whether the next connection asks for the last received transaction once more.
+
+    Before 5.7 Retrieved_Gtid_Set may count it while only a part has arrived, so the receiver leaves
+    it out of what it has (seen on 5.6.24).
+    """
+    is_old = replica.version is not None and replica.version < WHOLE_TRANSACTIONS
+    return is_old and channel.auto_position and channel.receiver is not ThreadState.RUNNING
+
+
 def may_be_half_received(
     replica: ServerSnapshot, channel: ChannelSnapshot, *, log_end: LogPosition | None
 ) -> bool:

@@ -117,23 +117,23 @@ def given_again(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet
 def around_start_samples(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
     """Return the highest own GTIDs of a source that a stopped applier has applied, and has not."""
     source, replica = servers[edge.source], servers[edge.replica]
-    waiting = _newest(_waiting(edge, source=source, replica=replica))
-    return waiting | _newest(_applied(source, replica)) if waiting else GtidSet()
+    waiting, applied = _waiting(edge, source=source, replica=replica), _applied(source, replica)
+    return _newest(waiting) | _newest(applied) if waiting and applied else GtidSet()
 
 
 def received_around_start(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
     """Return what of a source waits on a stopped applier, if the source was started meanwhile.
 
-    Empty where the commits show that the start was before, or after all of it, or where the source
-    has had one log only.
+    Empty where the commits show that the start was before, or after all of it, where the source has
+    had one log only, and where the replica has applied nothing of it: every new server was started.
     """
     source, replica = servers[edge.source], servers[edge.replica]
     waiting, applied = _waiting(edge, source=source, replica=replica), _applied(source, replica)
     newest, started_at = _record(source, _newest(waiting)), source.started_at
-    if newest is None or started_at is None or newest.committed_at < started_at - START_SLACK:
+    if not applied or newest is None or started_at is None:
         return GtidSet()
-    if not applied:
-        return GtidSet()  # it has nothing of this source yet: no history that could go on
+    if newest.committed_at < started_at - START_SLACK:
+        return GtidSet()
     last = _record(source, _newest(applied))
     if last is not None and last.committed_at > started_at + START_SLACK:
         return GtidSet()

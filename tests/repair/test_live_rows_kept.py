@@ -12,7 +12,7 @@ from compose.native.provision import REPLICATION_USER, copy_data_directory
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
-from tests.repair.live import examine
+from tests.repair.live import examine, run_plan
 from topology.findings import Grade
 
 
@@ -163,3 +163,23 @@ def test_what_waits_from_before_a_start_of_the_source_is_not_applied_unasked(pai
     chosen = found.plan({"A7": "start_channel"})
     assert len(chosen.steps) == 1
     assert any("the relay log of b has the former ones" in each for each in chosen.warnings)
+
+
+def test_a_source_that_was_shut_down_in_order_looks_the_same(pair97: Pair) -> None:
+    """The benign twin: nothing was lost, and what was selected is applied as it is on a."""
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE kept", "CREATE TABLE kept.t (id INT PRIMARY KEY)")
+    pair97.settle()
+    b.execute("STOP REPLICA SQL_THREAD")
+    faults.commit(a, "INSERT INTO kept.t VALUES (1)")
+    time.sleep(3)  # a start is known to two seconds
+    a.restart()
+    time.sleep(3)
+    last = faults.commit(a, "INSERT INTO kept.t VALUES (2)")
+    faults.await_status(
+        b, lambda status: GtidSet.parse(last) <= GtidSet.parse(status["Retrieved_Gtid_Set"])
+    )
+    found = examine(pair97)
+    assert found.plan().steps == ()
+    run_plan(pair97, found.plan({"A7": "start_channel"}))
+    assert b.query("SELECT id FROM kept.t") == a.query("SELECT id FROM kept.t")

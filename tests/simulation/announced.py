@@ -174,7 +174,7 @@ def _doubled(
         for made, undo in server.applied
         if undo
         and not gtids([made.gtid]) <= said.aligned | told
-        and not (server.name not in said.seen and was_reset(before, server.name, made.gtid))
+        and not (server.name not in said.seen and _was_reset(before, server.name, made.gtid))
         and server.works[made.work] > max(1, was.works[made.work])
     }
     if twice and not cancel_out(before, server, [*twice]):
@@ -209,7 +209,7 @@ def _doubled(
             yield Violation(*kind, text)
 
 
-def was_reset(world: World, name: str, gtid: Gtid) -> bool:
+def _was_reset(world: World, name: str, gtid: Gtid) -> bool:
     """Return whether RESET BINARY LOGS AND GTIDS removed a GTID from what a server has executed."""
     return world.absence.get((name, gtid)) == "reset"
 

@@ -221,7 +221,7 @@ def waiting(
     ("facts", "asked"),
     [
         ({}, "5:7"),
-        ({"applied": ""}, "7"),
+        ({"applied": ""}, ""),
         ({"applied": "1-7"}, ""),
         ({"applier": ThreadState.RUNNING}, ""),
     ],

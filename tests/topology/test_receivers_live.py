@@ -7,8 +7,9 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
 import pytest
+from pymysql.constants import ER
 
-from compose.faults import commit
+from compose.faults import await_status, commit
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
@@ -198,3 +199,35 @@ def test_a_commit_that_waits_for_a_replica_for_long(semisync97: Topology) -> Non
     assert found.gtid_set <= GtidSet.parse(source.value("@@gtid_executed"))
     semisync97.settle()
     assert audited(semisync97).verdict is Verdict.OK
+
+
+def test_an_old_receiver_is_refused_for_what_it_has_received_last(pair56: Pair) -> None:
+    """It asks for it once more when it connects, and its source has purged it: T2's warning."""
+    a, b = pair56.a, pair56.b
+    a.execute("CREATE DATABASE last_one")
+    pair56.settle()
+    b.execute("STOP SLAVE SQL_THREAD")
+    last = commit(a, "CREATE TABLE last_one.t (id INT PRIMARY KEY)")
+    await_status(
+        b, lambda status: GtidSet.parse(last) <= GtidSet.parse(status["Retrieved_Gtid_Set"])
+    )
+    a.execute("FLUSH LOGS")
+    file, _ = a.binary_log_position()
+    a.execute(f"PURGE BINARY LOGS TO '{file}'")
+    b.execute("STOP SLAVE IO_THREAD", "START SLAVE IO_THREAD")
+    await_status(b, lambda status: status["Last_IO_Errno"] == ER.MASTER_FATAL_ERROR_READING_BINLOG)
+
+
+def test_what_a_reset_source_counts_as_received_is_errant_below_it(chain97: Topology) -> None:
+    """b had it and forgot it; c has it, and nothing brings it to b any more."""
+    first, middle, last = chain97.servers.values()
+    foreign = "aaaaaaaa-0000-11e1-91d6-02fc00000001"
+    first.execute(f"SET gtid_next = '{foreign}:1'", "CREATE DATABASE foreign_one")
+    chain97.settle()
+    assert audited(chain97).verdict is Verdict.OK
+    middle.execute("RESET BINARY LOGS AND GTIDS")
+    first.execute("RESET BINARY LOGS AND GTIDS")
+    audit = audited(chain97)
+    assert audit.verdict is Verdict.CRITICAL
+    errant = [one for one in audit.findings if (one.code, one.replica) == ("E1", last.name)]
+    assert [one.gtid_set for one in errant] == [GtidSet.parse(f"{foreign}:1")]

@@ -240,7 +240,7 @@ def test_a_backlog_that_a_session_owns_was_not_received() -> None:
     [found] = backlogs.applier_backlog(facts)
     assert found.grade is Grade.LIKELY
     assert found.explanation.startswith("b owns 1 transaction of its source")
-    assert "No channel of b has received all of 1 transaction" in found.explanation
+    assert "No channel of b has received 1 transaction of these to the end" in found.explanation
     assert "Another channel" not in found.explanation
 
 

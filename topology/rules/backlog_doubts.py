@@ -16,7 +16,7 @@ from gtid import GtidSet
 from topology.applier_facts import ApplierFacts
 from topology.facts import ClusterFacts, EdgeFacts
 from topology.graph import is_at_address
-from topology.half_received import WHOLE_TRANSACTIONS, may_be_half_received
+from topology.half_received import asks_for_last_again, may_be_half_received
 from topology.progress import blocked_by_lock
 from topology.receivers import leaves_out
 from topology.reset_signs import has_earlier, logged
@@ -264,7 +264,7 @@ def _left_behind(backlog: Backlog) -> str:
     answers = source.history_evidence
     if not unknown & first or answers is None:
         return ""
-    why = f"could not be read: {answers.unread}" if answers.unread else "does not have them"
+    why = f"could not be read: {answers.unread}" if answers.unread else "has them no more"
     return LEFT_BEHIND.format(
         replica=backlog.replica.name, what=many(unknown & first), source=source.name, why=why
     )
@@ -274,8 +274,8 @@ def _asks_again(backlog: Backlog) -> str:
     """Explain that 5.6 asks for a transaction again that it has received, and its source purged."""
     channel, source = backlog.edge.edge.channel, backlog.facts.last[backlog.edge.edge.source]
     replica = backlog.replica
-    is_old = replica.version is not None and replica.version < WHOLE_TRANSACTIONS
-    if not is_old or not channel.auto_position or channel.receiver is not ThreadState.CONNECTING:
+    is_stopped = channel.receiver is ThreadState.STOPPED  # A4 and A7 report it
+    if is_stopped or not asks_for_last_again(replica, channel):
         return ""
     waiting = channel.gtid_retrieved - (replica.gtid_executed or GtidSet())
     gone = waiting & (source.gtid_purged or GtidSet())

@@ -24,9 +24,9 @@ OTHER: Final = (
 )
 
 OWNED: Final = (
-    " No channel of {replica} has received all of {what}: a worker has a part, or a session of"
-    " {replica} has set gtid_next to it (see @@GLOBAL.gtid_owned: GTID#thread). Then it arrives"
-    " when that session ends with ROLLBACK; if it commits, the rows never arrive."
+    " No channel of {replica} has received {what} of these to the end: a worker is at a part, or a"
+    " session of {replica} has set gtid_next to it (see @@GLOBAL.gtid_owned: GTID#thread). Then it"
+    " arrives when that session ends with ROLLBACK; if it commits, the rows never arrive."
 )
 
 PASSED_THERE: Final = (
@@ -55,8 +55,8 @@ NOT_SHOWN: Final = (
 
 LEFT_BEHIND: Final = (
     " If {replica} crashed since, it may have lost {what} of these behind its applier"
-    " (relay_log_recovery is off). The binary log of {source} shows the place of the applier, and"
-    " {why}."
+    " (relay_log_recovery is off). Only the binary log of {source} shows whether they lie behind"
+    " it. It {why}."
 )
 
 LOCKED: Final = (

@@ -22,7 +22,7 @@ from typing import Final
 from gtid import GtidSet
 from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade
-from topology.half_received import WHOLE_TRANSACTIONS
+from topology.half_received import asks_for_last_again
 from topology.rules.absent_causes import (
     CRASH,
     FORMER,
@@ -33,7 +33,7 @@ from topology.rules.absent_causes import (
 )
 from topology.rules.build import evidence, many, on_edge
 from topology.rules.emptied import emptied_text
-from topology.snapshot import ServerSnapshot, ThreadState
+from topology.snapshot import ServerSnapshot
 
 # The fact that the applier's place is behind what its channel counts as received.
 IS_BEHIND: Final = "its applier is behind them"
@@ -117,9 +117,8 @@ def _may_read_again(absence: Absence, source: ServerSnapshot) -> str:
     receiver goes on at the applier's former place. By sets: before 5.7 the next connection asks for
     the last one again. `source` is its first reading.
     """
-    channel, version = absence.edge.edge.channel, absence.replica.version
-    is_old = version is not None and version < WHOLE_TRANSACTIONS
-    if is_old and channel.auto_position and channel.receiver is not ThreadState.RUNNING:
+    channel = absence.edge.edge.channel
+    if asks_for_last_again(absence.replica, channel):
         return (
             " Its receiver is not connected, and asks for the last transaction that it has received"
             " once more (before 5.7), as it may have only a part: that one comes again."

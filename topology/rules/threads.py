@@ -60,8 +60,8 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
             continue
         text = _applier_text(channel)
         code, cause = _classify(channel, text)
-        applying = _failing(channel, replica)
-        in_part = _failed_and_executed(channel, replica)
+        failed, executed = _failed(channel), replica.gtid_executed or GtidSet()
+        in_part = failed & executed
         errant = _errant(facts, source, replica.name) if code == "A2" else GtidSet()
         yield finding(
             facts,
@@ -69,7 +69,7 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
             source=source,
             replica=replica.name,
             channel=channel.name,
-            gtid_set=applying,
+            gtid_set=failed - executed,
             grade=Grade.LIKELY if _hides_its_error(channel) else Grade.PROVED,
             proof=(
                 evidence("applier errno", channel.applier_errno, replica),
@@ -304,19 +304,9 @@ def _applier_text(channel: ChannelSnapshot) -> str:
     return "; ".join([channel.applier_error, *texts])
 
 
-def _failing(channel: ChannelSnapshot, replica: ServerSnapshot) -> GtidSet:
+def _failed(channel: ChannelSnapshot) -> GtidSet:
     """Return the GTIDs the failed workers were at; empty where the version does not tell."""
-    failing = GtidSet()
-    for worker in channel.workers:
-        if worker.errno:
-            failing |= worker.applying
-    return failing - (replica.gtid_executed or GtidSet())
-
-
-def _failed_and_executed(channel: ChannelSnapshot, replica: ServerSnapshot) -> GtidSet:
-    """Return what a worker failed at that counts as executed: a part of it was logged."""
-    at = GtidSet.union_of(worker.applying for worker in channel.workers if worker.errno)
-    return at & (replica.gtid_executed or GtidSet())
+    return GtidSet.union_of(worker.applying for worker in channel.workers if worker.errno)
 
 
 def _waiting(facts: ClusterFacts, *, source: str | None, replica: str) -> GtidSet:

@@ -1,8 +1,11 @@
-"""What is not started unasked: a channel at whose address another server may be by now."""
+"""What another server may answer: one that is at the address of a channel by now, or a copy."""
+
+from collections.abc import Iterator
 
 from repair.actions import AutoPositionOn, MovePast, StartChannel
 from repair.case import Case, Outcome, Refusal
 from repair.offered import offered
+from topology.rules.passed import OTHER_ADDRESS
 
 
 def unless_doubtful(case: Case, outcome: Outcome) -> Outcome:
@@ -21,3 +24,14 @@ def unless_doubtful(case: Case, outcome: Outcome) -> Outcome:
             if channel.doubt and not channel.fails:
                 return Refusal(f"{channel.doubt}, or choose with {offered(case)}")
     return outcome
+
+
+def may_ask_a_copy(case: Case) -> Iterator[str]:
+    """Yield that a copy of the source may be asked, and not the source, where H8 has that cause."""
+    for each in case.finding.evidence:
+        if each.fact == OTHER_ADDRESS:
+            yield (
+                f"{case.finding.source} was not read at {each.value}, the address of the channel:"
+                " if another server with its server_uuid is there, that one is asked again, and"
+                f" {case.finding.code} is still there afterwards"
+            )

@@ -28,6 +28,7 @@ from repair.declaring import (
     inject_empty,
     reset_and_purge,
 )
+from repair.doubtful_sources import may_ask_a_copy
 from repair.misfit import misfit
 from repair.model import (
     ModelChannel,
@@ -135,6 +136,7 @@ def refetch(case: Case) -> Outcome:
             compared = (*_compared(case, arriving), *compared_waiting(case, replica, channel))
             rows = rows_of(compared)
             compared_at = there if compared else None
+        warnings += tuple(may_ask_a_copy(case))
     if case.event is None:
         action = AutoPositionOn(
             replica.name, channel.name, filled=GtidSet(), rows=rows, compared_at=compared_at

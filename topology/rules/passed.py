@@ -24,6 +24,7 @@ from topology.facts import ClusterFacts
 from topology.findings import Evidence, Finding, Grade
 from topology.half_received import asks_for_last_again
 from topology.rules.absent_causes import (
+    ANOTHER_SOURCE,
     CRASH,
     FORMER,
     Absence,
@@ -37,6 +38,8 @@ from topology.snapshot import ServerSnapshot
 
 # The fact that the applier's place is behind what its channel counts as received.
 IS_BEHIND: Final = "its applier is behind them"
+# The fact that a copy of the source may be at the address of its channel.
+OTHER_ADDRESS: Final = "the channel's address, where the source was not read"
 
 
 def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
@@ -79,6 +82,9 @@ def passed_by_applier(facts: ClusterFacts) -> Iterator[Finding]:
         is_proved = is_placed and FORMER not in left and not again
         if is_placed:
             proof.append(evidence(IS_BEHIND, "yes", replica))
+        if ANOTHER_SOURCE in left:
+            address = f"{channel.source_host}:{channel.source_port}"
+            proof.append(evidence(OTHER_ADDRESS, address, replica))
         emptied = emptied_text(replica, channel)
         yield on_edge(
             facts,

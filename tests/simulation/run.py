@@ -11,6 +11,7 @@ one then, so keep the text.
 from __future__ import annotations
 
 import functools
+import gc
 import multiprocessing
 import os
 import sys
@@ -56,7 +57,15 @@ def check_batch(start: int, *, oracles: Oracles = "all", kept: bool = False) -> 
             result.counts[kind] += 1
             result.seeds.setdefault(kind, seed)
         result.checked += 1
+    gc.collect()
     return result
+
+
+def without_pauses() -> None:
+    """Collect garbage after each batch only: elsewhere that takes a third of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
 
 
 def merged(total: Result, more: Result) -> Result:
@@ -114,7 +123,7 @@ def main(arguments: list[str]) -> int:
 
     # A process that has checked its batch takes the next one; the others need not be ready.
     ahead = threading.Semaphore(2 * processes)
-    with multiprocessing.Pool(processes) as pool:
+    with multiprocessing.Pool(processes, initializer=without_pauses) as pool:
         for result in pool.imap(one_batch, starts()):
             ahead.release()
             for kind, seed in sorted(result.seeds.items()):

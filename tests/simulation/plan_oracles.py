@@ -457,6 +457,8 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
             or _met_what_two_bring(plan, after, one)
         ):
             continue
+        if one.code == "A4" and _waited_for_a_copy(truth, one):
+            continue
         torn = {each.replica or each.source for each in audit.findings if each.code == "U2"}
         if torn & {one.source, one.replica}:
             continue  # "nothing is known of" a server that was restarted or reset while it was read
@@ -598,6 +600,17 @@ def _was_named_by_a_refusal(plan: Plan, one: Finding) -> bool:
     return any(text in each.why for each in plan.not_planned)
 
 
+def _waited_for_a_copy(truth: Truth, one: Finding) -> bool:
+    """Return whether a channel by file position led to an unseen copy of the source before.
+
+    A4 compares its place with the source's log, and names the copy, as soon as auto-position is on.
+    """
+    channel = truth.world[one.replica or ""].channel(one.channel or "")
+    if channel is None or channel.auto_position or channel.source in truth.reading.visible:
+        return False
+    return truth.world[channel.source].uuid == truth.world[one.source or ""].uuid
+
+
 def _was_asked_of_a_copy(plan: Plan, one: Finding) -> bool:
     """Return whether a plan says that a copy of the source may be asked, and H8 be there again."""
     said = f"that one is asked again, and {one.code} is still there afterwards"
@@ -624,7 +637,7 @@ def _is_in_a_former_log(after: World, one: Finding) -> bool:
     is_said = one.grade is Grade.LIKELY and "then the place says nothing" in one.explanation
     name = one.replica or ""
     return is_said and any(
-        channel.receiver == "No" and channel.receiver_error[0]
+        channel.receiver == "No"
         for channel in after[name].channels
         if channel.name == (one.channel or "")
     )

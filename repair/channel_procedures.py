@@ -298,6 +298,7 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
         " refuses, audit and plan again",
         risk="the waiting transactions are applied as they are",
         needs=(*_NEEDS, StatementKind.READ_ROWS) if action.rows else _NEEDS,
+        warnings=tuple(unknown_mode(action, setting)),
     )
 
 

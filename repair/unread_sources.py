@@ -6,7 +6,7 @@ the source does not have (error 1236). The model has only the GTIDs of servers t
 
 from collections.abc import Iterator
 
-from repair.actions import AutoPositionOn, ResetAndPurge
+from repair.actions import AutoPositionOn, ResetAndPurge, StartChannel
 from repair.model import upstream
 from repair.procedure import Setting
 from topology.unseen import address_of
@@ -27,13 +27,15 @@ def reconnections(action: ResetAndPurge, setting: Setting) -> Iterator[str]:
             )
 
 
-def unknown_mode(action: AutoPositionOn, setting: Setting) -> Iterator[str]:
+def unknown_mode(action: AutoPositionOn | StartChannel, setting: Setting) -> Iterator[str]:
     """Yield that a source whose settings were not read may refuse auto-position (13117)."""
-    source = setting.before.servers.get(setting.known(action.channel).source or "")
-    if source is not None and not source.are_settings_known:
+    channel = setting.known(action.channel)
+    source = setting.before.servers.get(channel.source or "")
+    asks_by_sets = isinstance(action, AutoPositionOn) or channel.auto_position
+    if source is not None and asks_by_sets and not source.are_settings_known:
         yield (
             f"the settings of {source.name} were not read: unless gtid_mode is ON there, it refuses"
-            f" the receiver of {action.server} when this script starts it again (error 13117)"
+            f" the receiver of {action.server} when this script starts it (error 13117)"
         )
 
 

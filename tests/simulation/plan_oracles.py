@@ -457,7 +457,9 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
             or _met_what_two_bring(plan, after, one)
         ):
             continue
-        if one.code == "A4" and _waited_for_a_copy(truth, one):
+        if one.code == "A4" and (
+            _waited_for_a_copy(truth, one) or _is_refused_as_told(after, plan, one)
+        ):
             continue
         torn = {each.replica or each.source for each in audit.findings if each.code == "U2"}
         if torn & {one.source, one.replica}:
@@ -598,6 +600,15 @@ def _was_named_by_a_refusal(plan: Plan, one: Finding) -> bool:
     held, source = one.gtid_set.shortened(), one.source
     text = f"the relay log of {one.replica} has {held}, which {source} does not have"
     return any(text in each.why for each in plan.not_planned)
+
+
+def _is_refused_as_told(after: World, plan: Plan, one: Finding) -> bool:
+    """Return whether a plan says that a source whose settings were not read may refuse the start."""
+    channel = after[one.replica or ""].channel(one.channel or "")
+    assert channel is not None, "A4 is about a channel"
+    return channel.receiver_error[1] == PERMISSIVE and is_refusal_told(
+        after, after[one.replica or ""], channel, plan.warnings
+    )
 
 
 def _waited_for_a_copy(truth: Truth, one: Finding) -> bool:

@@ -9,6 +9,7 @@
 from collections.abc import Iterator
 
 from gtid import GtidSet
+from repair.actions import AutoPositionOn, StartChannel
 from repair.case import Case
 from repair.former_history import may_be_given_again
 from repair.holes import emptied_above
@@ -16,12 +17,14 @@ from repair.model import (
     Model,
     ModelChannel,
     ModelServer,
+    below,
     can_connect,
     is_same_server,
     refused,
+    simulate,
     upstream,
 )
-from repair.transaction_content import ContentClass
+from repair.transaction_content import ContentClass, TransactionContent
 from repair.unlogged import refuses_replicas
 from topology.dialect import who_set_until
 
@@ -103,6 +106,31 @@ def _skips_beside(case: Case, replica: ModelServer, channel: ModelChannel) -> st
         " comes next (sql_replica_skip_counter): this channel would bring it behind later work."
         f" Wait until {skipping} has skipped, and audit again"
     )
+
+
+def came_beside(
+    case: Case, action: StartChannel | AutoPositionOn, content: TransactionContent
+) -> Iterator[str]:
+    """Yield what receiving servers have from other sources, which may have changed rows and back.
+
+    Rows that are as before what waits may be so by newer work: repair/own_work.py reads what a
+    server committed itself. The whole history of another source is too long to be read.
+    """
+    model = case.model
+    after = simulate(model, action)
+    channel = model[action.server].channel(action.channel)
+    source = (channel.source if channel else None) or ""
+    side = {source, *upstream(model, source)} & set(model.servers)
+    through = GtidSet.union_of((content.wanted, *(case.snapshot_executed[each] for each in side)))
+    for name in (action.server, *below(after, action.server, running=True)):
+        waits = content.needing_decision(after[name].executed - model[name].executed)
+        beside = (case.snapshot_executed[name] - through).without_uuid(model[name].server_uuid)
+        if waits and beside and name not in side:
+            yield (
+                f"what {name} has from other sources than {source} was not read"
+                f" ({beside.shortened()}): if that changed rows of {waits.shortened()} and changed"
+                " them back, they count as unchanged, and older versions replace them"
+            )
 
 
 def waiting_ddl(case: Case, server: str, channel: str) -> str:

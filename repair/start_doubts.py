@@ -120,7 +120,9 @@ def came_beside(
     after = simulate(model, action)
     channel = model[action.server].channel(action.channel)
     source = (channel.source if channel else None) or ""
-    side = {source, *upstream(model, source)} & set(model.servers)
+    if source not in model.servers:
+        return  # what it sends is not known, and said
+    side = {source, *upstream(model, source)}
     through = GtidSet.union_of((content.wanted, *(case.snapshot_executed[each] for each in side)))
     for name in (action.server, *below(after, action.server, running=True)):
         waits = content.needing_decision(after[name].executed - model[name].executed)

@@ -345,6 +345,11 @@ def _content_warnings(
         f"the sets will agree and the data will NOT: what {wanted.shortened()} did is left out on"
         f" {names} for good ({what})"
     )
+    if content is not None and any(each.startswith("XA START") for each in content.statements):
+        yield (
+            f"{wanted.shortened()} has an XA PREPARE: the XA COMMIT behind it, a GTID of its own,"
+            f" stops the appliers of {names} with error 1397 unless it is left out as well"
+        )
     unread = wanted if content is None else wanted & content.of_class(ContentClass.UNREAD)
     if unread:
         yield (

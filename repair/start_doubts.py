@@ -24,9 +24,10 @@ from repair.model import (
     simulate,
     upstream,
 )
+from repair.offered import offered
 from repair.transaction_content import ContentClass, TransactionContent
 from repair.unlogged import refuses_replicas
-from topology.dialect import who_set_until
+from topology.dialect import dialect_of, who_set_until
 
 
 def as_warning(doubt: str) -> str:
@@ -142,6 +143,24 @@ def waiting_ddl(case: Case, server: str, channel: str) -> str:
     if content is None or not ddl:
         return ""
     return f"DDL: {ddl.shortened()}, {', '.join(f'`{each}`' for each in content.statements)}"
+
+
+def left_gaps(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
+    """Return that CHANGE REPLICATION SOURCE is refused (1802): parallel workers left gaps; or None.
+
+    They stopped, or were killed, at different places: what a relay log holds is not executed, and
+    later transactions are. The next start fills the gaps.
+    """
+    waiting = channel.retrieved - replica.executed - channel.passed
+    gaps = waiting & replica.executed.filled()
+    if channel.running or not gaps:
+        return None
+    until = f"{dialect_of(replica.version).start_replica} UNTIL SQL_AFTER_MTS_GAPS"
+    return (
+        f"the parallel applier of {replica.name} may have left gaps ({gaps.shortened()}): then the"
+        f" server refuses to change the channel (error 1802). Start it first, or run `{until}` and"
+        f" wait until it stops by itself; then plan again, or choose with {offered(case)}"
+    )
 
 
 def would_not_connect(model: Model, replica: ModelServer, channel: ModelChannel) -> str | None:

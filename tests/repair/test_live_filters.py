@@ -3,6 +3,7 @@
 import pytest
 
 from compose import faults
+from compose.faults_content import restart_with
 from compose.native.shapes import Pair
 from tests.repair.live import examine, executed, rows, run_plan, run_step
 
@@ -43,3 +44,15 @@ def test_a_script_stops_at_filters_that_are_new(pair97: Pair, *, is_emptied: boo
     assert "its channel has new filters; audit and plan again" in refused
     assert "REPLICATE_IGNORE_TABLE = bypassed.t" in refused
     assert executed(pair97.b) == before
+
+
+def test_nothing_is_done_again_where_it_is_not_logged(pair97: Pair) -> None:
+    """Its GTIDs would go out empty, and its rows stay on the source alone."""
+    a, b = pair97.a, pair97.b
+    faults.table_on(a, b, "hidden")
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
+    restart_with(a, "--binlog-ignore-db=hidden")
+    faults.commit(b, "INSERT INTO hidden.t VALUES (9, 'errant')")
+    plan = examine(pair97).plan({"E1": "redo_on_source"})
+    [left] = [each for each in plan.not_planned if each.code == "E1"]
+    assert "a does not log hidden.t (binlog_ignore_db = hidden)" in left.why

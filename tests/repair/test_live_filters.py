@@ -27,6 +27,15 @@ def test_a_plan_says_what_filters_leave_out(pair97: Pair) -> None:
     assert rows(pair97.b, "bypassed.t") == had != rows(pair97.a, "bypassed.t")
 
 
+def test_a_plan_says_what_a_server_in_the_middle_does_not_log(pair97: Pair) -> None:
+    faults.position_bypass(pair97)
+    restart_with(pair97.b, "--binlog-ignore-db=bypassed")
+    faults.await_status(pair97.b, lambda status: status["Replica_IO_Running"] == "Yes")
+    plan = examine(pair97).plan()
+    [warning] = [each for each in plan.warnings if "does not log all that it applies" in each]
+    assert "(binlog_ignore_db = bypassed): its replicas get these" in warning
+
+
 @pytest.mark.parametrize("is_emptied", [False, True])
 def test_a_script_stops_at_filters_that_are_new(pair97: Pair, *, is_emptied: bool) -> None:
     faults.position_bypass(pair97)

@@ -22,6 +22,8 @@ def test_what_leaves_an_xa_prepare_out_names_its_commit(pair97: Pair) -> None:
     assert "A3" in found.codes
     [stopped] = [each for each in found.audit.findings if each.code == "A3"]
     assert explain(stopped.explanation).title.endswith("no such prepared XA transaction")
-    run_plan(pair97, found.plan({"A3": "inject_empty"}))
+    plan = found.plan({"A3": "inject_empty"})
+    assert any("ends an XA transaction" in each for each in plan.warnings)
+    run_plan(pair97, plan)
     wait_for(b, executed(a))
     assert rows(b, "xa.t") == [(10, "mine")]

@@ -67,8 +67,8 @@ def position_bypass(case: Case) -> Outcome:
         return Refusal("the replica, or its channel, could not be read")
     if event is None:
         return Refusal(
-            "the failing event was not read from the source, and a position must not be"
-            " guessed; give the planning account the privilege to read the source's log"
+            "the failing event was not found in the source's log, or could not be read there, and a"
+            " position must not be guessed"
         )
     if case.finding.code == "A3" and not case.is_chosen:
         return Refusal(

@@ -102,7 +102,9 @@ class Collected:
                     self.has_cut_rows = self.has_cut_rows or is_cut(each.table, row)
                     self.has_whole_rows = self.has_whole_rows or would_be_cut(each.table, row)
                     self.has_loose_documents = self.has_loose_documents or is_loose(row)
-        if len(self.redo) >= TRANSACTIONS_REPLAYED_MAX or self.cut:
+        if self.cut:
+            return  # by the first limit that was reached
+        if len(self.redo) >= TRANSACTIONS_REPLAYED_MAX:
             self.cut = f"more than {TRANSACTIONS_REPLAYED_MAX:,} transactions"
             return
         # What cannot be written as SQL has no GTID there, and its reason must not be lost.

@@ -148,7 +148,7 @@ def gather_applier_facts(
             overtaken = before.gtid_retrieved - executed - passed - owned_last
         below = behind_all_workers((before, channel), log.out_of_order)
         overtaken |= below - executed - passed - owned_last
-        if _permits_skips(first, before) or _permits_skips(last, channel):
+        if permits_skips(first, before) or permits_skips(last, channel):
             overtaken |= (
                 (before.gtid_retrieved & executed.filled()) - executed - passed - owned_last
             )
@@ -168,7 +168,7 @@ def gather_applier_facts(
     )
 
 
-def _permits_skips(server: ServerSnapshot, channel: ChannelSnapshot) -> bool:
+def permits_skips(server: ServerSnapshot, channel: ChannelSnapshot) -> bool:
     """Return whether sql_replica_skip_counter skips, as far as was read: it leaves a gap."""
     mode = notable_values(server.notable_settings).get("gtid_mode")
     return bool(channel.skip_counter) or mode is not None

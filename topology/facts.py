@@ -10,6 +10,7 @@
 from dataclasses import dataclass, replace
 
 from gtid import GtidSet
+from topology.applier_facts import permits_skips
 from topology.channel_places import bypassed_by, searched
 from topology.errant import being_applied, errant_of, held_by
 from topology.former_ids import with_own_server_id
@@ -180,7 +181,7 @@ def _edge_facts(
     if edge.channel.applier is ThreadState.STOPPED:
         behind -= ahead  # the log of the source shows more than two places that are equal
     begun = _begun(edge, graph=graph, first=first, last=last)
-    overtaken = _overtaken(edge, appliers)
+    overtaken = _overtaken(edge, appliers) | _still_committed(edge, first=first, last=last)
     committed = _set(source.gtid_executed) | (begun & (behind | overtaken))
     missing = _from_others(committed - executed, replica, last)
     own_id = with_own_server_id(edge, graph=graph, servers=last)
@@ -262,6 +263,21 @@ def _begun(
     above = held_by(graph.upstream_of(edge.source) - {edge.replica}, first)
     owned = _set(first[edge.source].gtid_owned)
     return owned | _set(last[edge.source].gtid_executed) | above & edge.channel.gtid_retrieved
+
+
+def _still_committed(
+    edge: Edge, *, first: dict[str, ServerSnapshot], last: dict[str, ServerSnapshot]
+) -> GtidSet:
+    """Return what a replica had received at first, and its source commits until the last reading.
+
+    A source sends what is in its log, before gtid_executed has it: its own commit may wait, for a
+    semi-synchronous replica or the disk. Only where an applier may skip it: else it is applied.
+    """
+    source = last[edge.source]
+    if not permits_skips(last[edge.replica], edge.channel):
+        return GtidSet()
+    committing = _set(source.gtid_owned) - _set(source.gtid_executed)
+    return committing & first[edge.replica].gtid_retrieved
 
 
 def _purged(source: ServerSnapshot, *, later: ServerSnapshot) -> GtidSet:

@@ -203,7 +203,7 @@ class EventDecoder:
         self._buffer += data
 
     def next_event(self) -> Event | Literal[NeedMoreData.NEED_MORE_DATA]:
-        """Give the next event of the bytes received."""
+        """Return the next event of the bytes received."""
         if self.position == 0 and not self._read_magic():
             return NEED_MORE_DATA
         available = len(self._buffer) - self._at
@@ -230,7 +230,7 @@ class EventDecoder:
         return event
 
     def finish(self) -> None:
-        """Say that no more bytes will come. Raises TruncatedBinlog if an event is incomplete."""
+        """End the input: no more bytes come. Raises TruncatedBinlog if an event is incomplete."""
         left = len(self._buffer) - self._at
         if left or self.position == 0:
             raise TruncatedBinlog(
@@ -266,7 +266,7 @@ class EventDecoder:
 def events_in_payload(
     event: Event, *, description: FormatDescription | None, decompress: Decompress | None
 ) -> Iterator[Event] | None:
-    """Give the events inside a TRANSACTION_PAYLOAD, or None if it cannot be decompressed here.
+    """Return the events inside a TRANSACTION_PAYLOAD, or None if it cannot be decompressed here.
 
     The events inside have no checksum of their own (sql/binlog.cc, class Binlog_cache_compressor).
     Raises CorruptBinlog.
@@ -276,7 +276,7 @@ def events_in_payload(
 
 
 def payload_content(event: Event, *, decompress: Decompress | None) -> bytes | None:
-    """Give the bytes of the events inside a TRANSACTION_PAYLOAD; answers and raises as above."""
+    """Return the bytes of the events inside a TRANSACTION_PAYLOAD; answers and raises as above."""
     payload = event.body
     assert isinstance(payload, TransactionPayload)
     if payload.compression_type == COMPRESSION_NONE:

@@ -83,7 +83,7 @@ class TransactionSource(Protocol):
     def transactions_at(
         self, *, file: str, position: int, transactions_max: int
     ) -> tuple[Transaction, ...]:
-        """Give the first transactions of `file` from `position` on, which must start an event.
+        """Return the first transactions of `file` from `position` on, which must start an event.
 
         The answer ends with the file, or with `transactions_max`. Raises BinlogError.
         """
@@ -91,7 +91,7 @@ class TransactionSource(Protocol):
     def transactions_of(
         self, wanted: GtidSet, *, transactions_max: int = ..., bytes_max: int = ...
     ) -> tuple[Transaction, ...]:
-        """Give the transactions in `wanted`, in the order of the logs.
+        """Return the transactions in `wanted`, in the order of the logs.
 
         What the logs do not hold any more is not in the answer (a server refuses instead); nor is
         what comes after the first `transactions_max`. Raises BinlogError.
@@ -100,7 +100,7 @@ class TransactionSource(Protocol):
     def events_of(
         self, wanted: GtidSet, *, bytes_max: int = ..., store: MakeStore | None = ...
     ) -> Iterator[EventGroup]:
-        """Give the transactions in `wanted` with their events, one by one, in the logs' order.
+        """Return the transactions in `wanted` with their events, one by one, in the logs' order.
 
         Only one is held at a time; `bytes_max` bounds each, its payload opened (LimitExceeded). The
         events of a longer one go to a `store`, if there is a way to make one; an opened payload is
@@ -127,7 +127,7 @@ def scan_events(
     position: int = 0,
     description: FormatDescription | None = None,
 ) -> Iterator[Event]:
-    """Give the events of one file whose bytes, from `position` on, are `chunks`.
+    """Yield the events of one file whose bytes, from `position` on, are `chunks`.
 
     Events come before the error: what was sound has been given when CorruptBinlog is raised.
     """
@@ -168,7 +168,7 @@ def scan_transactions(
     position: int = FIRST_POSITION,
     decompress: Decompress | None = None,
 ) -> Iterator[Transaction]:
-    """Give the transactions of one file, from `position` (the start of an event) on."""
+    """Return the transactions of one file, from `position` (the start of an event) on."""
     description, events = _events_from(read_from, file=file, position=position)
     return fold_transactions(events, description=description, decompress=decompress)
 
@@ -176,7 +176,7 @@ def scan_transactions(
 def _events_from(
     read_from: ReadFrom, *, file: str, position: int
 ) -> tuple[FormatDescription, Iterator[Event]]:
-    """Give the description that holds at `position`, and the events from there on."""
+    """Return the description that holds at `position`, and the events from there on."""
     if position < FIRST_POSITION:
         raise BinlogMisuse(f"expected a position of {FIRST_POSITION} or more, not {position}")
     head = read_head(read_from, file=file, position=max(position, FIRST_POSITION + 1))
@@ -197,7 +197,7 @@ def scan_groups(
     bytes_max: int,
     store: MakeStore | None = None,
 ) -> Iterator[EventGroup]:
-    """Give the wanted transactions of one file with their events."""
+    """Return the wanted transactions of one file with their events."""
     events = scan_events(read_from(0), file=file)
     return group_events(events, wanted, decompress=decompress, bytes_max=bytes_max, store=store)
 
@@ -205,7 +205,7 @@ def scan_groups(
 def first_groups(
     of_each_file: Iterable[Iterable[EventGroup]], wanted: GtidSet
 ) -> Iterator[EventGroup]:
-    """Give the groups of file after file, and read no further than the last that is wanted."""
+    """Return the groups of file after file, and read no further than the last that is wanted."""
     return islice(chain.from_iterable(of_each_file), min(wanted.gtid_count, sys.maxsize))
 
 
@@ -217,7 +217,7 @@ def group_events(
     bytes_max: int,
     store: MakeStore | None = None,
 ) -> Iterator[EventGroup]:
-    """Give the wanted transactions of a sequence of events, which begins with a description.
+    """Yield the wanted transactions of a sequence of events, which begins with a description.
 
     The last may be incomplete. Of a transaction of more than `bytes_max` the events go to a
     `store`; without a way to make one, LimitExceeded is raised.
@@ -276,7 +276,7 @@ class _Gathered:
         return self._group(closed[0]) if closed else None
 
     def finish(self) -> Iterator[EventGroup]:
-        """Give what there is of a transaction whose end does not come."""
+        """Yield what there is of a transaction whose end does not come."""
         for transaction in self._folder.finish():
             yield self._group(transaction)
 
@@ -306,7 +306,7 @@ class _Gathered:
 def select_transactions(
     transactions: Iterable[Transaction], wanted: GtidSet, *, transactions_max: int, bytes_max: int
 ) -> Iterator[Transaction]:
-    """Give the wanted transactions; stop when all have come, or `transactions_max` of them.
+    """Yield the wanted transactions; stop when all have come, or `transactions_max` of them.
 
     Raises LimitExceeded if those given are together longer than `bytes_max`.
     """

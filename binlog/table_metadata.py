@@ -82,14 +82,14 @@ class TableMetadata:
 
 
 def real_type(type_code: int, metadata: int) -> int:
-    """Give the type of a column: ENUM and SET are logged as STRING and hide in its metadata."""
+    """Return the type of a column: ENUM and SET are logged as STRING and hide in its metadata."""
     if type_code == STRING and metadata >> 8 in _CHOICE_TYPES:
         return metadata >> 8
     return type_code
 
 
 def real_types(table: TableMap) -> tuple[int, ...]:
-    """Give `real_type` of every column."""
+    """Return `real_type` of every column."""
     return tuple(map(real_type, table.column_types, table.column_metadata))
 
 

@@ -144,7 +144,7 @@ _OPENING_EVENTS = frozenset(
 
 
 def statement_text(sql: bytes | memoryview) -> tuple[str, bool]:
-    """Give what is kept of a statement, and whether it is cut."""
+    """Return what is kept of a statement, and whether it is cut."""
     # A character is at most four bytes, so this many bytes are enough to cut from.
     bytes_max = 4 * STATEMENT_CHARACTERS_MAX
     text = str(sql[:bytes_max], "utf-8", errors="backslashreplace")
@@ -172,7 +172,7 @@ class _Group:
     error_code: int = 0
 
     def note(self, kind: TransactionKind) -> None:
-        """Give the group a kind; the first that is not EMPTY stays."""
+        """Set the kind of the group; the first that is not EMPTY stays."""
         if self.kind is TransactionKind.EMPTY:
             self.kind = kind
 
@@ -273,7 +273,7 @@ class TransactionFolder:
         return self._close(is_complete=True)
 
     def finish(self) -> tuple[Transaction, ...]:
-        """Say that the log ends here; an open group is given as it is, with is_complete False."""
+        """End the log: an open group is returned as it is, with is_complete False."""
         return self._close(is_complete=False)
 
     def _close(self, *, is_complete: bool) -> tuple[Transaction, ...]:
@@ -357,7 +357,7 @@ def fold_transactions(
     description: FormatDescription | None = None,
     decompress: Decompress | None = None,
 ) -> Iterator[Transaction]:
-    """Give the transactions of a sequence of events, in order; the last may be incomplete."""
+    """Yield the transactions of a sequence of events, in order; the last may be incomplete."""
     folder = TransactionFolder(description=description, decompress=decompress)
     for event in events:
         yield from folder.fold(event)

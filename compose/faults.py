@@ -321,7 +321,7 @@ class DuplicateServerUuid:
 def duplicate_server_uuid(
     topology: Topology, *, copied_from: str = "a", copied_to: str = "b"
 ) -> DuplicateServerUuid:
-    """Give a server another's server_uuid, as cloning a data directory with its auto.cnf does.
+    """Copy a server_uuid to another server, as cloning a data directory with its auto.cnf does.
 
     Afterwards: both run; receivers between the two stop and name the equal UUIDs; two replicas of
     one source with one UUID keep throwing each other out.

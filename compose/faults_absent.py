@@ -59,7 +59,7 @@ def both_reset(
 def equal_id_for_a_while(
     topology: Topology, *, source: str = "a", replica: str = "b"
 ) -> NeverReceived:
-    """Give a replica the server_id of its source for three transactions, beside auto-position.
+    """Set a replica's server_id to that of its source for three transactions, with auto-position.
 
     Afterwards: both threads run, and the three are missing on the replica.
     """

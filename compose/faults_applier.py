@@ -288,7 +288,7 @@ def _next_gtid(server: Server) -> str:
 def delayed(
     topology: Topology, *, source: str = "a", replica: str = "b", seconds: int = 3600
 ) -> HeldUp:
-    """Give a replica SOURCE_DELAY, and let its source commit: the transactions wait."""
+    """Set SOURCE_DELAY on a replica, and let its source commit: the transactions wait."""
     here, there = topology[source], topology[replica]
     table_on(here, there, _SCHEMA)
     words = there.dialect.words

@@ -112,7 +112,7 @@ def unlogged_updates(
 
 
 def equal_server_id(topology: Topology, *, source: str = "a", replica: str = "b") -> Filtered:
-    """Give a replica the server_id of its source: the receiver stops when it connects."""
+    """Set a replica's server_id to that of its source: the receiver stops when it connects."""
     here, there = topology[source], topology[replica]
     there.execute(
         there.dialect.stop_replica,

@@ -152,7 +152,7 @@ class EqualServerIds:
 def equal_server_ids(
     topology: Topology, *, origin: str = "first", replica: str = "last"
 ) -> EqualServerIds:
-    """Give the last server of a chain the server_id of the first, and write on the first.
+    """Set server_id of the last server of a chain to that of the first, and write on the first.
 
     Afterwards: all threads run without an error, and what the first commits is missing on the last.
     """
@@ -225,7 +225,7 @@ def committed_by_copy(
 
 
 def source_replaced(topology: Topology, *, source: str = "a", replica: str = "b") -> Server:
-    """Give a source another server_uuid, as a clone does, while its replica cannot connect.
+    """Change a source's server_uuid, as a clone does, while its replica cannot connect.
 
     Afterwards: the receiver of the replica connects again and again, and shows the former
     server_uuid. `readmit` lets it in.
@@ -254,7 +254,7 @@ def readmit(source: Server, replica: Server) -> None:
 def declared_too_much(
     topology: Topology, *, source: str = "a", replica: str = "b", count: int = 4
 ) -> MadeByHand:
-    """Give a replica a gtid_purged with GTIDs that its source has not reached.
+    """Set gtid_purged of a replica to GTIDs that its source has not reached.
 
     It has all rows of its source, and no transaction belongs to the GTIDs. Afterwards: the source
     gives them to its next transactions, and the replica skips these without an error.

@@ -41,13 +41,13 @@ class Kernels(Protocol):
         """Apply a truth table to two canonical sequences; the result is canonical."""
 
     def finds(self, left: array[int], right: array[int], *, left_only: bool, both: bool) -> bool:
-        """Tell whether applying a truth table would leave anything."""
+        """Return whether applying a truth table would leave anything."""
 
     def canonical(self, numbers: array[int]) -> array[int]:
         """Fold start, end, start, end, ... into canonical form."""
 
     def is_canonical(self, numbers: array[int]) -> bool:
-        """Tell whether the numbers ascend strictly."""
+        """Return whether the numbers ascend strictly."""
 
     def count(self, boundaries: array[int]) -> int:
         """Count the numbers inside."""

@@ -105,7 +105,7 @@ def _as_arrays(left: Boundaries, right: Boundaries) -> tuple[array[int], array[i
 
 
 def settled(numbers: Sequence[int]) -> Boundaries:
-    """Give canonical numbers the form that belongs to their length. Keeps an array as it is."""
+    """Return canonical numbers the form that belongs to their length. Keeps an array as it is."""
     if len(numbers) < LONG_BOUNDARIES_MIN:
         return tuple(numbers)
     return numbers if isinstance(numbers, array) else array("q", numbers)
@@ -170,7 +170,7 @@ def canonical(numbers: Sequence[int]) -> Boundaries:
 
 
 def is_canonical(numbers: Sequence[int]) -> bool:
-    """Tell whether the numbers ascend strictly."""
+    """Return whether the numbers ascend strictly."""
     kernels = kernels_if_there()
     if kernels is not None and isinstance(numbers, array):
         return kernels.is_canonical(numbers)
@@ -195,18 +195,18 @@ def unite(parts: Sequence[Boundaries]) -> Boundaries:
 
 
 def pairs(items: Iterable[Item]) -> Iterator[tuple[Item, Item]]:
-    """Give the items two by two: of boundaries, each start with its end."""
+    """Return the items two by two: of boundaries, each start with its end."""
     walk = iter(items)
     return zip(walk, walk, strict=True)
 
 
 def contains(boundaries: Boundaries, number: int) -> bool:
-    """Tell whether `number` is inside."""
+    """Return whether `number` is inside."""
     return bisect_right(boundaries, number) % 2 == 1
 
 
 def is_subset(left: Boundaries, right: Boundaries) -> bool:
-    """Tell whether `left - right` is empty, without computing it."""
+    """Return whether `left - right` is empty, without computing it."""
     if left == right:
         return True
     if len(left) == len(right) == _ONE_INTERVAL:
@@ -226,7 +226,7 @@ def is_subset(left: Boundaries, right: Boundaries) -> bool:
 
 
 def is_disjoint(left: Boundaries, right: Boundaries) -> bool:
-    """Tell whether `left & right` is empty, without computing it."""
+    """Return whether `left & right` is empty, without computing it."""
     few, many = (left, right) if len(left) <= len(right) else (right, left)
     arrays = _as_arrays(few, many)
     if arrays is not None and len(few) > _PROBE and is_disjoint(few[:_PROBE], many):
@@ -251,7 +251,7 @@ def count(boundaries: Boundaries) -> int:
 
 
 def inner(boundaries: Boundaries) -> Boundaries:
-    """Give what lacks between the first and the last: the holes."""
+    """Return what lacks between the first and the last: the holes."""
     return settled(boundaries[1:-1])
 
 

@@ -136,11 +136,11 @@ class GtidSetColumn:
         return sets
 
     def is_null(self) -> pa.BooleanArray:
-        """Tell of each row whether it is null."""
+        """Return for each row whether it is null."""
         return pa.array(~self._valid)
 
     def is_exact(self) -> NDArray[np.bool_]:
-        """Tell of each row whether the text it was read from is canonical to the byte.
+        """Return for each row whether the text it was read from is canonical to the byte.
 
         All rows, where the column is not one that was read; no null row.
         """
@@ -198,19 +198,19 @@ class GtidSetColumn:
         return self._combined(other, combining.LEFT_ONLY | combining.RIGHT_ONLY)
 
     def is_subset(self, other: GtidSetColumn) -> pa.BooleanArray:
-        """Tell of each row whether `other` holds all of it."""
+        """Return for each row whether `other` holds all of it."""
         return self._nothing_of(other, combining.LEFT_ONLY)
 
     def equals(self, other: GtidSetColumn) -> pa.BooleanArray:
-        """Tell of each row whether both hold the same."""
+        """Return for each row whether both hold the same."""
         return self._nothing_of(other, combining.LEFT_ONLY | combining.RIGHT_ONLY)
 
     def is_disjoint(self, other: GtidSetColumn) -> pa.BooleanArray:
-        """Tell of each row whether no GTID is in both."""
+        """Return for each row whether no GTID is in both."""
         return self._nothing_of(other, combining.BOTH)
 
     def is_subset_at(self, rows: Numbers, other: GtidSetColumn, other_rows: Numbers) -> Flags:
-        """Tell for each place whether `other` holds, in its row, all of ours; no row is a null.
+        """Return for each place whether `other` holds, in its row, all of ours; no row is null.
 
         Any row of one may be held against any of the other, as often as need be.
         """
@@ -221,14 +221,14 @@ class GtidSetColumn:
     # -- one column -------------------------------------------------------------------------
 
     def holes(self) -> GtidSetColumn:
-        """Give the numbers lacking between the first and the last of each TSID."""
+        """Return the numbers lacking between the first and the last of each TSID."""
         arrays = self._arrays
         made = self._room_for(arrays)
         measuring.holes_of_rows(*arrays, *made)
         return GtidSetColumn(made, self._valid)
 
     def filled(self) -> GtidSetColumn:
-        """Give, for each TSID, 1 up to its highest number."""
+        """Return, for each TSID, 1 up to its highest number."""
         arrays = self._arrays
         made = arrays._replace(
             run_bounds=2 * np.arange(len(arrays.run_bounds), dtype=np.int64),

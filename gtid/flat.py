@@ -31,7 +31,7 @@ _address_of.argtypes = [ctypes.py_object, ctypes.c_void_p]
 
 
 def is_kept() -> bool:
-    """Tell whether what was compiled once is there for every later process."""
+    """Return whether what was compiled once is there for every later process."""
     return cache_directory() is not None
 
 
@@ -47,7 +47,7 @@ def combine(
 
 
 def finds(left: array[int], right: array[int], *, left_only: bool, both: bool) -> bool:
-    """Tell whether applying a truth table would leave anything."""
+    """Return whether applying a truth table would leave anything."""
     table = left_only * combining.LEFT_ONLY | both * combining.BOTH
     return bool(combining.sweep_finds(_seen(left), _seen(right), table))
 
@@ -60,7 +60,7 @@ def canonical(numbers: array[int]) -> array[int]:
 
 
 def is_canonical(numbers: array[int]) -> bool:
-    """Tell whether the numbers ascend strictly."""
+    """Return whether the numbers ascend strictly."""
     seen = _seen(numbers)
     return bool((seen[:-1] < seen[1:]).all())
 

@@ -175,7 +175,7 @@ class GtidSet:
         return bool(self._ranges)
 
     def is_disjoint(self, other: GtidSet) -> bool:
-        """Tell whether no GTID is in both."""
+        """Return whether no GTID is in both."""
         theirs = ranges_of(other)
         return all(
             line.is_disjoint(boundaries, theirs.get(key, ()))
@@ -183,7 +183,7 @@ class GtidSet:
         )
 
     def is_intersecting(self, other: GtidSet) -> bool:
-        """Tell whether at least one GTID is in both."""
+        """Return whether at least one GTID is in both."""
         return not self.is_disjoint(other)
 
     # -- looking at it ----------------------------------------------------------------------
@@ -214,14 +214,14 @@ class GtidSet:
         return tuple(dict.fromkeys(tsid.uuid for tsid in self.tsids))
 
     def intervals(self) -> Iterator[tuple[Tsid, int, int]]:
-        """Give (tsid, start, end) in order; ends are exclusive."""
+        """Yield (tsid, start, end) in order; ends are exclusive."""
         for key, boundaries in self._ranges.items():
             tsid = tsid_of_key(key)
             for start, end in line.pairs(boundaries):
                 yield tsid, start, end
 
     def gtids(self, *, limit: int = GTIDS_MAX) -> Iterator[Gtid]:
-        """Give each GTID in order. Raises GtidSetTooLarge at once if there are more than `limit`.
+        """Return each GTID in order. Raises GtidSetTooLarge at once if there are more than `limit`.
 
         It never cuts short in silence: for the first few, say `s.first(n).gtids()`.
         """
@@ -232,7 +232,7 @@ class GtidSet:
         )
 
     def highest(self, tsid: Tsid) -> int | None:
-        """Give the highest number of this TSID, None if it has none."""
+        """Return the highest number of this TSID, None if it has none."""
         boundaries = self._ranges.get(str(tsid))
         return last_before(boundaries[-1]) if boundaries else None
 
@@ -261,12 +261,12 @@ class GtidSet:
         return set_of_ranges({key: self._ranges[key]} if key in self._ranges else {})
 
     def holes(self) -> GtidSet:
-        """Give the numbers lacking between the first and the last of each TSID."""
+        """Return the numbers lacking between the first and the last of each TSID."""
         inner = ((key, line.inner(boundaries)) for key, boundaries in self._ranges.items())
         return set_of_ranges({key: boundaries for key, boundaries in inner if boundaries})
 
     def filled(self) -> GtidSet:
-        """Give, for each TSID, 1 up to its highest number.
+        """Return, for each TSID, 1 up to its highest number.
 
         `x & s.filled()` is what of `x` is not above the maximum of `s`.
         """

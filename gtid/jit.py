@@ -114,7 +114,7 @@ class SourceLocator:
         return self._stamp
 
     def get_disambiguator(self) -> str:
-        """Tell kernels of one name apart."""
+        """Return what distinguishes kernels of one name."""
         return str(self._line)
 
 

@@ -68,12 +68,12 @@ _CHARS_PER_BOUNDARY = 8
 
 
 def end_after(last: int) -> int:
-    """Give the exclusive end of what ends with `last`."""
+    """Return the exclusive end of what ends with `last`."""
     return last + 1
 
 
 def last_before(end: int) -> int:
-    """Give the last number of what ends before `end`."""
+    """Return the last number of what ends before `end`."""
     return end - 1
 
 

@@ -84,7 +84,7 @@ class AffectedRow:
 
     @property
     def differs(self) -> bool:
-        """Tell whether the servers hold different rows."""
+        """Return whether the servers hold different rows."""
         return self.left != self.right
 
     def differing(self) -> tuple[str, ...]:
@@ -217,7 +217,7 @@ def _images(side: _Side, found: AffectedRows) -> Iterator[tuple[RowTable, Image]
 
 
 def _is_partial(part: RowChanges, image: Image) -> bool:
-    """Tell whether an update's image holds no key: after images leave out what did not change."""
+    """Return whether an update's image holds no key: after images leave out what did not change."""
     return part.kind is RowKind.UPDATE and any(image[at] is ABSENT for at in part.table.key or ())
 
 

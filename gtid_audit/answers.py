@@ -27,7 +27,7 @@ class Answer(Protocol):
         """Return the verdict over all clusters."""
 
     def document(self) -> Iterator[str]:
-        """Give the JSON document of the contract, in pieces."""
+        """Return the JSON document of the contract, in pieces."""
 
     def show(self) -> None:
         """Show it to a person."""
@@ -51,7 +51,7 @@ class InMemory:
         return self.report.verdict
 
     def document(self) -> Iterator[str]:
-        """Give the JSON document of the contract, in pieces."""
+        """Return the JSON document of the contract, in pieces."""
         return self.report.document_pieces(self.contents)
 
     def show(self) -> None:
@@ -82,7 +82,7 @@ class Page(Protocol):
         """Return at most `limit` facts that were not read, in order."""
 
     def report_items(self) -> dict[str, Iterator[str]]:
-        """Give the three lists of a report as items (json_items.py), in its order, in pieces."""
+        """Return the three lists of a report as items (json_items.py), in its order, in pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class InResults:
         return self.results.summary.verdict
 
     def document(self) -> Iterator[str]:
-        """Give the JSON document of the contract, in pieces."""
+        """Return the JSON document of the contract, in pieces."""
         summary = self.results.summary
         return document_pieces(
             self.engine,
@@ -132,7 +132,7 @@ class Refused:
         return Verdict.UNKNOWN
 
     def document(self) -> Iterator[str]:
-        """Give the JSON document of the contract, in pieces."""
+        """Return the JSON document of the contract, in pieces."""
         return self.report.document_pieces(None)
 
     def show(self) -> None:

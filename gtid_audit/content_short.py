@@ -24,7 +24,7 @@ _DONE: Final = {
 
 
 def in_short(version: Version) -> str:
-    """Say in a line what a transaction does; the values of rows only where there are few."""
+    """Return in one line what a transaction does, with the values of rows where there are few."""
     transaction = version.transaction
     if version.content.is_empty:
         return "nothing"

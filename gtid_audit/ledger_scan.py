@@ -178,7 +178,7 @@ class _Shown:
 
 @contextmanager
 def parquet_file(path: Path, schema: pa.Schema) -> Iterator[Rows]:
-    """Give what takes rows into a Parquet file; it has its name when all are in it.
+    """Provide what takes rows into a Parquet file; it has its name when all are in it.
 
     Raises UsageProblem if it cannot be written.
     """

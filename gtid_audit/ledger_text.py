@@ -106,7 +106,7 @@ def _file_document(each: FileSummary) -> dict[str, Any]:
 
 
 def lines_of(rows: "pa.Table") -> Iterator[str]:
-    """Give ledger rows as JSON, one line each, thousands of lines at a time."""
+    """Yield ledger rows as JSON, one line each, thousands of lines at a time."""
     for batch in rows.to_batches(max_chunksize=LINES_AT_ONCE):
         columns = {name: _values(batch.column(name)) for name in batch.schema.names}
         names = tuple(columns)
@@ -145,7 +145,7 @@ def show_summary(summary: LedgerSummary, *, source: str, out: str | None) -> Non
 
 
 def warn_of_errors(summary: LedgerSummary) -> None:
-    """Say on standard error what could not be read: lines of JSON leave no other place."""
+    """Print on standard error what could not be read: lines of JSON have no place for it."""
     for error in summary.errors:
         warn(str(error))
 
@@ -273,7 +273,7 @@ def _shortener(files: Iterable[FileSummary]) -> Callable[[str], str]:
 
 
 def size_of(count: int) -> str:
-    """Say how many bytes: "12 bytes", "1.2 GB"."""
+    """Return how many bytes: "12 bytes", "1.2 GB"."""
     size, unit = float(count), 0
     while size >= _UNIT - 0.05 and unit + 1 < len(_UNITS):
         size, unit = size / _UNIT, unit + 1

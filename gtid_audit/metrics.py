@@ -50,7 +50,7 @@ class AuditCollector(Collector):
         yield from (_family(name) for name in METRICS)
 
     def collect(self) -> Iterator[Metric]:
-        """Give the values of the last audit; nothing before the first one."""
+        """Yield the values of the last audit; nothing before the first one."""
         finished = self._latest()
         if finished is None:
             return

@@ -48,13 +48,13 @@ class StreamedList(list[Any]):
         self._items = items
 
     def __bool__(self) -> bool:
-        """Tell whether there is an item: the first one is made."""
+        """Return whether there is an item: the first one is made."""
         first = list(islice(self._items, 1))
         self._items = chain(first, self._items)
         return bool(first)
 
     def __iter__(self) -> Iterator[Any]:
-        """Give the items, once."""
+        """Return the items, once."""
         return self._items
 
 
@@ -91,7 +91,7 @@ def write(text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """Say something beside the answer."""
+    """Print a line on standard error, beside the answer."""
     sys.stderr.write(f"gtid-audit: {printable(text)}\n")
 
 
@@ -129,7 +129,7 @@ class Progress:
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """Give a progress line, cleared at the end."""
+    """Provide a progress line, cleared at the end."""
     line = Progress(is_shown=sys.stderr.isatty() and os.environ.get("TERM") != "dumb")
     try:
         yield line

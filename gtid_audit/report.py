@@ -62,7 +62,7 @@ class AuditReport:
         return tuple(unknown for audit in self.audits for unknown in audit.unknown)
 
     def document_pieces(self, contents: Contents = None) -> Iterator[str]:
-        """Give the JSON document of the contract, in pieces that are written one after another."""
+        """Yield the JSON document of the contract in pieces, to be written one after another."""
         lists: dict[str, Iterator[Record]] = {
             "clusters": map(_cluster_record, self.audits),
             "findings": map(finding_to_record, self.findings),
@@ -95,7 +95,7 @@ def document_pieces(
     lists: Mapping[str, Iterable[str]],
     contents: Contents,
 ) -> Iterator[str]:
-    """Give the JSON document of an audit whose lists are texts already (json_items.py)."""
+    """Return the JSON document of an audit whose lists are texts already (json_items.py)."""
     # Null says that nobody looked: equal sets may hide different transactions then.
     compared = None if contents is None else map(item_text, content_records(contents))
     head = _head(engine, audited_at, verdict)

@@ -59,7 +59,7 @@ class Comparison:
 
     @property
     def rows(self) -> tuple[tuple[tuple[str, str] | None, ...], ...]:
-        """Give the columns by position, one entry per view; None where a view has no more."""
+        """Return the columns by position, one entry per view; None where a view has no more."""
         count = max((len(view.columns) for view in self.views), default=0)
         return tuple(
             tuple(view.columns[at] if at < len(view.columns) else None for view in self.views)
@@ -68,7 +68,7 @@ class Comparison:
 
 
 def is_marked(row: tuple[tuple[str, str] | None, ...], views: tuple[View, ...]) -> bool:
-    """Say whether the views that have columns differ at one position.
+    """Return whether the views that have columns differ at one position.
 
     A name that was not logged is no difference; neither is a vague type, which `misfit` judges.
     """

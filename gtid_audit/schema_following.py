@@ -40,7 +40,7 @@ class Followers:
 
 
 def created_at_of(path: Path) -> int:
-    """Give the time of a file's first event."""
+    """Return the time of a file's first event."""
     return next(
         event.header.timestamp_seconds
         for event in read_events(path)
@@ -129,7 +129,7 @@ class _Beginning:
 
 
 def _bytes_behind(place: Place, logs: dict[str, int]) -> int:
-    """Say how much of the logs stands behind a place, as they are now."""
+    """Return how much of the logs stands behind a place, as they are now."""
     rest = (size for name, size in logs.items() if Place(name, 0).number >= place.number)
     return sum(rest) - place.position
 

@@ -26,7 +26,7 @@ _STATEMENT_BYTES_MAX: Final = 4 * 1024**2
 
 
 def store_path(typed: str | None) -> Path:
-    """Give the store: the one that was named, or the user's own."""
+    """Return the store: the one that was named, or the user's own."""
     if typed is not None:
         return Path(typed).expanduser()
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
@@ -90,7 +90,7 @@ def uuid_of(text: str) -> UUID:
 
 
 def server_in(store: SchemaStore, typed: str | None) -> UUID:
-    """Give the server that is meant: the one that was named, or the only one there is."""
+    """Return the server that is meant: the one that was named, or the only one there is."""
     if typed is not None:
         return uuid_of(typed)
     servers = store.servers()
@@ -105,7 +105,7 @@ def server_in(store: SchemaStore, typed: str | None) -> UUID:
 
 
 def server_of_files(paths: tuple[Path, ...], typed: str | None) -> UUID:
-    """Give the server whose logs these are: as typed, or by the auto.cnf of their directory."""
+    """Return the server whose logs these are: as typed, or by the auto.cnf of their directory."""
     if typed is not None:
         return uuid_of(typed)
     beside = paths[0].parent / "auto.cnf"

@@ -43,13 +43,13 @@ class ServerTables:
             return UUID(str(row["server_uuid"])), ServerFacts(timestamps, int(row["folding"]) != 0)
 
     def logs(self) -> dict[str, int]:
-        """Give its binary logs and how many bytes each has, the oldest first."""
+        """Return its binary logs and how many bytes each has, the oldest first."""
         rows = self._rows("SHOW BINARY LOGS")
         with read_answer("its binary logs"):
             return {str(row["Log_name"]): int(row["File_size"]) for row in rows}
 
     def created_at(self, file: str) -> int:
-        """Give the time of a log's first event, in seconds since 1970 (UTC)."""
+        """Return the time of a log's first event, in seconds since 1970 (UTC)."""
         events = server_events(self.connect, Place(file, 0), timeout_seconds_max=self.seconds_max)
         with closing(events):
             return next(
@@ -59,7 +59,7 @@ class ServerTables:
             )
 
     def create_table(self, key: TableKey) -> str | None:
-        """Give the text of SHOW CREATE TABLE; None if there is no such table, or it is a view."""
+        """Return the text of SHOW CREATE TABLE; None if there is no such table, or it is a view."""
         from pymysql import MySQLError
 
         name = f"{quote_identifier(key.schema)}.{quote_identifier(key.table)}"
@@ -75,7 +75,7 @@ class ServerTables:
         return str(text) if text is not None else None
 
     def definition(self, key: TableKey) -> TableDefinition | None:
-        """Give the definition a table has now; None if there is none. Raises CannotFollow."""
+        """Return the definition a table has now; None if there is none. Raises CannotFollow."""
         text = self.create_table(key)
         return None if text is None else definition_from_create(text, schema=key.schema)
 

@@ -28,7 +28,7 @@ def listing_document(
     entries: Sequence[Entry],
     staged: Sequence[Entry],
 ) -> dict[str, Any]:
-    """Give what `list` shows."""
+    """Return what `list` shows."""
     followed = store.followed(server)
     return {
         "server": str(server),
@@ -111,7 +111,7 @@ def _key(key: Key) -> str:
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Any]:
-    """Give what `compare` shows."""
+    """Return what `compare` shows."""
     return {
         "table": str(comparison.key),
         "at": str(comparison.place) if comparison.place else None,
@@ -155,7 +155,7 @@ def show_comparison(comparison: Comparison) -> None:
 
 
 def follow_document(done: Followers) -> dict[str, Any]:
-    """Give what `follow` has done."""
+    """Return what `follow` has done."""
     return {
         "server": str(done.server),
         "begun_at": str(done.report.begun_at),
@@ -191,7 +191,7 @@ def _names(what: str, keys: Sequence[TableKey]) -> None:
 
 
 def change_document(what: str, server: UUID, entries: Sequence[Entry]) -> dict[str, Any]:
-    """Give what `update` or `delete` has done."""
+    """Return what `update` or `delete` has done."""
     return {
         "done": what,
         "server": str(server),

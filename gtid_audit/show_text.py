@@ -44,7 +44,7 @@ _GAP: Final = 2
 def transaction_parts(
     group: EventGroup, items: Iterable[RowChanges | Event], *, notes: set[str]
 ) -> Iterator[RenderableType]:
-    """Give the parts of one transaction. `notes` keeps what has been said of tables already."""
+    """Yield the parts of one transaction. `notes` keeps what has been said of tables already."""
     yield from _head(group)
     for number, item in enumerate(items):
         if number == EVENTS_SHOWN_MAX:
@@ -79,7 +79,7 @@ def _head(group: EventGroup) -> Iterator[RenderableType]:
 
 
 def _moment(microseconds: int | None, seconds: int) -> str:
-    """Say when it was first committed; before 8.0.1, when it was logged."""
+    """Return when it was first committed; before 8.0.1, when it was logged."""
     if microseconds is None:
         return f"{moment_text(seconds * MICROSECONDS, form='%Y-%m-%d %H:%M:%S UTC')}"
     return f"{moment_text(microseconds, form='%Y-%m-%d %H:%M:%S.%f UTC')}"

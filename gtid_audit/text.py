@@ -99,7 +99,7 @@ def show_report(report: AuditReport, *, snapshots: Iterable[ClusterSnapshot] = (
 
 
 def verdict_line(report: AuditReport) -> Text:
-    """Say the verdict and what it is about, on one line."""
+    """Return the verdict and what it is about, on one line."""
     line = Text(f" {report.verdict.value} ", style=VERDICT_STYLE[report.verdict])
     servers = sum(len(audit.servers) for audit in report.audits)
     about = [report.audits[0].cluster] if len(report.audits) == 1 else []
@@ -120,7 +120,7 @@ def verdict_line(report: AuditReport) -> Text:
 
 
 def _is_loud(finding: Finding) -> bool:
-    """Tell what is shown at length. What was not read (U1) has a list of its own."""
+    """Return what is shown at length. What was not read (U1) has a list of its own."""
     return finding.severity is not Severity.INFO and finding.code != "U1"
 
 
@@ -282,7 +282,7 @@ def unknown_parts(
 
 
 def next_steps(findings: Sequence[Finding]) -> Text:
-    """Say which commands lead on from here."""
+    """Return which commands lead on from here."""
     code = findings[0].code
     line = Text("Next: ", style="bold")
     line.append(f"gtid-audit explain {code}", style="default")
@@ -301,7 +301,7 @@ def labelled(rows: Iterable[tuple[str, RenderableType]]) -> RenderableType:
 
 
 def rest_of(count: int, shown: int, noun: str) -> list[RenderableType]:
-    """Say how many were left out, if any."""
+    """Return how many were left out, if any."""
     if count <= shown:
         return []
     return [Text(f"  … and {count - shown:,} more {noun}; --json has all", style=QUIET)]
@@ -313,10 +313,10 @@ def line_of(text: str) -> Text:
 
 
 def counted(number: int, noun: str) -> str:
-    """Say how many: "1 server", "1,200 servers"."""
+    """Return how many: "1 server", "1,200 servers"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def moment_of(moment: datetime | None) -> str:
-    """Say when, to the second."""
+    """Return when, to the second."""
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment is not None else "never"

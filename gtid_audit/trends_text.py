@@ -28,7 +28,7 @@ _SPARKS: Final = "▁▂▃▄▅▆▇█"
 
 
 def trend_document(trends: "Trends") -> Iterator[str]:
-    """Give the JSON document, in pieces."""
+    """Return the JSON document, in pieces."""
     head: Record = {
         "first_run": time_to_text(trends.runs[0].moment),
         "last_run": time_to_text(trends.runs[-1].moment),

@@ -75,7 +75,7 @@ def _actions(replica: str, source: str, changed: list[RowVersions]) -> Iterator[
 
 
 def _problem(row: RowVersions) -> str | None:
-    """Say why a row cannot be written, if it cannot."""
+    """Return why a row cannot be written, if it cannot."""
     if needs_lenience(row.table, row.change):
         return f"{row.table.name}, {row.where}: an ENUM holds the error value ''"
     try:

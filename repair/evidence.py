@@ -116,7 +116,7 @@ def event_of(
 
 
 def _mentions(error_text: str, transaction: Transaction) -> bool:
-    """Tell whether the statement quoted by the text is one of the transaction's."""
+    """Return whether the statement quoted by the text is one of the transaction's."""
     quoted = _QUERY.search(error_text)
     if quoted is None:  # cut off by the server: the error code and the place must do
         return True

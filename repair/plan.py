@@ -141,7 +141,7 @@ class Afterwards:
 
 
 def differing_rows(finding: Finding, read: RowsRead) -> Iterator[DifferingRow]:
-    """Give the rows behind a finding that differ, as text."""
+    """Yield the rows behind a finding that differ, as text."""
     assert finding.source is not None, "different content is between two servers"
     assert finding.replica is not None, "different content is between two servers"
     for row in read.rows:

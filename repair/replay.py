@@ -89,7 +89,7 @@ class Lines(Collection[str], Protocol):
         """Keep one more."""
 
     def __reversed__(self) -> Iterator[str]:
-        """Give the lines, the last one first."""
+        """Return the lines, the last one first."""
 
 
 MakeLines = Callable[[], Lines]

@@ -235,7 +235,7 @@ def _paragraph(text: str) -> Iterator[str]:
 
 
 def _joined(replayed: Sequence[Replayed]) -> list[TouchedTable]:
-    """Give each table once, with everything that must be asked about it."""
+    """Return each table once, with everything that must be asked about it."""
     found: dict[tuple[str, str], list[TouchedTable]] = {}
     for each in replayed:
         for table in each.tables:

@@ -89,7 +89,7 @@ def member_columns(table: RowTable) -> tuple[tuple[str, str], ...]:
 
 
 def needs_lenience(table: RowTable, row: RowChange) -> bool:
-    """Tell if a row holds an ENUM's error value, the number 0, which strict mode will not store."""
+    """Return whether a row holds an ENUM's error value, 0, which strict mode refuses."""
     enums = [at for at, column in enumerate(table.columns) if column.type_code == ENUM]
     images = [image for image in (row.before, row.after) if image is not None]
     return any(image[at] == 0 for image in images for at in enums)
@@ -216,7 +216,7 @@ def _applied(document: str, steps: Iterable[JsonDiff], *, is_assigned: bool = Fa
 
 
 def _written(table: RowTable) -> Iterator[int]:
-    """Give the columns that can be written: all but generated ones."""
+    """Return the columns that can be written: all but generated ones."""
     return (at for at, column in enumerate(table.columns) if not column.is_generated)
 
 

@@ -302,7 +302,7 @@ def literal(gtids: GtidSet) -> str:
 
 
 def transactions(count: int, kind: str = "") -> str:
-    """Say how many."""
+    """Return how many."""
     return f"{count:,} {kind}transaction" + ("" if count == 1 else "s")
 
 

@@ -114,7 +114,7 @@ def _joined(rows: list[Record], others: pa.Table) -> list[Record]:
 def _readings(
     batch: Batch, sets: Sets, spans: Sequence[range], more_of: FetchMore
 ) -> Iterator[list[Record]]:
-    """Give the rows of each cluster as readings, with the sets that are well as sets.
+    """Yield the rows of each cluster as readings, with the sets that are well as sets.
 
     What rules decide by is there, for all at once: without replica_preserve_commit_order,
     transactions that an applier has passed would count as on their way.

@@ -47,7 +47,7 @@ class Columns(Protocol):
 
 
 def is_exact(condition: filters.Filter) -> bool:
-    """Tell whether a filter can be answered here as Spark would answer it."""
+    """Return whether a filter can be answered here as Spark would answer it."""
     if isinstance(condition, filters.Not):
         return is_exact(condition.child)
     attribute: tuple[str, ...] = getattr(condition, "attribute", ())

@@ -109,7 +109,7 @@ class LedgerRows:
         return LedgerRows(self.path, self.rows.filter(mask))
 
     def batches(self, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Give the rows, ROWS_PER_BATCH at a time."""
+        """Yield the rows, ROWS_PER_BATCH at a time."""
         for start in range(0, self.count, ROWS_PER_BATCH):
             part = LedgerRows(self.path, self.rows.slice(start, ROWS_PER_BATCH))
             arrays = [_cast(part.raw(field.name), field.type) for field in columns]
@@ -127,7 +127,7 @@ class Damage:
 
     @classmethod
     def of(cls, error: Exception, *, path: str, file: str) -> "Damage":
-        """Say what was wrong, and at which byte if that is known."""
+        """Return what was wrong, and at which byte if that is known."""
         position = error.position if isinstance(error, CorruptBinlog) else None
         return cls({PATH: path, "file": file, "start": position, ERROR: str(error)})
 

@@ -71,7 +71,7 @@ def bounds_of(name: str, folder: Mapping[str, LogFacts]) -> Bounds:
 
 
 def may_hold(bounds: Bounds, sought: Sought) -> bool:
-    """Tell whether a log within these bounds may hold something of what is sought."""
+    """Return whether a log within these bounds may hold something of what is sought."""
     if sought.has_gtids:
         wanted = sought.gtids_among(bounds.gtids)
         if wanted is not None and bounds.previous_gtids is not None:

@@ -60,7 +60,7 @@ class Sought:
 
     @property
     def has_gtids(self) -> bool:
-        """Tell whether what is sought has a GTID, of which something is known.
+        """Return whether what is sought has a GTID, of which something is known.
 
         "Without a tag" alone says neither: an anonymous transaction has none.
         """

@@ -191,7 +191,7 @@ class Sets(NamedTuple):
 
 
 def clean_clusters(batch: Batch) -> tuple[Flags, Sets]:
-    """Tell of each cluster of a batch whether every rule is silent about it; give what was read."""
+    """Return for each cluster of a batch whether every rule is silent, and what was read."""
     clean = np.full(len(batch.starts) - 1, _every_rule_is_known())
     table = batch.table
     row_ok = _whole_rows(table)
@@ -317,7 +317,7 @@ _NONE: Final = np.empty(0, np.int64)
 
 
 def _whole_rows(table: pa.Table) -> Flags:
-    """Tell which rows can be read back as readings, and leave nothing unread."""
+    """Return which rows can be read back as readings, and leave nothing unread."""
     ok = np.ones(table.num_rows, np.bool_)
     for name in _ALWAYS_THERE:
         ok &= is_there(one(table[name]))
@@ -383,7 +383,7 @@ def _quiet(workers: pa.Array) -> Flags:
 
 
 def _readable(column: pa.Array, codec: Codec[Any]) -> Flags:
-    """Tell which values of a column of few different ones are null, or read back by their codec."""
+    """Return which values of a column are null, or read back by their codec. Few are distinct."""
     encoded = column.dictionary_encode()
     fine = np.array([_reads(codec, value) for value in encoded.dictionary.to_pylist()] + [True])
     return fine[filled(encoded.indices, len(fine) - 1)]

@@ -46,7 +46,7 @@ def keep_places_in_log(
 
 
 def whole_places(column: pa.Array) -> Flags:
-    """Tell which places in a log are null, or whole."""
+    """Return which places in a log are null, or whole."""
     file = flat_text(pc.struct_field(column, "file"))
     whole = is_there(file) & is_there(pc.struct_field(column, "position"))
     data, offsets = text_buffers(file)

@@ -71,37 +71,37 @@ def _unreadable(
 
 
 def gtid_union(left: GtidSetColumn, right: GtidSetColumn) -> pa.Array:
-    """Give what is in `left`, in `right`, or in both."""
+    """Return what is in `left`, in `right`, or in both."""
     return (left | right).to_arrow()
 
 
 def gtid_intersect(left: GtidSetColumn, right: GtidSetColumn) -> pa.Array:
-    """Give what is in both."""
+    """Return what is in both."""
     return (left & right).to_arrow()
 
 
 def gtid_subtract(left: GtidSetColumn, right: GtidSetColumn) -> pa.Array:
-    """Give what is in `left` and not in `right`, as MySQL's GTID_SUBTRACT does."""
+    """Return what is in `left` and not in `right`, as MySQL's GTID_SUBTRACT does."""
     return (left - right).to_arrow()
 
 
 def gtid_symmetric_difference(left: GtidSetColumn, right: GtidSetColumn) -> pa.Array:
-    """Give what is in one of the two and not in the other."""
+    """Return what is in one of the two and not in the other."""
     return (left ^ right).to_arrow()
 
 
 def gtid_subset(left: GtidSetColumn, right: GtidSetColumn) -> pa.Array:
-    """Tell whether all of `left` is in `right`, as MySQL's GTID_SUBSET does."""
+    """Return whether all of `left` is in `right`, as MySQL's GTID_SUBSET does."""
     return left.is_subset(right)
 
 
 def gtid_equal(left: GtidSetColumn, right: GtidSetColumn) -> pa.Array:
-    """Tell whether both hold the same GTIDs, however they are written."""
+    """Return whether both hold the same GTIDs, however they are written."""
     return left.equals(right)
 
 
 def gtid_disjoint(left: GtidSetColumn, right: GtidSetColumn) -> pa.Array:
-    """Tell whether no GTID is in both."""
+    """Return whether no GTID is in both."""
     return left.is_disjoint(right)
 
 
@@ -111,22 +111,22 @@ def gtid_canonical(gtid_set: GtidSetColumn) -> pa.Array:
 
 
 def gtid_holes(gtid_set: GtidSetColumn) -> pa.Array:
-    """Give the numbers lacking between the first and the last of each UUID and tag."""
+    """Return the numbers lacking between the first and the last of each UUID and tag."""
     return gtid_set.holes().to_arrow()
 
 
 def gtid_count(gtid_set: GtidSetColumn) -> pa.Array:
-    """Tell how many GTIDs it holds; exact beyond 2**63."""
+    """Return how many GTIDs it holds; exact beyond 2**63."""
     return gtid_set.gtid_count()
 
 
 def gtid_interval_count(gtid_set: GtidSetColumn) -> pa.Array:
-    """Tell how many intervals it takes to write it."""
+    """Return how many intervals it takes to write it."""
     return gtid_set.interval_count()
 
 
 def gtid_tsid_count(gtid_set: GtidSetColumn) -> pa.Array:
-    """Tell how many UUIDs, or UUIDs with a tag, have at least one GTID in it."""
+    """Return how many UUIDs, or UUIDs with a tag, have at least one GTID in it."""
     return gtid_set.tsid_count()
 
 
@@ -135,7 +135,7 @@ def gtid_purged_risk(
     replica_executed: GtidSetColumn,
     replica_retrieved: GtidSetColumn,
 ) -> pa.Array:
-    """Give what the source has purged and the replica has neither executed nor retrieved.
+    """Return what the source has purged and the replica has neither executed nor retrieved.
 
     With auto-positioning a replica announces executed and retrieved together, and the source
     refuses it with error 1236 unless that holds all of its gtid_purged (check_start_file of
@@ -146,12 +146,12 @@ def gtid_purged_risk(
 
 
 def gtid_error(text: GtidSetColumn) -> pa.Array:
-    """Tell what is wrong with the text, and where; null if nothing is, and for null."""
+    """Return what is wrong with the text, and where; null if nothing is, and for null."""
     return text.errors()
 
 
 def gtid_union_agg(gtid_set: GtidSetColumn) -> pa.Scalar:
-    """Give the union of a group, nulls passed over; null if nothing else is there.
+    """Return the union of a group, nulls passed over; null if nothing else is there.
 
     One unreadable text makes the whole group null.
     """
@@ -291,7 +291,7 @@ def _read(function: str, parameter: str, texts: pa.Array) -> GtidSetColumn:
 
 
 def _is_constant(texts: pa.Array) -> bool:
-    """Tell whether all rows are one text. Cheap where they are not: the ends mostly differ."""
+    """Return whether all rows are one text. Cheap where they are not: the ends mostly differ."""
     several = len(texts) > 1 and not texts.null_count
     if not several or texts[0] != texts[-1]:
         return False

@@ -76,7 +76,7 @@ def arranged(
 
 @kernel
 def differing(starts: Numbers, address: int, offsets: Numbers, differs: Flags) -> None:
-    """Tell of each row whether its text is another than in the first reading of its server.
+    """Return for each row whether its text differs from the first reading of its server.
 
     First readings differ, having none before them; so does every row of an odd cluster.
     """

@@ -66,7 +66,7 @@ class LocalResults:
         return tuple(sorted(each for audit in self.audits for each in audit.unknown)[:limit])
 
     def report_items(self) -> dict[str, Iterator[str]]:
-        """Give the three lists of a report as items (json_items.py), in its order."""
+        """Return the three lists of a report as items (json_items.py), in its order."""
         findings = sorted(_findings(self.audits), key=lambda one: (*one.order, one.id))
         return {
             "clusters": map(item_text, map(_cluster_record, self.audits)),

@@ -74,7 +74,7 @@ def _folder(
 
 
 def _fold(table: pa.Table, keys: tuple[str, ...], column: str) -> pa.Table:
-    """Give one row for each combination of keys."""
+    """Return one row for each combination of keys."""
     rows, groups = _by_group(table, keys)
     firsts = rows[_firsts(groups)]
     if len(firsts) == table.num_rows:
@@ -95,7 +95,7 @@ def _fold(table: pa.Table, keys: tuple[str, ...], column: str) -> pa.Table:
 
 
 def _by_group(table: pa.Table, keys: tuple[str, ...]) -> tuple[Numbers, Numbers]:
-    """Give the numbers of all rows, group after group, and of each the number of its group."""
+    """Return the numbers of all rows, group after group, and of each the number of its group."""
     numbers = np.arange(table.num_rows, dtype=np.int64)
     if not keys:
         return numbers, np.zeros_like(numbers)
@@ -120,5 +120,5 @@ def _unite(sets: GtidSetColumn, groups: Numbers) -> tuple[GtidSetColumn, Numbers
 
 
 def _firsts(groups: Numbers) -> Numbers:
-    """Give the places where a group begins; its rows are neighbours."""
+    """Return the places where a group begins; its rows are neighbours."""
     return np.flatnonzero(np.diff(groups, prepend=-1))

@@ -95,7 +95,7 @@ def renewed(topology: shapes.Topology, at_first: dict[str, Traits]) -> bool:
 
 
 def all_connected(topology: shapes.Topology) -> bool:
-    """Tell whether every receiver has reached its source, after a while."""
+    """Return whether every receiver has reached its source, after a while."""
     return all(is_connected(topology.servers[link.replica]) for link in topology.links)
 
 

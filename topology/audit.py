@@ -85,7 +85,7 @@ def audit_or_unknown(
 
 
 def defect(cluster: str, error: BaseException) -> Unknown:
-    """Say that the auditor itself failed on a cluster."""
+    """Return what is UNKNOWN of a cluster on which the auditor itself failed."""
     reason = f"defect of the auditor: {type(error).__name__}: {error}"
     return Unknown(cluster, EVERY_SERVER, "judgement", reason)
 

@@ -134,7 +134,7 @@ def contents_from_text(text: str) -> dict[str, ContentReading]:
 
 
 def _with_added(plain: Plain) -> Plain:
-    """Give an older record the fields that it does not have."""
+    """Return an older record the fields that it does not have."""
     if not isinstance(plain, dict):
         return plain
     found = {**_ADDED_TO_READING, **plain}

@@ -33,7 +33,7 @@ class Edge:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether what the source commits is meant to arrive.
+        """Return whether what the source commits is meant to arrive.
 
         A receiver that was stopped by hand (no error) carries nothing until somebody starts it. One
         that stopped with an error is a fault with a finding of its own, and its backlog is not a

@@ -52,7 +52,7 @@ def items_text(records: Iterable[Record]) -> str:
 def document_pieces(
     head: Mapping[str, Plain], lists: Mapping[str, Iterable[str] | None]
 ) -> Iterator[str]:
-    """Give a document of scalar fields and then lists, whose pieces are texts of `items_text`.
+    """Yield a document of scalar fields and then lists, whose pieces are texts of `items_text`.
 
     A list that is None is written as null.
     """

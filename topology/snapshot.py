@@ -161,7 +161,7 @@ class ChannelSnapshot:
 
     @property
     def has_error(self) -> bool:
-        """Tell whether a thread of this channel has reported an error that still stands."""
+        """Return whether a thread of this channel has reported an error that still stands."""
         return bool(
             self.receiver_errno or self.receiver_error or self.applier_errno or self.applier_error
         )
@@ -262,7 +262,7 @@ class ServerSnapshot:
 
     @property
     def is_judgeable(self) -> bool:
-        """Tell whether the facts without which nothing can be said were read."""
+        """Return whether the facts without which nothing can be said were read."""
         return (
             self.server_uuid is not None
             and self.gtid_executed is not None

@@ -70,7 +70,7 @@ def follows(replica: ServerVersion, source: ServerVersion) -> bool:
 
 
 def vendor_of(*, version_text: str, version_comment: str) -> Vendor:
-    """Tell the vendor from `@@version` and `@@version_comment`."""
+    """Return the vendor by `@@version` and `@@version_comment`."""
     both = f"{version_text} {version_comment}".lower()
     if "mariadb" in both:
         return Vendor.MARIADB

@@ -131,7 +131,7 @@ def _note_absent(search: Search, sides: tuple[Side, Side], held: list[GtidSet]) 
 
 
 def _ledger(side: Side, wanted: GtidSet | None) -> Iterator[pa.Table]:
-    """Give the rows of a log; of a server's, until all has come that it had when it was asked.
+    """Yield the rows of a log; of a server's, until all has come that it had when it was asked.
 
     A server that is written to faster than it is read would never come to the end of its log.
     """

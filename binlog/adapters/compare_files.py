@@ -48,13 +48,13 @@ class FilesCompared:
         """Return None: files do not say how their server stores names of tables."""
 
     def starts(self) -> Iterator[Start | Unread]:
-        """Give the starts, the latest first."""
+        """Yield the starts, the latest first."""
         for number in reversed(range(len(self._paths))):
             if created := self._created_at(number):
                 yield Start(self._paths[number].name, created)
 
     def own_since(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
-        """Give the server's own transactions of one run, file after file."""
+        """Yield the server's own transactions of one run, file after file."""
         for left in self._own(self._number_of(start.file)):
             while left:
                 window = first_of_each(left, next(sizes))
@@ -62,7 +62,7 @@ class FilesCompared:
                 yield window
 
     def own_before(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
-        """Give the server's last own transactions before a start, file after file."""
+        """Yield the server's last own transactions before a start, file after file."""
         for number in reversed(range(self._number_of(start.file))):
             left = self._own_in(number)
             while left:
@@ -79,7 +79,7 @@ class FilesCompared:
         return wanted & self.known()
 
     def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
-        """Give the transactions that are there, with their events."""
+        """Yield the transactions that are there, with their events."""
         found = search_heads(
             wanted,
             file_count=len(self._paths),
@@ -90,7 +90,7 @@ class FilesCompared:
                 yield from self._groups(number, span.gtids)
 
     def ledgers(self) -> Iterator[pa.Table]:
-        """Give the ledger of file after file, with the digests of its transactions."""
+        """Yield the ledger of file after file, with the digests of its transactions."""
         for path in self._paths:
             yield _sound_rows(path, digests=True)
 
@@ -111,7 +111,7 @@ class FilesCompared:
             )
 
     def _own(self, number: int) -> Iterator[GtidSet]:
-        """Give what the server itself committed from a file on, until its next start, by file."""
+        """Yield what the server itself committed from a file on, until its next start, by file."""
         for later in range(number, len(self._paths)):
             if later > number and self._created_at(later):
                 return

@@ -131,7 +131,7 @@ class ServerCompared:
         return len(self._heads)
 
     def starts(self) -> Iterator[Start | Unread]:
-        """Give the starts, the latest first."""
+        """Yield the starts, the latest first."""
         if self.looked_at is Starts.NONE:
             return
         first = 0
@@ -146,7 +146,7 @@ class ServerCompared:
         yield from self._unheld_starts(first)
 
     def own_since(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
-        """Give the server's own transactions of one run, each TSID's smallest numbers first."""
+        """Yield the server's own transactions of one run, each TSID's smallest numbers first."""
         number = self.state.log_names.index(start.file)
         after = self._next_start(number)
         until = self.state.executed if after is None else self._head(after).previous
@@ -157,7 +157,7 @@ class ServerCompared:
             yield window
 
     def own_before(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
-        """Give the server's last own transactions before a start, the largest GNOs first."""
+        """Yield the server's last own transactions before a start, the largest GNOs first."""
         number = self.state.log_names.index(start.file)
         left = self.state.own(self._head(number).previous - self.state.purged)
         while left:
@@ -174,7 +174,7 @@ class ServerCompared:
         return wanted & self.state.purged
 
     def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
-        """Give the transactions that are there, with their events."""
+        """Yield the transactions that are there, with their events."""
         held = self.state.executed - self.state.purged
         wanted &= held
         if not wanted:
@@ -211,7 +211,7 @@ class ServerCompared:
         ]
 
     def _unheld_starts(self, first: int) -> Iterator[Unread]:
-        """Say which of the starts that were to be looked at are not in the logs any more."""
+        """Return which of the starts that were to be looked at are not in the logs any more."""
         since, up_since = self.looked_at, self.state.up_since_seconds
         if up_since is None:
             return

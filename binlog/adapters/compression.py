@@ -17,7 +17,7 @@ _PIECE_BYTES: Final = 64 * 1024
 
 
 def find_decompressor() -> Decompress | None:
-    """Give the decompressor of this machine, or None if zstandard is not installed."""
+    """Return the decompressor of this machine, or None if zstandard is not installed."""
     if find_spec("zstandard") is None:
         return None
     zstandard: Any = import_module("zstandard")
@@ -42,7 +42,7 @@ def find_decompressor() -> Decompress | None:
 
 
 def find_peek() -> Callable[[bytes, int], bytes] | None:
-    """Give what shows the first bytes of a payload, or None if zstandard is not installed.
+    """Return what shows the first bytes of a payload, or None if zstandard is not installed.
 
     It raises ValueError, as the decompressor does.
     """

@@ -39,12 +39,12 @@ CHUNK_BYTES = 1 << 20
 
 
 def read_events(path: Path) -> Iterator[Event]:
-    """Give every event of one file, in order. Raises CorruptBinlog, UnsupportedBinlog, OSError."""
+    """Yield the events of one file in order. Raises CorruptBinlog, UnsupportedBinlog, OSError."""
     return scan_events(_chunks(path)(0), file=path.name)
 
 
 def read_transactions(path: Path, *, position: int = FIRST_POSITION) -> Iterator[Transaction]:
-    """Give the transactions of one file from `position` on, which must be where an event starts.
+    """Return the transactions of one file from `position` on, which must be where an event starts.
 
     Raises CorruptBinlog, UnsupportedBinlog, BinlogMisuse, OSError.
     """
@@ -57,7 +57,7 @@ def read_transactions(path: Path, *, position: int = FIRST_POSITION) -> Iterator
 
 
 def read_file_head(path: Path) -> LogHead:
-    """Give a file's description and previous GTIDs. Reads its first chunk only, as a rule."""
+    """Return a file's description and previous GTIDs. Reads its first chunk only, as a rule."""
     return read_head(_chunks(path), file=path.name)
 
 
@@ -127,7 +127,7 @@ def _chunks(path: Path) -> ReadFrom:
 
 
 def _read(path: Path, start: int, end: int) -> Iterator[bytes]:
-    """Give the bytes of a file from `start` to `end`, or to its own end."""
+    """Yield the bytes of a file from `start` to `end`, or to its own end."""
     with path.open("rb") as file:
         file.seek(start)
         left = end - start

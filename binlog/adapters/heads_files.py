@@ -39,7 +39,7 @@ Say = Callable[[str], None]
 
 
 def previous_gtids_of(path: Path) -> GtidSet | None:
-    """Give the previous GTIDs at the head of a file; None if it has none, or not yet.
+    """Return the previous GTIDs at the head of a file; None if it has none, or not yet.
 
     Raises CorruptBinlog, UnsupportedBinlog, OSError.
     """
@@ -61,7 +61,7 @@ def previous_gtids_of(path: Path) -> GtidSet | None:
 
 
 def _is_head(received: bytes | bytearray, position: int) -> bool:
-    """Tell whether the event at a position may belong to the head, as far as can be seen."""
+    """Return whether the event at a position may belong to the head, as far as can be seen."""
     if position == 0 or len(received) - position < HEADER_BYTES:
         return True
     return parse_header(received, position).type_code in _HEAD_TYPES
@@ -153,7 +153,7 @@ class _Looking:
         self.files[number] = FilePlaces(str(path), gtids, kept)
 
     def places(self) -> Iterator[FilePlaces]:
-        """Give the files that hold anything, in the order of the logs."""
+        """Yield the files that hold anything, in the order of the logs."""
         for number in sorted(self.files):
             yield self.files[number]
 

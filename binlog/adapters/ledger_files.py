@@ -38,7 +38,7 @@ def ledger_of_file(
     details: bool = False,
     threads_max: int | None = None,
 ) -> FileLedger:
-    """Give one row per transaction of one file; an error of the format is in the answer.
+    """Return one row per transaction of one file; an error of the format is in the answer.
 
     `verify` compares every checksum, and in a source's binary log every end_log_pos with where the
     event ends. `digests` and `details` look at the content of every transaction, and `details` end

@@ -141,7 +141,7 @@ class RowDecoder:
             raise MalformedBody(offset=0, what=what) from error
 
     def _describe(self, kind: int, metadata: int, *, is_unsigned: bool) -> Table:
-        """Give the table of one column that their decoder is to read a row of."""
+        """Return the table of one column that their decoder is to read a row of."""
         key = (kind, metadata, is_unsigned)
         if key not in self._tables:
             high, low = metadata >> 8, metadata & 0xFF

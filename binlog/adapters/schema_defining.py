@@ -61,7 +61,7 @@ class DefiningEvents:
             self._known.forget()
 
     def of_files(self, paths: Sequence[Path], start: Place) -> Iterator[Event]:
-        """Give them from a place in the first file on. Raises as `file_events`."""
+        """Return them from a place in the first file on. Raises as `file_events`."""
         if not self._is_worth_it(sum(path.stat().st_size for path in paths) - start.position):
             return file_events(paths, start)
         scan = self._scan()
@@ -74,7 +74,7 @@ class DefiningEvents:
     def of_server(
         self, connect: Connect, start: Place, *, bytes_ahead: int, timeout_seconds_max: float
     ) -> Iterator[Event]:
-        """Give them from a place to the end of the log, so many bytes ahead, or about.
+        """Yield them from a place to the end of the log, so many bytes ahead, or about.
 
         Raises as `server_events`.
         """
@@ -122,7 +122,7 @@ def _of_file(scan: DefiningScan, path: Path, position: int, window_bytes: int) -
 
 
 def _next_piece(left: bytes, at: int, *, size: int, file_bytes: int) -> tuple[int, int]:
-    """Say where to read on, and how much, if `left`, which stands there, is a part of an event."""
+    """Return where to read on, and how much, if `left` stands there and is part of an event."""
     if len(left) < HEADER_BYTES:
         return at, size
     header = parse_header(left)

@@ -47,7 +47,7 @@ class FollowReport:
 def starting_place(
     followed: Followed | None, files: Sequence[str], *, created_at: Callable[[str], int]
 ) -> Place:
-    """Say where to go on: at the store's place, or at the first log if nothing was followed.
+    """Return where to go on: at the store's place, or at the first log if nothing was followed.
 
     `files` are the logs at hand, in order; `created_at` gives the time of a log's first event.
     Raises LogGap, LogsReset.
@@ -72,7 +72,7 @@ def _ignore() -> None:
 
 
 def _is_whole(groups: Iterable[Transaction]) -> bool:
-    """Tell whether a group has ended as it should, and was not just broken off by the next."""
+    """Return whether a group has ended as it should, and was not just broken off by the next."""
     return any(group.is_complete for group in groups)
 
 

@@ -169,21 +169,21 @@ class SchemaStore:
     # ---- reading
 
     def servers(self) -> tuple[UUID, ...]:
-        """Give the servers anything is known of."""
+        """Return the servers anything is known of."""
         rows = self._database.execute(
             "SELECT server FROM servers UNION SELECT server FROM entries ORDER BY 1"
         )
         return tuple(UUID(row[0]) for row in rows)
 
     def followed(self, server: UUID) -> Followed | None:
-        """Say how far a server has been followed; None if it never was."""
+        """Return how far a server has been followed; None if it never was."""
         row = self._database.execute(
             "SELECT file, position, created_at FROM servers WHERE server = ?", (str(server),)
         ).fetchone()
         return Followed(Place(row[0], row[1]), row[2]) if row else None
 
     def tables(self, server: UUID) -> tuple[TableKey, ...]:
-        """Give the tables of a server that have entries."""
+        """Return the tables of a server that have entries."""
         rows = self._database.execute(
             "SELECT DISTINCT schema_name, table_name FROM entries WHERE server = ? ORDER BY 1, 2",
             (str(server),),
@@ -191,7 +191,7 @@ class SchemaStore:
         return tuple(TableKey(*row) for row in rows)
 
     def entries(self, server: UUID, key: TableKey) -> tuple[Entry, ...]:
-        """Give all entries of a table, in the order of their places."""
+        """Return all entries of a table, in the order of their places."""
         rows = self._database.execute(
             "SELECT document FROM entries WHERE server = ? AND schema_name = ? AND table_name = ?"
             " ORDER BY number, position, id",
@@ -200,7 +200,7 @@ class SchemaStore:
         return tuple(entry_of_document(json.loads(row[0])) for row in rows)
 
     def current(self, server: UUID, key: TableKey) -> Entry | None:
-        """Give the latest entry of a table."""
+        """Return the latest entry of a table."""
         row = self._database.execute(
             "SELECT document FROM entries WHERE server = ? AND schema_name = ? AND table_name = ?"
             " ORDER BY number DESC, position DESC, id DESC LIMIT 1",
@@ -209,15 +209,15 @@ class SchemaStore:
         return entry_of_document(json.loads(row[0])) if row else None
 
     def entry_at(self, server: UUID, key: TableKey, place: Place) -> Entry | None:
-        """Give the entry that holds at a place."""
+        """Return the entry that holds at a place."""
         return entry_at(self.entries(server, key), place)
 
     def definition_at(self, server: UUID, key: TableKey, place: Place) -> TableDefinition:
-        """Give the definition that holds at a place. Raises CannotFollow, which says why not."""
+        """Return the definition that holds at a place. Raises CannotFollow, which says why not."""
         return definition_at(self.entries(server, key), key, place)
 
     def catalogue(self, server: UUID) -> Catalogue:
-        """Give all that a tracker needs to go on."""
+        """Return all that a tracker needs to go on."""
         found = Catalogue()
         for key in self.tables(server):
             if (entry := self.current(server, key)) is not None:
@@ -289,7 +289,7 @@ class SchemaStore:
             )
 
     def staged(self, server: UUID) -> tuple[Entry, ...]:
-        """Give the entries that wait."""
+        """Return the entries that wait."""
         rows = self._database.execute(
             "SELECT document FROM staged WHERE server = ? ORDER BY schema_name, table_name",
             (str(server),),
@@ -342,7 +342,7 @@ class SchemaStore:
             return entries
 
     def backup_count(self, server: UUID, key: TableKey) -> int:
-        """Say how many backups of a table there are."""
+        """Return how many backups of a table there are."""
         [[count]] = self._database.execute(
             "SELECT count(*) FROM backups WHERE server = ? AND schema_name = ? AND table_name = ?",
             (str(server), key.schema, key.table),

@@ -56,15 +56,15 @@ class Spooled(Collection[T], Generic[T]):
         return len(self._offsets)
 
     def __iter__(self) -> Iterator[T]:
-        """Give the items in their order; others may be appended meanwhile."""
+        """Return the items in their order; others may be appended meanwhile."""
         return map(self._at, range(len(self)))
 
     def __reversed__(self) -> Iterator[T]:
-        """Give the items, the last one first."""
+        """Return the items, the last one first."""
         return map(self._at, reversed(range(len(self))))
 
     def __contains__(self, item: object) -> bool:
-        """Tell whether an item is here: every one is read."""
+        """Return whether an item is here: every one is read."""
         return any(each == item for each in self)
 
     def _at(self, number: int) -> T:

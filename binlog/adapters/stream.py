@@ -77,7 +77,7 @@ class ServerLogs:
         transactions_max: int,
         bytes_max: int = BYTES_MAX,
     ) -> tuple[Transaction, ...]:
-        """Give the first transactions from a place on, which must start an event.
+        """Return the first transactions from a place on, which must start an event.
 
         A dump goes on in the next file where one ends, and so does the answer. For a replica's
         failing event `file` and `position` are its Relay_Source_Log_File and Exec_Source_Log_Pos
@@ -130,7 +130,7 @@ class ServerLogs:
         return _whole(given)
 
     def places_of(self, wanted: GtidSet) -> Iterator[tuple[str, Place]]:
-        """Give where the wanted transactions stand, with their files; the server sends only these.
+        """Yield where the wanted transactions stand, with their files; the server sends only these.
 
         A head says how long its transaction is (8.0.2 and later): then nothing more of the last one
         is waited for, however long it is.
@@ -196,7 +196,7 @@ class ServerLogs:
 
 
 def _places(events: Iterable[Event]) -> Iterator[tuple[str, Place]]:
-    """Tell where transactions with a GTID stand, as soon as that is known."""
+    """Return where transactions with a GTID stand, as soon as that is known."""
     folder = TransactionFolder()
     for event in events:
         head = event.body

@@ -79,7 +79,7 @@ def ledger_of_server(
     event_bytes_max: int = EVENT_BYTES_MAX,
     reconnects_max: int = RECONNECTS_MAX,
 ) -> Iterator[LedgerBatch]:
-    """Give the transactions of a live server as rows (`binlog.ledger.columns.LEDGER_SCHEMA`).
+    """Yield the transactions of a live server as rows (`binlog.ledger.columns.LEDGER_SCHEMA`).
 
     Args:
         connect: a way to the server; see stream_session for the privilege its account needs.
@@ -226,7 +226,7 @@ class _Reader:
     event_bytes_max: int
 
     def batches(self, wish: Wish, bounds: Bounds) -> Iterator[LedgerBatch]:
-        """Give the rows of one dump."""
+        """Yield the rows of one dump."""
         with open_dump(self.connect, wish, bounds, follow=self.follow) as dump:
             windows = Windows(
                 dump, bounds, event_bytes_max=self.event_bytes_max, stopped=self.stopped
@@ -265,7 +265,7 @@ class _Taking:
 
     @property
     def is_within(self) -> bool:
-        """Tell whether a transaction has begun to come, and not ended."""
+        """Return whether a transaction has begun to come, and not ended."""
         return self.long is not None or len(self.windows.events) > 0
 
     def take(self, pause: Pause) -> Iterator[LedgerBatch]:
@@ -329,7 +329,7 @@ def _batch(rows: pa.Table, file: str) -> LedgerBatch:
 
 
 def _placed(rows: pa.Table, windows: Windows) -> pa.Table:
-    """Give the rows their places in the file in place of those in the window."""
+    """Return the rows their places in the file in place of those in the window."""
     starts = windows.places(rows["start"].to_numpy() - _WINDOW_AT)
     for name, values in (("start", starts), ("end", starts + rows["bytes"].to_numpy())):
         at = rows.schema.get_field_index(name)

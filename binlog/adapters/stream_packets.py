@@ -75,7 +75,7 @@ class _Packets:
         self._bounds = bounds
 
     def next_event(self) -> bytes | None:
-        """Give the next event's bytes, or None at the end of the log. Raises DumpRefused."""
+        """Return the next event's bytes, or None at the end of the log. Raises DumpRefused."""
         return event_in(self._next_packet())
 
     def _next_packet(self) -> bytes:
@@ -110,7 +110,7 @@ class _Packets:
 
 
 def event_in(packet: bytes) -> bytes | None:
-    """Give the event in a packet, or None if it says that the log ends. Raises DumpRefused."""
+    """Return the event in a packet, or None if it says that the log ends. Raises DumpRefused."""
     if not packet:
         raise DumpBroken("the server sent an empty packet")
     if packet[0] == PACKET_OK:

@@ -79,7 +79,7 @@ _CUT_BY_THE_SERVER = frozenset({1053, 1317, 4031})
 
 
 def can_name(position: int) -> bool:
-    """Tell whether a dump can begin at a position."""
+    """Return whether a dump can begin at a position."""
     return FIRST_POSITION <= position < _POSITION_END
 
 
@@ -140,14 +140,14 @@ class Bounds:
         return cls(timeout_seconds_max, deadline, bytes_max, bytes_max)
 
     def seconds_left(self) -> float:
-        """Give what a single wait may still take. Raises DumpTimedOut if nothing is left."""
+        """Return what a single wait may still take. Raises DumpTimedOut if nothing is left."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise self.timed_out()
         return left
 
     def renew(self) -> None:
-        """Give the next silence the whole time."""
+        """Allow the next silence the whole time again."""
         self.deadline = time.monotonic() + self.timeout_seconds_max
 
     def timed_out(self) -> DumpTimedOut:
@@ -257,7 +257,7 @@ def _is_refused(error: Exception) -> bool:
 
 
 def _prepare(connection: Connection[Any], bounds: Bounds) -> ChecksumAlgorithm:
-    """Tell the server what we can take. Gives the checksum it will send."""
+    """Set what we can read in the session. Return the checksum that the server will send."""
     seconds = bounds.seconds_left()
     connection._read_timeout = connection._write_timeout = seconds  # type: ignore[attr-defined]  # noqa: SLF001
     heartbeat = int(min(seconds / 2, _HEARTBEAT_SECONDS_MAX) * _NANOSECONDS)
@@ -325,7 +325,7 @@ class Attempts:
         self._has_connected = False
 
     def is_over(self, error: BinlogError, *, progress: bool) -> bool:
-        """Tell whether an end is the end: two dumps in a row ended so and brought nothing.
+        """Return whether an end is the end: two dumps in a row ended so and brought nothing.
 
         It is asked after every dump, so the attempts know here whether the server ever answered.
         """
@@ -348,7 +348,7 @@ class Attempts:
 
 
 def _is_cut(error: BinlogError) -> bool:
-    """Tell whether a dump ended for want of a connection: then it can be asked for again."""
+    """Return whether a dump ended for want of a connection: then it can be asked for again."""
     if isinstance(error, DumpRefused):
         return error.code in _CUT_BY_THE_SERVER
     return isinstance(error, DumpBroken)

@@ -116,14 +116,14 @@ class Windows:
         return int(self._state[POSITION])
 
     def places(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Tell where in `file` the events stand that start at these offsets here."""
+        """Return where in `file` the events stand that start at these offsets here."""
         runs = self._placed_runs()
         run = np.searchsorted(runs[:, HERE], offsets, side="right") - 1
         found: NDArray[np.int64] = offsets - runs[run, HERE] + runs[run, THERE]
         return found
 
     def run_around(self, offset: int) -> tuple[slice, int]:
-        """Give the events here that follow each other in `file` as they do here, and where there.
+        """Return the events here that follow each other in `file` as they do here, and where there.
 
         They are those around an offset; a transaction is never parted by it.
         """

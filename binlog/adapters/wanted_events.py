@@ -41,7 +41,7 @@ class _Found:
 
 
 def wanted_events(path: Path, wanted: GtidSet, read_between: ReadBetween) -> Iterator[Event]:
-    """Give the events at the head of a file and those of the wanted transactions, at least.
+    """Yield the events at the head of a file and those of the wanted transactions, at least.
 
     Raises CorruptBinlog, UnsupportedBinlog, OSError; what was sound has been given before.
     """

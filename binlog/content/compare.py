@@ -135,7 +135,7 @@ class Comparison:
 
 
 def are_one_commit(left: Version, right: Version) -> bool:
-    """Tell whether both logs say that it was committed at one moment: for that, see rule 2."""
+    """Return whether both logs say that it was committed at one moment: for that, see rule 2."""
     return left.committed_at is not None and left.committed_at == right.committed_at
 
 

@@ -193,7 +193,7 @@ class Content:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether nothing was done: injected, or filtered away."""
+        """Return whether nothing was done: injected, or filtered away."""
         return self.digest is not None and not self.parts
 
 
@@ -266,7 +266,7 @@ class ContentFolder:
         return None
 
     def close(self) -> Content:
-        """Say that this was the last event."""
+        """End the digest: this was the last event."""
         self._end_run()
         is_cut = self._part_count > len(self._parts)
         return Content(finish(self._state), tuple(self._parts), is_cut=is_cut)

@@ -257,7 +257,7 @@ def _creates_from_rows(content: Content) -> bool:
 
 
 def _differ_in_errors_only(left: Content, right: Content) -> bool:
-    """Tell whether what was done is equal: a statement may end with an error on one server (A1)."""
+    """Return whether the same was done: a statement may end with an error on one server (A1)."""
     without = [
         replace(
             content,
@@ -361,7 +361,7 @@ def _is_timeless(sql: bytes) -> bool:
 
 
 def _is_reworded(left: bytes, right: bytes) -> bool:
-    """Tell whether two servers may have logged one statement as these two."""
+    """Return whether two servers may have logged one statement as these two."""
     for word in _REWORDED:
         if left.upper().startswith(word) and right.upper().startswith(word):
             return True
@@ -378,7 +378,7 @@ _TAKEN_FROM = re.compile(rb"\b(?:LIKE|SELECT)\b", re.IGNORECASE)
 
 
 def _is_created_anew(left: bytes, right: bytes) -> bool:
-    """Tell whether one statement may be the other's CREATE TABLE … LIKE or SELECT, written out."""
+    """Return whether one statement may be the other's CREATE TABLE … LIKE or SELECT in full."""
     created = [_CREATED.match(_plain(sql)) for sql in (left, right)]
     names = {match["name"] for match in created if match is not None}
     taken = [_TAKEN_FROM.search(sql) is not None for sql in (left, right)]

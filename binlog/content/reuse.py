@@ -77,16 +77,16 @@ class ComparedLogs(Protocol):
         """Return whether names of tables are compared in lower case; None if that is not known."""
 
     def starts(self) -> Iterator[Start | Unread]:
-        """Give the starts to be looked at, the latest first."""
+        """Return the starts to be looked at, the latest first."""
 
     def own_since(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
-        """Give what the server itself committed since a start and before the next.
+        """Return what the server itself committed since a start and before the next.
 
         In sets of the first so many of each interval (`first_of_each`), as long as there are any.
         """
 
     def own_before(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
-        """Give what the server itself committed last before a start and has not purged.
+        """Return what the server itself committed last before a start and has not purged.
 
         In sets of the last so many of each interval (`last_of_each`), as long as there are any.
         """
@@ -95,7 +95,7 @@ class ComparedLogs(Protocol):
         """Return which of the transactions were logged once and are in these logs no more."""
 
     def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
-        """Give those of the transactions that the logs hold, in their order, with their events."""
+        """Yield those of the transactions that the logs hold, in their order, with their events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ class Search:
                 return
 
     def _comparable(self, origin: ComparedLogs, runs: Iterator[GtidSet]) -> Iterator[GtidSet]:
-        """Give the first of each interval that both logs hold, then more of them.
+        """Yield the first of each interval that both logs hold, then more of them.
 
         Where the first of an interval are purged, its search begins at the first that is not. With
         the first come those that a log which is not the origin's has before all others.
@@ -280,7 +280,7 @@ class Search:
         return wanted
 
     def note(self, unread: Unread) -> None:
-        """Say what could not be read."""
+        """Return what could not be read."""
         self._unread[unread] = None
 
     def agree(self, gtids: GtidSet) -> None:
@@ -288,7 +288,7 @@ class Search:
         self._gtids |= gtids
 
     def cut(self) -> None:
-        """Say that there is more than is compared."""
+        """Note that there is more than is compared."""
         self._is_cut = True
 
     def compare_in_chunks(self, wanted: GtidSet) -> None:

@@ -138,7 +138,7 @@ def _end_group(state: Numbers, at: int) -> None:
 
 @kernel
 def _changes_rows(sql: int, end: int) -> bool:
-    """Tell whether a statement begins with a word that changes rows and nothing else."""
+    """Return whether a statement begins with a word that changes rows and nothing else."""
     for word in (_INSERT, _UPDATE, _DELETE, _REPLACE, _SAVEPOINT):
         behind = behind_word(sql, end, word)
         if 0 < behind < end and load_byte(behind) == _SPACE:
@@ -148,7 +148,7 @@ def _changes_rows(sql: int, end: int) -> bool:
 
 @kernel
 def _slot(at: int, end: int) -> int:
-    """Give the slot of a TABLE_MAP, by all of its bytes but the table's number."""
+    """Return the slot of a TABLE_MAP, by all of its bytes but the table's number."""
     mixed = np.uint64(end - at)
     while end - at >= 8:
         mixed = (mixed ^ load_eight(at)) * _MIXER

@@ -187,7 +187,7 @@ def _add_rows(
 
 @kernel
 def _is(table: Numbers, other: Numbers) -> bool:
-    """Tell whether two tables have one name."""
+    """Return whether two tables have one name."""
     return table[images.BODY] == other[images.BODY] or _order(table, other) == 0
 
 

@@ -25,7 +25,7 @@ _AHEAD, _SHORT = 16, 4096
 
 @inlined
 def hop_end_of(event: int, at: int, size: int, limit: int) -> tuple[int, bool]:
-    """Tell where the transaction ends by what its GTID event says, 0 if not before the limit.
+    """Return where the transaction ends by what its GTID event says, 0 if not before the limit.
 
     And whether its changes are logged as rows only: the flag is cleared then, since 8.0.2 as the
     length is there (FLAG_MAY_HAVE_SBR, libs/mysql/binlog/event/control_events.h).
@@ -105,7 +105,7 @@ def _varlen(at: int) -> int:
 
 @kernel
 def lands(address: int, landing: int, limit: int, base: int, least: int) -> bool:
-    """Tell whether the bytes end there, or an event starts that may stand between groups.
+    """Return whether the bytes end there, or an event starts that may stand between groups.
 
     `base` is where the bytes begin in the file, or negative if end_log_pos is another file's.
     """
@@ -125,7 +125,7 @@ def lands(address: int, landing: int, limit: int, base: int, least: int) -> bool
 
 @inlined
 def closes_before(address: int, at: int, landing: int, base: int, least: int) -> bool:
-    """Tell whether an XID event stands between `at` and where a hop lands, and ends there."""
+    """Return whether an XID event stands between `at` and where a hop lands, and ends there."""
     size = least + _XID_BYTES
     event = address + landing - size
     if landing - size < at or four_at(event + 9) != size or load_byte(event + 4) != XID_EVENT:

@@ -99,7 +99,7 @@ def announce(at: int, stop: int, known: Numbers, tables: Numbers, columns: Numbe
 
 @kernel
 def _same(table: Numbers, at: int, stop: int) -> bool:
-    """Tell whether a TABLE_MAP says what the one of a table has said."""
+    """Return whether a TABLE_MAP says what the one of a table has said."""
     other = table[BODY]
     if table[BODY_END] - other != stop - at:
         return False

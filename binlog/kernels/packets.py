@@ -157,7 +157,7 @@ def _beat_position(events: Bytes, at: int, end: int) -> int:
 
 @inlined
 def _widened(position: int, low: int) -> int:
-    """Give a position of which the header has 32 bits: it only grows in a file."""
+    """Return a position of which the header has 32 bits: it only grows in a file."""
     wide = (position >> 32 << 32) + low
     return wide + (np.int64(1) << 32) if wide < position else wide
 

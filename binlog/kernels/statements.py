@@ -63,7 +63,7 @@ def _word(at: int, end: int) -> int:
 
 @kernel
 def behind_word(at: int, end: int, word: NDArray[np.uint8]) -> int:
-    """Give the place behind a word, in either case, that the bytes begin with; 0 if they do not."""
+    """Return the place behind a word, in either case, that the bytes begin with; else 0."""
     if end - at < len(word):
         return 0
     for index in range(len(word)):
@@ -74,7 +74,7 @@ def behind_word(at: int, end: int, word: NDArray[np.uint8]) -> int:
 
 @kernel
 def _alone(at: int, end: int, word: NDArray[np.uint8]) -> bool:
-    """Tell whether a word is all there is, but for white space behind it."""
+    """Return whether a word is all there is, but for white space behind it."""
     at = behind_word(at, end, word)
     while 0 < at < end and _is_space(at):
         at += 1
@@ -83,7 +83,7 @@ def _alone(at: int, end: int, word: NDArray[np.uint8]) -> bool:
 
 @kernel
 def _bounded(at: int, end: int, word: NDArray[np.uint8]) -> bool:
-    """Tell whether the bytes begin with a word that ends there."""
+    """Return whether the bytes begin with a word that ends there."""
     at = behind_word(at, end, word)
     if at in (0, end):
         return at == end

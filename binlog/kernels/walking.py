@@ -177,7 +177,7 @@ def walk(
 
 @inlined
 def _obstacle(size: int, role: int, flags: int, least: int, left: int) -> int:
-    """Tell why the walk cannot pass an event, if it cannot."""
+    """Return why the walk cannot pass an event; NOTHING if it can."""
     if not least <= size <= _EVENT_BYTES_MAX:
         return UNSURE
     if size > left:
@@ -192,7 +192,7 @@ def _obstacle(size: int, role: int, flags: int, least: int, left: int) -> int:
 def _hop(
     state: Numbers, role: int, row: int, at: int, landing: int, mapped: int, end: int
 ) -> tuple[bool, int, int]:
-    """Tell whether a hop closes its row, and which memory to look at then, and where that ends."""
+    """Return whether a hop closes its row, which memory to look at then, and where that ends."""
     address, limit = mapped, end
     if landing - at >= FAR_BYTES and state[FILE] != NO_FILE:
         address, limit = _look_from_afar(state, row + 1, landing, mapped, end)

@@ -38,7 +38,7 @@ class Contents:
     def parts(
         self, rows: pa.Table
     ) -> Iterator[tuple[pa.Table, Offsets, Offsets, FormatDescription]]:
-        """Give the rows that begin under each description, and where they begin and end here."""
+        """Yield the rows that begin under each description, and where they begin and end here."""
         starts = rows["start"].to_numpy() - self.position
         ends = rows["end"].to_numpy() - self.position
         edges = [*np.searchsorted(starts, [at for at, _ in self.eras]).tolist(), len(starts)]

@@ -73,7 +73,7 @@ def details_of(
     description: FormatDescription,
     decompress: Decompress | None,
 ) -> Details:
-    """Tell what transactions did, given by the offsets in `data` where they begin and end.
+    """Return what transactions did, given by the offsets in `data` where they begin and end.
 
     The bytes stand at `position` of the file. `description` holds where each of them begins.
     """

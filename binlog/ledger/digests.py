@@ -96,7 +96,7 @@ def _decoded(
 def with_payloads_opened(
     events: Iterable[Event], description: FormatDescription, decompress: Decompress | None
 ) -> Iterator[Event]:
-    """Give a transaction's events as its content is read: what payloads hold in their place."""
+    """Yield a transaction's events as its content is read: what payloads hold in their place."""
     for event in events:
         inner = None
         if isinstance(event.body, TransactionPayload):

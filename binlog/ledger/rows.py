@@ -205,7 +205,7 @@ def _table(batch: Batch, words: _Words) -> pa.Table:
 
 
 def _lacking(values: NDArray[Any], lack: int) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
-    """Give values with a bitmap of those that are there; None if no row of any batch lacks one."""
+    """Return values with a bitmap of those that are there; None if no value is missing."""
     if not lack:
         return values, None
     absent = heads.ABSENT if values.dtype == np.int64 else heads.NO_SHORT

@@ -35,7 +35,7 @@ def gtids_of(rows: pa.Table) -> GtidSet:
 
 
 def rows_in(rows: pa.Table, wanted: GtidSet) -> Flags:
-    """Tell of each row whether its GTID is in a set."""
+    """Return for each row whether its GTID is in a set."""
     found = np.zeros(rows.num_rows, np.bool_)
     gnos = _gnos(rows)
     for tsid, places in _rows_by_tsid(rows):
@@ -48,7 +48,7 @@ def rows_in(rows: pa.Table, wanted: GtidSet) -> Flags:
 
 
 def _intervals(tsid: Tsid, gnos: Numbers) -> Iterator[tuple[Tsid, int, int]]:
-    """Give the runs of consecutive numbers; a log mostly has them in order already."""
+    """Yield the runs of consecutive numbers; a log mostly has them in order already."""
     if (gnos[1:] <= gnos[:-1]).any():
         gnos = np.unique(gnos)
     breaks = np.flatnonzero(np.diff(gnos) != 1)
@@ -64,7 +64,7 @@ def _boundaries(of_one_tsid: GtidSet) -> Numbers:
 
 
 def _rows_by_tsid(rows: pa.Table) -> Iterator[tuple[Tsid, Numbers]]:
-    """Give the numbers of the rows of each TSID there is. None of them is empty."""
+    """Yield the numbers of the rows of each TSID there is. None of them is empty."""
     uuid_codes, uuids = _words(rows["uuid"])
     tag_codes, tags = _words(rows["tag"])
     codes = uuid_codes * (len(tags) + 1) + tag_codes + 1

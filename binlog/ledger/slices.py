@@ -25,7 +25,7 @@ def events_of(
     file: str = "",
     position: int = FIRST_POSITION,
 ) -> Iterator[Event]:
-    """Give the events of bytes that begin with one, for which `description` holds.
+    """Return the events of bytes that begin with one, for which `description` holds.
 
     Where they stand in which file is for the words about what is wrong. Raises BinlogError.
     """

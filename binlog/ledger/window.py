@@ -75,7 +75,7 @@ def ledger_of_window(
     peek: Peek | None = None,
     mapped_from: int | None = None,
 ) -> WindowLedger:
-    """Give the transactions of bytes that stand at `position` of a file.
+    """Return the transactions of bytes that stand at `position` of a file.
 
     At `position` 0 the bytes begin with the magic number, elsewhere with an event, for which
     `description` holds. Without `is_last` more bytes are to come: a transaction that is not whole
@@ -181,7 +181,7 @@ class _Window:
         return True
 
     def _end(self) -> bool:
-        """Say why no whole and sound event follows, if that is not simply the end."""
+        """Return why no whole and sound event follows, if that is not simply the end."""
         if self._why == verifying.CHAIN:
             raise self._chain_broken(self.at)
         event = self._event(self.at)
@@ -225,7 +225,7 @@ class _Window:
             names.grow()
 
     def _look_into_payloads(self, batch: Batch) -> int:
-        """Tell what new payloads hold; return the first row of which only the decoder can."""
+        """Return what new payloads hold; return the first row of which only the decoder can."""
         count, self.state[walking.PAYLOADS] = int(self.state[walking.PAYLOADS]), 0
         for row, at in batch.payloads[:count].tolist():
             size = int.from_bytes(self._view[at + 9 : at + 13], "little")

@@ -87,7 +87,7 @@ class _Heads:
         return self._seen[number]
 
     def known_within(self, first: int, end: int) -> tuple[int, GtidSet] | None:
-        """Give a known head behind `first` and before `end`, as near to the middle as there is."""
+        """Return the known header behind `first` and before `end` that is nearest to the middle."""
         for number in _from_the_middle(first + 1, end):
             previous = self.at(number)
             if previous is not None:
@@ -96,7 +96,7 @@ class _Heads:
 
 
 def _from_the_middle(first: int, end: int) -> Iterator[int]:
-    """Give all numbers from `first` to before `end`, the middle first, then alternately outward."""
+    """Yield all numbers from `first` to before `end`: the middle first, then outward in turns."""
     middle = (first + end) // 2
     for distance in range(end - first):
         for number in dict.fromkeys((middle + distance, middle - distance)):

@@ -68,5 +68,5 @@ def decode_text(data: bytes, charset: str | None) -> str | None:
 
 
 def is_plain(data: bytes, charset: str | None) -> bool:
-    """Tell if the bytes are printable ASCII and mean just that in the character set."""
+    """Return whether the bytes are printable ASCII and mean just that in the character set."""
     return charset is not None and charset not in _NOT_ASCII and _PLAIN.issuperset(data)

@@ -64,7 +64,7 @@ def count_rows(rows: Rows, table: TableMap) -> int:
 
 
 def row_spans(rows: Rows, table: TableMap) -> Iterator[tuple[int, int]]:
-    """Give where each row's bytes begin and end in `rows.images`: an update's two images are one.
+    """Yield where each row's bytes begin and end in `rows.images`: an update's two images are one.
 
     Rows of which no column was logged take no bytes, and are not given.
 
@@ -140,7 +140,7 @@ def _skip_string(cursor: Cursor, metadata: int) -> None:
 
 
 def char_length(metadata: int) -> int:
-    """Give the bytes of the longest value of a CHAR or BINARY.
+    """Return the bytes of the longest value of a CHAR or BINARY.
 
     The low byte; lengths beyond 255 keep their two highest bits, inverted, in bits 4 and 5 of the
     type that is the high byte.

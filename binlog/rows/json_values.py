@@ -328,7 +328,7 @@ class _Reader:
 
 
 def _at(cursor: Cursor, offset: int) -> Cursor:
-    """Give a cursor over the same bytes at another place."""
+    """Return a cursor over the same bytes at another place."""
     if offset > cursor.end:
         raise cursor.fail(f"a member at byte {offset} of {cursor.end}")
     moved = Cursor(cursor.data)

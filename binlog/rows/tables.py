@@ -154,7 +154,7 @@ def _column(
 
 
 def _member(member: bytes, charset: str | None) -> str:
-    """Give a member's text; where it has none that is certain, its bytes, as values are shown."""
+    """Return a member's text; where it has none that is certain, its bytes, as values are shown."""
     text = decode_text(member, charset)
     if text is None and is_plain(member, charset):
         text = member.decode("ascii")
@@ -186,7 +186,7 @@ def _unique_keys(used: TableDefinition) -> Iterator[tuple[int, ...]]:
 
 
 def _key(metadata: TableMetadata, used: TableDefinition | None) -> tuple[int, ...] | None:
-    """Give the columns that tell a row from all others. A key that may be NULL does not."""
+    """Return the columns that tell a row from all others. A key that may be NULL does not."""
     if metadata.primary_key:
         return tuple(part.column for part in metadata.primary_key)
     if used is None or not used.is_complete:

@@ -58,7 +58,7 @@ def diff_text(step: JsonDiff) -> str:
 
 
 def members_of(column: RowColumn, number: int) -> tuple[str, ...] | None:
-    """Give the members an ENUM's or SET's number means; None if they are not known.
+    """Return the members an ENUM's or SET's number means; None if they are not known.
 
     The number 0 of an ENUM is no member: it stands where a value was refused outside strict mode.
     """
@@ -75,7 +75,7 @@ def members_of(column: RowColumn, number: int) -> tuple[str, ...] | None:
 
 
 def text_of(column: RowColumn, value: bytes) -> str | None:
-    """Give a string's characters; None if it has none, or if they cannot be known for certain."""
+    """Return a string's characters; None if it has none, or if they cannot be known for certain."""
     if column.charset == BINARY or not column.is_string:
         return None
     if column.charset is None:

@@ -50,7 +50,7 @@ class ReadValue(Protocol):
     """Reads the bytes of one value, its length included where it carries one."""
 
     def __call__(self, column: RowColumn, raw: bytes, *, is_partial: bool) -> Value:
-        """Give the value; `is_partial` for a JSON value of differences. Raises `MalformedBody`."""
+        """Return the value; `is_partial` for a JSON value of differences. Raises MalformedBody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def rows_of_group(
     *,
     definition_of: DefinitionOf = definitions_nowhere,
 ) -> Iterator[RowChanges | Event]:
-    """Give what a transaction holds, in order: rows, decoded, and every other event as it is.
+    """Yield what a transaction holds, in order: rows, decoded, and every other event as it is.
 
     TABLE_MAPs are used up. Raises CorruptBinlog at rows that cannot be read.
     """
@@ -143,7 +143,7 @@ def _corrupt(event: Event, table: str, error: MalformedBody) -> CorruptBinlog:
 
 
 def _changes(rows: Rows, table: RowTable, read_value: ReadValue) -> Iterator[RowChange]:
-    """Give the rows of one event. One that logged no column at all takes no bytes (MINIMAL)."""
+    """Yield the rows of one event. One that logged no column at all takes no bytes (MINIMAL)."""
     cursor = Cursor(rows.images)
     if rows.column_count != len(table.columns):
         raise cursor.fail(f"expected {len(table.columns)} columns, found {rows.column_count}")

@@ -68,7 +68,7 @@ def altered(
     database_charset: str | None,
     timestamps: Timestamps = Timestamps.NULLABLE,
 ) -> TableDefinition:
-    """Give the definition after an ALTER TABLE; its name stays. Raises CannotFollow."""
+    """Return the definition after an ALTER TABLE; its name stays. Raises CannotFollow."""
     draft = _Draft(
         schema=definition.schema,
         table=definition.table,
@@ -91,7 +91,7 @@ def _keys(definition: TableDefinition) -> list[Key]:
 
 
 def _keys_of(spec: ColumnSpec) -> list[KeySpec]:
-    """Give the keys a column brings by its attributes."""
+    """Return the keys a column brings by its attributes."""
     keys = []
     if spec.is_primary:
         keys.append(KeySpec(KeyKind.PRIMARY, _PRIMARY, (spec.name,), is_exact=True))

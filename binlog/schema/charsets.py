@@ -83,11 +83,11 @@ CHARSET_OF_COLLATION: Mapping[int, str] = MappingProxyType(
 
 
 def charset_name(name: str) -> str:
-    """Give the one name of a character set: lower-case, and utf8mb3 for what was called utf8."""
+    """Return the one name of a character set: lower-case, and utf8mb3 for what was called utf8."""
     lowered = name.lower()
     return "utf8mb3" if lowered == "utf8" else lowered
 
 
 def charset_of_collation(collation: str) -> str:
-    """Give the character set of a collation by its name, whose first part it is."""
+    """Return the character set of a collation by its name, whose first part it is."""
     return charset_name(collation.partition("_")[0])

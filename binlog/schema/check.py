@@ -42,7 +42,7 @@ _SET_BYTES_MAX = 4  # beyond, it takes eight: get_set_pack_length, sql/field.h
 
 
 def misfit(definition: TableDefinition, table: TableMap) -> str | None:
-    """Say why the rows are not of this definition; None if they can be.
+    """Return why the rows are not of this definition; None if they can be.
 
     Raises `MalformedBody` for optional metadata that does not fit the TABLE_MAP itself.
     """

@@ -44,7 +44,7 @@ class Clauses:
         return self.constraint_or_key() if self.is_no_column() else self.column()
 
     def is_no_column(self) -> bool:
-        """Say whether a key, a check or a constraint comes."""
+        """Return whether a key, a check or a constraint comes."""
         words = ("constraint", "primary", "unique", "foreign", "check", "fulltext", "spatial")
         return any(self.reader.comes(word) for word in (*words, *KEYS))
 
@@ -113,7 +113,7 @@ class Clauses:
         )
 
     def _key_part(self) -> tuple[str | None, bool]:
-        """Give the column (None for an expression) and whether it is the whole column."""
+        """Return the column (None for an expression) and whether it is the whole column."""
         reader = self.reader
         column: str | None = None
         is_whole = False

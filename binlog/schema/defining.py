@@ -72,7 +72,7 @@ class DefiningScan:
         self._is_open = False
 
     def scan(self, data: NDArray[np.uint8], *, file: str, place_of: PlaceOf) -> Iterator[Event]:
-        """Give the events of a window. Compressed payloads that may say something stay shut.
+        """Yield the events of a window. Compressed payloads that may say something stay shut.
 
         Raises CorruptBinlog, UnsupportedBinlog; what was sound has been given before.
         """
@@ -103,7 +103,7 @@ class DefiningScan:
             window.state[defining.AT] += event.header.event_bytes
 
     def _passed_over(self, payload: Event) -> _Window | None:
-        """Give what is in a payload, walked to its end, if nothing there says anything new.
+        """Return what is in a payload, walked to its end, if nothing there says anything new.
 
         If that cannot be told the answer is None too: whoever opens it is told what is wrong.
         """
@@ -198,7 +198,7 @@ class _Window:
         return event
 
     def frame(self) -> Iterator[Event]:
-        """Give what was passed over and is needed now: how the last group ended, and this began."""
+        """Yield what was passed and is needed now: how the last group ended, and this began."""
         state = self.state
         if self._before is not None and state[defining.LAST_AT] == defining.NOWHERE:
             yield from self._before.frame()

@@ -8,7 +8,7 @@ from binlog.schema.tables import Column, Generated, Key, KeyKind, TableDefinitio
 
 
 def definition_document(definition: TableDefinition) -> dict[str, Any]:
-    """Give a definition as a JSON object; what is usual is left out of its columns."""
+    """Return a definition as a JSON object; what is usual is left out of its columns."""
     return {
         "schema": definition.schema,
         "table": definition.table,
@@ -89,7 +89,7 @@ def _key_of(document: dict[str, Any]) -> Key:
 
 
 def entry_document(entry: Entry) -> dict[str, Any]:
-    """Give an entry as a JSON object."""
+    """Return an entry as a JSON object."""
     return {
         "schema": entry.key.schema,
         "table": entry.key.table,

@@ -84,7 +84,7 @@ def read_statement(sql: str, *, sql_mode: int = 0, server_version: int = ANY_VER
 def named_tables(
     sql: str, *, sql_mode: int = 0, server_version: int = ANY_VERSION
 ) -> tuple[TableName, ...]:
-    """Give the tables a statement that cannot be followed is about.
+    """Return the tables a statement that cannot be followed is about.
 
     Raises CannotFollow if not even they can be read: then it may be about any.
     """

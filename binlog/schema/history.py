@@ -117,7 +117,7 @@ class Catalogue:
 
 
 def entry_at(entries: Iterable[Entry], place: Place) -> Entry | None:
-    """Give the entry that holds at a place; of two at one place the later one given."""
+    """Return the entry that holds at a place; of two at one place the later one given."""
     held = None
     for entry in entries:
         if entry.place.order <= place.order and (
@@ -128,7 +128,7 @@ def entry_at(entries: Iterable[Entry], place: Place) -> Entry | None:
 
 
 def definition_at(entries: Iterable[Entry], key: TableKey, place: Place) -> TableDefinition:
-    """Give the definition of a table that holds at a place. Raises CannotFollow, which says why."""
+    """Return the definition of a table at a place. Raises CannotFollow with the reason."""
     entry = entry_at(entries, place)
     if entry is None:
         raise CannotFollow(why=f"{key} is not tracked at {place}, nor before")
@@ -138,7 +138,7 @@ def definition_at(entries: Iterable[Entry], key: TableKey, place: Place) -> Tabl
 
 
 def explain(entry: Entry) -> str:
-    """Say what an entry says, for a person."""
+    """Return what an entry says, for a person."""
     if entry.state is State.ABSENT:
         return f"there is no such table since {entry.place}"
     if entry.state is State.UNKNOWN:

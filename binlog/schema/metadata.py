@@ -65,7 +65,7 @@ def definition_from_table_map(table: TableMap) -> TableDefinition:
 
 
 def shown_columns(table: TableMap) -> tuple[tuple[str, str], ...]:
-    """Give name and type of each column as far as they are logged; a name that is not is @1, @2.
+    """Return name and type of each column as far as they are logged; a name that is not is @1, @2.
 
     Raises MalformedBody.
     """

@@ -34,7 +34,7 @@ class WordReader:
         return all(word.text == ";" for word in self._words[self._at :])
 
     def comes(self, *keywords: str) -> bool:
-        """Say whether the next words are these, none of them quoted. Symbols count as words."""
+        """Return whether the next words are these, none of them quoted. Symbols count as words."""
         ahead = self._words[self._at : self._at + len(keywords)]
         return len(ahead) == len(keywords) and all(
             word.kind in (Kind.BARE, Kind.SYMBOL) and word.text.lower() == keyword

@@ -121,7 +121,7 @@ class TableDefinition:
         return len(self.columns)
 
     def column(self, name: str) -> Column | None:
-        """Give a column by its name, in any letter case."""
+        """Return a column by its name, in any letter case."""
         folded = name.casefold()
         return next((each for each in self.columns if each.name.casefold() == folded), None)
 

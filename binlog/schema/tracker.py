@@ -340,14 +340,14 @@ class SchemaTracker:
         self._changes.append(entry)
 
     def _key(self, name: TableName, query: Query) -> TableKey:
-        """Give the table a name means; without a schema it is in the session's current one."""
+        """Return the table a name means; without a schema it is in the session's current one."""
         return TableKey(self._fold(name.schema or query.schema), self._fold(name.table))
 
     def _fold(self, name: str) -> str:
         return name.lower() if self._facts.folds_names else name
 
     def _is_absent(self, key: TableKey) -> bool:
-        """Say whether there is certainly no such table."""
+        """Return whether there is certainly no such table."""
         held = self.catalogue.entries.get(key)
         if held is not None:
             return held.state is State.ABSENT
@@ -381,6 +381,6 @@ def _temporary(key: TableKey, said: _Said) -> TemporaryTable:
 
 
 def _version_number(text: str) -> int:
-    """Give 90704 for 9.7.4-log, as executable comments count."""
+    """Return 90704 for 9.7.4-log, as executable comments count."""
     numbers = (*version_tuple(text)[:3], 0, 0, 0)[:3]
     return numbers[0] * 10_000 + numbers[1] * 100 + numbers[2]

@@ -75,7 +75,7 @@ def cut_words(
 
 
 def first_word(sql: str, *, sql_mode: int = 0, server_version: int = ANY_VERSION) -> str:
-    """Give a statement's first word in lower case, and read no further. Raises CannotFollow."""
+    """Return a statement's first word in lower case, and read no further. Raises CannotFollow."""
     word = next(_Cutter(sql, sql_mode, server_version).words(), None)
     return word.text.lower() if word and word.kind is Kind.BARE else ""
 

@@ -73,7 +73,7 @@ def schema_of(server: Server) -> str:
 
 
 def _has_ended(server: Server, writer: Child) -> bool:
-    """Say whether a writer has ended or has lost a session; one that complains is no full load."""
+    """Return whether a writer has ended or lost a session: then the load is not full."""
     return writer.status() is not None or bool(_log_of(server).read_text(errors="replace"))
 
 

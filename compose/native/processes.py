@@ -58,7 +58,7 @@ class Supervisor:
 
     @property
     def alive(self) -> bool:
-        """Say whether requests can still be made, by this process."""
+        """Return whether requests can still be made, by this process."""
         return self.owner == os.getpid() and self._process.poll() is None
 
     def start(

@@ -125,7 +125,7 @@ class Server:
 
     @property
     def running(self) -> bool:
-        """Say whether the process is there, be it frozen or not."""
+        """Return whether the process is there, be it frozen or not."""
         return self._child is not None and self._child.status() is None
 
     # ---- life
@@ -209,7 +209,7 @@ class Server:
     def connect(
         self, *, cursor: type[Cursor] = Cursor, timeout_seconds_max: float = 60.0
     ) -> Iterator["Connection[Any]"]:
-        """Give a session of one's own, in autocommit mode, closed at the end."""
+        """Provide a session of one's own, in autocommit mode, closed at the end."""
         connection = pymysql.connect(
             host=self.host,
             port=self.port,

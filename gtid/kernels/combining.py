@@ -67,7 +67,7 @@ def _finish(
 
 @kernel
 def sweep_finds(left: Numbers, right: Numbers, table: int) -> bool:
-    """Tell whether the combination of two canonical sequences has any number in it."""
+    """Return whether the combination of two canonical sequences has any number in it."""
     keep = table << 1
     i, j = 0, 0
     while i < len(left) and j < len(right):
@@ -147,7 +147,7 @@ def find_rows(
     right_chosen: Numbers,
     found: Flags,
 ) -> None:
-    """Tell of each chosen pair of rows whether their combination has any GTID in it."""
+    """Return for each chosen pair of rows whether their combination has any GTID in it."""
     for pair in range(len(found)):
         found[pair] = False
         i, i_end = left_rows[left_chosen[pair]], left_rows[left_chosen[pair] + 1]

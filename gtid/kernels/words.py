@@ -124,7 +124,7 @@ def decimal_value(word: int, count: int) -> int:
 
 @inlined
 def are_hex_digits(word: int) -> bool:
-    """Tell whether all eight bytes are hexadecimal digits, in either case."""
+    """Return whether all eight bytes are hexadecimal digits, in either case."""
     if word & _TOPS:
         return False
     letters = word | _CASE
@@ -138,7 +138,7 @@ def are_hex_digits(word: int) -> bool:
 
 @inlined
 def has_capitals(word: int) -> bool:
-    """Tell whether any of eight hexadecimal digits is a capital letter."""
+    """Return whether any of eight hexadecimal digits is a capital letter."""
     return ((word << np.uint64(1)) & ~(word << np.uint64(2)) & _TOPS) != np.uint64(0)
 
 

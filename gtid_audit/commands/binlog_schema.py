@@ -342,7 +342,7 @@ def _current(store: "SchemaStore", server: "UUID", key: "TableKey") -> "Entry":
 
 
 def _since(store: "SchemaStore", server: "UUID", key: "TableKey") -> "Place":
-    """Give the place of a table's last change, or the place the logs are followed to."""
+    """Return the place of a table's last change, or the place the logs are followed to."""
     entry = store.current(server, key)
     if entry is not None:
         return entry.place

@@ -78,7 +78,7 @@ class _Run:
     found: list[Any] = field(default_factory=list)
 
     def contents(self) -> Iterator[tuple[EventGroup, Iterator[Any]]]:
-        """Give each transaction with its rows decoded as they are asked for."""
+        """Yield each transaction with its rows decoded as they are asked for."""
         from binlog.adapters.row_decoder import RowDecoder
         from binlog.rows.values import rows_of_group
 

@@ -95,7 +95,7 @@ class Submission:
 
     @property
     def is_cluster(self) -> bool:
-        """Say whether the driver runs on the cluster, where nobody sees its exit status."""
+        """Return whether the driver runs on the cluster, where nobody sees its exit status."""
         return self.deploy_mode == "cluster"
 
     def line(self, spark_submit: str) -> list[str]:

@@ -84,12 +84,12 @@ class BinlogOptions:
 
     @property
     def reads_digests(self) -> bool:
-        """Tell whether digests must be made."""
+        """Return whether digests must be made."""
         return self.digests or "digest" in (self.columns or ())
 
     @property
     def reads_details(self) -> bool:
-        """Tell whether tables and statements must be read."""
+        """Return whether tables and statements must be read."""
         named = {"tables", "ddl"} & set(self.columns or ())
         return self.details or self.table is not None or bool(named)
 

@@ -53,7 +53,7 @@ def _scalar(moment: datetime) -> pa.Scalar:
 
 
 def _touches(rows: pa.Table, table: Table) -> pa.Array:
-    """Tell of each row whether it changed rows of a table."""
+    """Return for each row whether it changed rows of a table."""
     tables = rows.column("tables").combine_chunks()
     touched = pc.list_flatten(tables)
     is_it = pc.and_(

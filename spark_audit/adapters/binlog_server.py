@@ -162,7 +162,7 @@ def _asked(connection: Connection, target: ServerTarget) -> ServerSets:
 def rows_from(
     partition: ServerPartition, options: BinlogOptions, columns: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Give the rows of exactly the wanted transactions, in the order of the log.
+    """Yield the rows of exactly the wanted transactions, in the order of the log.
 
     Raises BinlogError (DumpRefused with the server's own words), ServerUnread, InventoryProblem,
     and TransactionsLacking.
@@ -188,7 +188,7 @@ def rows_from(
 def _rows_of(
     target: ServerTarget, wanted: GtidSet, options: BinlogOptions
 ) -> Generator[pa.Table, None, None]:
-    """Give the rows as they come, with what of the contents is asked for."""
+    """Yield the rows as they come, with what of the contents is asked for."""
     batches = ledger_of_server(
         lambda: _connected(target, options),
         Only(wanted),

@@ -150,7 +150,7 @@ class LedgerReader(DataSourceReader):
             yield damage.batch(self.columns)
 
     def _is_wanted(self, file: str) -> bool:
-        """Tell whether what is asked of paths and names leaves room for this file."""
+        """Return whether what is asked of paths and names leaves room for this file."""
         where = Damage({"path": _shown(file), "file": _shown(Path(file).name)})
         mask = mask_of(filter(_is_of_files, self.conditions), where)
         return mask is None or mask.to_pylist() == [True]

@@ -21,7 +21,7 @@ _TEXTS: Final = StructType([StructField("items", StringType())])
 
 
 def items_of(rows: DataFrame) -> Iterator[str]:
-    """Give the rows, in their order, as texts of topology/json_items.py."""
+    """Yield the rows, in their order, as texts of topology/json_items.py."""
     for row in rows.mapInArrow(_texts_of, _TEXTS).toLocalIterator():
         yield row["items"]
 

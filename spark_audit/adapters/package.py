@@ -90,7 +90,7 @@ def _zipped() -> bytes:
 
 
 def _files_of(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
-    """Give what a package holds, in order of name, without what Python has compiled there."""
+    """Yield what a package holds, in order of name, without what Python has compiled there."""
     for each in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if each.is_dir():
             if each.name != "__pycache__":

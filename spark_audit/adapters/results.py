@@ -87,7 +87,7 @@ class Results:
         return tuple(unknown_from_record(record) for record in records_of_table(rows))
 
     def report_items(self) -> dict[str, Iterator[str]]:
-        """Give the three lists of a report as items (json_items.py), in its order, in pieces.
+        """Return the three lists of a report as items (json_items.py), in its order, in pieces.
 
         The executors write the texts; the driver holds one partition of them at a time.
         """
@@ -241,7 +241,7 @@ def differing(kept: FleetSummary, made: FleetSummary) -> list[str]:
 
 
 def advice(place: str, what: str) -> str:
-    """Say that results are kept, and how to replace them on purpose."""
+    """Return the text of an error: results exist, and how to replace them on purpose."""
     return (
         f"{place}: {what}. They are kept. To do the run over on purpose, move that directory away"
         " and audit again, then the later runs in their order: since when a finding lasts is taken"

@@ -48,7 +48,7 @@ class RunName:
 
 
 def runs_newest_first(storage: Storage, directory: str) -> Iterator[RunName]:
-    """Give the complete runs below a directory, the latest first; look only as far as asked."""
+    """Yield the complete runs below a directory, the latest first; look only as far as asked."""
     for day in reversed(storage.names_in(directory)):
         if not _DAY.fullmatch(day):
             continue

@@ -83,7 +83,7 @@ class SparkNotStarted(Exception):
 def local_session(
     *, cores: int | None = None, archive_to: Path | None = None
 ) -> Iterator[SparkSession]:
-    """Give a session on `cores` cores of this machine (default: all), and stop it afterwards.
+    """Provide a session on `cores` cores of this machine (default: all), and stop it afterwards.
 
     If this process has a session already, give that one and leave it running. `archive_to` makes
     the JVM write what it loaded to a class archive when it stops (spark_audit/adapters/archive.py).

@@ -36,13 +36,13 @@ class Storage(Protocol):
 
     @property
     def renames_atomically(self) -> bool:
-        """Tell whether a directory appears under its new name whole or not at all."""
+        """Return whether a directory appears under its new name whole or not at all."""
 
     def names_in(self, place: str) -> list[str]:
         """Return the names in a directory, sorted; none if it is not there."""
 
     def exists(self, place: str) -> bool:
-        """Tell whether a file or directory is there."""
+        """Return whether a file or directory is there."""
 
     def write_text(self, place: str, text: str) -> None:
         """Write a small file, and the directories it lies in."""
@@ -76,7 +76,7 @@ class LocalStorage:
 
     @property
     def renames_atomically(self) -> bool:
-        """Tell whether a directory appears under its new name whole or not at all."""
+        """Return whether a directory appears under its new name whole or not at all."""
         return True
 
     def names_in(self, place: str) -> list[str]:
@@ -85,7 +85,7 @@ class LocalStorage:
         return sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
 
     def exists(self, place: str) -> bool:
-        """Tell whether a file or directory is there."""
+        """Return whether a file or directory is there."""
         return Path(place).exists()
 
     def write_text(self, place: str, text: str) -> None:
@@ -139,7 +139,7 @@ class HadoopStorage:
 
     @property
     def renames_atomically(self) -> bool:
-        """Tell whether a directory appears under its new name whole or not at all."""
+        """Return whether a directory appears under its new name whole or not at all."""
         return self._scheme in _RENAMES_ATOMICALLY
 
     def names_in(self, place: str) -> list[str]:
@@ -151,7 +151,7 @@ class HadoopStorage:
             return sorted(str(each.getPath().getName()) for each in system.listStatus(path))
 
     def exists(self, place: str) -> bool:
-        """Tell whether a file or directory is there."""
+        """Return whether a file or directory is there."""
         with _as_ours(place):
             system, path = self._opened(place)
             return bool(system.exists(path))

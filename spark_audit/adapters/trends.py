@@ -44,7 +44,7 @@ class Trends:
     findings: DataFrame | None  # FINDING_TREND; None where no results are
 
     def items(self) -> dict[str, Iterator[str]]:
-        """Give the lists of a document, in pieces (topology/json_items.py)."""
+        """Return the lists of a document, in pieces (topology/json_items.py)."""
         return {
             "intervals": items_of(self.intervals),
             "retirable": items_of(self.retirable),
@@ -61,7 +61,7 @@ def trends_of(
     policy: TrendPolicy | None = None,
     runs_max: int = RUNS_MAX_DEFAULT,
 ) -> Iterator[Trends]:
-    """Give the trends of the runs below `directory`, as long as the context lasts.
+    """Provide the trends of the runs below `directory`, as long as the context lasts.
 
     `results` is where the results lie, if not there too. Raises NoSnapshots.
     """

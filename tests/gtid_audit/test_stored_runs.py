@@ -201,7 +201,7 @@ def test_a_run_of_selected_clusters_is_passed_over_wherever_it_lies(
 
 
 def renamed(run_at: Path, moment: datetime) -> Path:
-    """Give a run another name, below the day of that name."""
+    """Return a run another name, below the day of that name."""
     new = run_at.parents[1] / f"day={moment:%Y-%m-%d}" / f"run={moment:%Y%m%dT%H%M%S.%fZ}"
     new.parent.mkdir(exist_ok=True)
     run_at.rename(new)

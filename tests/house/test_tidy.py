@@ -68,6 +68,19 @@ def test_a_file_is_short_and_says_what_it_is() -> None:
     assert [name for name, (_, tree) in trees if not ast.get_docstring(tree)] == []
 
 
+def test_docstrings_say_what_is_returned() -> None:
+    """A function returns or yields a value; it does not "give", "tell" or "say" one."""
+    files = {name: ast.parse((ROOT / name).read_text()) for name in tracked(".py")}
+    vague = [
+        f"{name}:{node.lineno} {node.name}"
+        for name, tree in files.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and re.match(r"(?:Give|Tell|Say)\b", ast.get_docstring(node) or "")
+    ]
+    assert vague == []
+
+
 def test_functions_are_short() -> None:
     too_long = [
         f"{name}:{node.lineno} {node.name}"

@@ -135,7 +135,7 @@ def _created() -> Replayed:
 
 
 def cases() -> Iterator[tuple[str, Model, Action]]:
-    """Give each case a name that says what is special about it."""
+    """Yield each case a name that says what is special about it."""
     tagged = GtidSet.parse(f"{UUIDS['b']}:dba:1")
     for version in (OLD, NEW):
         yield f"empty transactions, {version}", pair(version), InjectEmpty("b", gtids("a:4-5"))

@@ -182,7 +182,7 @@ def readings_of_table(table: pa.Table) -> list[Record]:
 
 
 def _has_own_cells(kind: pa.DataType) -> bool:
-    """Tell whether cells of this type, or within it, are not what a record holds."""
+    """Return whether cells of this type, or within it, are not what a record holds."""
     if pa.types.is_list(kind):
         return _has_own_cells(kind.value_type)
     if pa.types.is_struct(kind):

@@ -181,7 +181,7 @@ def _make_durable(*paths: Path) -> None:
 
 
 def read_records(directory: Path) -> Iterator[tuple[str, Record]]:
-    """Give every row of the latest complete run as (where it stands, record), unchecked.
+    """Yield every row of the latest complete run as (where it stands, record), unchecked.
 
     Raises NoSnapshots and UnreadableSnapshots.
     """

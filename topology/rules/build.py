@@ -88,7 +88,7 @@ def on_edge(
 
 
 def many(gtid_set: GtidSet) -> str:
-    """Say how many transactions: "1 transaction", "20 transactions"."""
+    """Return how many transactions: "1 transaction", "20 transactions"."""
     count = gtid_set.gtid_count
     return f"{count:,} transaction" if count == 1 else f"{count:,} transactions"
 

@@ -186,7 +186,7 @@ def _proof(facts: ClusterFacts, loss: Loss) -> Iterator[Evidence]:
 
 
 def distance_to(loss: Loss) -> str:
-    """Say when the GTIDs are used again: a distance in commits of the origin, not a count."""
+    """Return when the GTIDs are used again: a distance in commits of the origin, not a count."""
     first, every = loss.commits_until_first, loss.commits_until_all
     # Each tag has GNOs of its own: transactions without it, or with another one, use none of them.
     is_tagged = any(tsid.tag for tsid in loss.gtid_set.tsids)

@@ -335,7 +335,7 @@ _WORDS: Final = {
 
 
 def _in_words(error: Any) -> str:  # noqa: ANN401 - a dict of Pydantic's
-    """Say what is wrong, without the value."""
+    """Return what is wrong, without the value."""
     place = error["loc"]
     key = str(place[-1]) if place else ""
     if error["type"] == "extra_forbidden":

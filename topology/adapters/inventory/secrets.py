@@ -33,7 +33,7 @@ class WarnOnce:
         self._said: set[str] = set()
 
     def __call__(self, text: str) -> None:
-        """Say it, unless it was said before."""
+        """Warn, once for each text."""
         if text not in self._said:
             self._said.add(text)
             self._warn(text)

@@ -44,7 +44,7 @@ from repair.start_guards import (
     writes_nothing,
 )
 from repair.transaction_content import key_condition
-from repair.unread_sources import sent_besides, unknown_mode
+from repair.unread_sources import sent_besides, uncounted, unknown_mode
 from topology.quoting import quote_number, quote_string
 
 # Of an applier that has just been moved or started: if it is stuck it stops within this time.
@@ -298,7 +298,7 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
         " refuses, audit and plan again",
         risk="the waiting transactions are applied as they are",
         needs=(*_NEEDS, StatementKind.READ_ROWS) if action.rows else _NEEDS,
-        warnings=tuple(unknown_mode(action, setting)),
+        warnings=(*unknown_mode(action, setting), *uncounted(action, setting)),
     )
 
 

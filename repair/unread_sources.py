@@ -1,7 +1,8 @@
-"""Warnings about sources that were not read: what they send, or refuse, is not known to a plan.
+"""Warnings about what a channel brings, or its source refuses, that no reading shows.
 
 With auto-position a source refuses a replica that has GTIDs of the source's own server_uuid which
-the source does not have (error 1236). The model has only the GTIDs of servers that were read.
+the source does not have (error 1236). The model has only the GTIDs of servers that were read, and
+of a relay log only what the server counts as received.
 """
 
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from repair.actions import AutoPositionOn, ResetAndPurge, StartChannel
 from repair.model import upstream
 from repair.procedure import Setting
+from topology.applier_facts import is_last_uncounted
 from topology.unseen import address_of
 
 
@@ -36,6 +38,24 @@ def unknown_mode(action: AutoPositionOn | StartChannel, setting: Setting) -> Ite
         yield (
             f"the settings of {source.name} were not read: unless gtid_mode is ON there, it refuses"
             f" the receiver of {action.server} when this script starts it (error 13117)"
+        )
+
+
+def uncounted(action: StartChannel, setting: Setting) -> Iterator[str]:
+    """Yield that a relay log may hold one transaction that no set shows, of a source's former past.
+
+    What the source still has is planned and compared as missing. What it lost since, by a reset or
+    a crash, shows nowhere.
+    """
+    name, channel = action.server, setting.channel(action.channel)
+    source = setting.known(action.channel).source
+    if source is not None and is_last_uncounted(setting.seen[name], channel):
+        reset = setting.dialect.reset_binary_logs_and_gtids
+        yield (
+            f"MySQL before 5.7 does not count the last transaction that was in a relay log when its"
+            f" receiver connected: {name} executes it. If {source} lost it since"
+            f" ({reset}, a crash), it is errant on {name}"
+            " afterwards (E1)"
         )
 
 

@@ -1,11 +1,11 @@
-"""Pairs, stars and chains of real servers, lent to one test after another of a file.
+"""A pool of pairs, stars and chains of real servers, which the tests of a file use in turn.
 
-1. Who borrows a topology gets it as a new one is: no GTID executed, no schema, no account but those
-   of its data directory, no variable changed, every link replicating.
-2. What a test leaves behind is undone by statements, which takes a tenth of the time of new
-   servers. If one of them fails, or what is then seen is not what was seen at first, the topology
-   is discarded and the next test gets new servers: a doubt costs time, never the truth of a test.
-3. Made for fixtures; which tests use them is said in the conftest.py beside those tests.
+1. Each test gets a topology that looks new: no GTID is executed, there is no schema and no account
+   besides those of the data directory, every variable has its first value, every link replicates.
+2. Statements undo what a test left behind, in a tenth of the time that new servers take. If a
+   statement fails, or the servers then differ from what they were at first, the pool discards the
+   topology and starts new servers. A doubt costs time and never changes the result of a test.
+3. The fixtures are for conftest.py files; those beside the tests select who uses the pool.
 """
 
 import time

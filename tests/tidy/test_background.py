@@ -1,10 +1,10 @@
-"""A thread beside a test acts as long as it should, and does not fail in silence."""
+"""Background work runs until its block ends, and its errors fail the test."""
 
 from threading import Event
 
 import pytest
 
-from tests.meanwhile import meanwhile
+from tests.background import in_background
 
 
 def test_it_acts_until_the_block_ends() -> None:
@@ -16,7 +16,7 @@ def test_it_acts_until_the_block_ends() -> None:
         if number == 3:
             several.set()
 
-    with meanwhile(act, every_seconds=0.001):
+    with in_background(act, every_seconds=0.001):
         assert several.wait(10)
     ended = len(numbers)
     assert numbers == list(range(1, ended + 1))
@@ -31,5 +31,5 @@ def test_what_goes_wrong_there_goes_wrong_here() -> None:
         begun.set()
         raise LookupError
 
-    with pytest.raises(LookupError), meanwhile(act, every_seconds=0.001):
+    with pytest.raises(LookupError), in_background(act, every_seconds=0.001):
         assert begun.wait(10)

@@ -2,8 +2,8 @@
 
 import re
 
-from tests.dealing import FIRST, group_of
-from tests.house.test_tidy import ROOT, tracked
+from tests.distribution import FIRST, group_of
+from tests.tidy.test_tidy import ROOT, tracked
 
 USES_THE_SESSION = re.compile(r"^def .*\bspark: |^    spark: |usefixtures\(\"spark\"", re.MULTILINE)
 

@@ -1,8 +1,8 @@
-"""A topology that is lent again is as good as a new one, or is one: see tests/lending.py."""
+"""A topology that is lent again is as good as a new one, or is one: see tests/server_pool.py."""
 
 from compose import faults, faults_logs
 from compose.native.shapes import Pair, wait_for
-from tests.lending import Stock, traits_of, undone
+from tests.server_pool import Stock, traits_of, undone
 
 
 def processes(pair: Pair) -> list[int]:

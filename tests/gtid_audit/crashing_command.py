@@ -1,6 +1,6 @@
-"""The program in a process that signals itself at one moment of its work, as nobody could time it.
+"""Run the command line in a process that signals itself at one exact moment of its work.
 
-    python -m tests.gtid_audit.mortal SIGNAL within|after NUMBER ARGUMENT...
+    python -m tests.gtid_audit.crashing_command SIGNAL within|after NUMBER ARGUMENT...
 
 That is within the transaction of the schema store that has this number, all of which is written and
 nothing of it committed, or right after it.
@@ -21,7 +21,7 @@ WITHIN, AFTER = "within", "after"
 def command(signal_: signal.Signals, moment: str, number: int, *arguments: str) -> list[str]:
     """Return what starts such a process."""
     given = (signal_.name, moment, str(number))
-    return [sys.executable, "-m", "tests.gtid_audit.mortal", *given, *arguments]
+    return [sys.executable, "-m", "tests.gtid_audit.crashing_command", *given, *arguments]
 
 
 def arm(signal_: signal.Signals, moment: str, number: int) -> None:

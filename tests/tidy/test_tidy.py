@@ -1,4 +1,4 @@
-"""The rules of the house that a machine can check."""
+"""The rules of CONTRIBUTING.md and of the style guide that a machine can check."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 from topology.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[2]
-OURSELVES = "tests/house/test_tidy.py"
+OURSELVES = "tests/tidy/test_tidy.py"
 LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 

@@ -1,4 +1,4 @@
-"""Which tests run in one process, in which order, and in how many processes (pytest-xdist).
+"""The distribution of tests over processes: groups, order and number (pytest-xdist).
 
 1. A file's tests share servers, and the tests of Spark share a session: each group runs in one
    process, and neither is started twice.

@@ -1,6 +1,6 @@
 """The tables of the code that decides are those that were read and approved."""
 
-from tests.house.decision_tables import APPROVED, text
+from tests.tidy.decision_tables import APPROVED, text
 
 
 def test_tables_and_limits_are_as_approved() -> None:

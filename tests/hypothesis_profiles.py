@@ -1,7 +1,9 @@
-"""On how many examples a law is tried: with every change, a fifth in `make quick`, tenfold at night.
+"""Hypothesis profiles: how many examples each property test tries.
+
+`daily` is the default, `quick` (make quick) tries a fifth of it, `nightly` ten times as many.
 
 Loaded as a plugin, this file brings the profiles `quick` and `nightly`:
-pytest -p tests.laws --hypothesis-profile=nightly
+pytest -p tests.hypothesis_profiles --hypothesis-profile=nightly
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""Something done again and again by another thread while a test is at work.
+"""An action that another thread repeats while a test runs.
 
-What goes wrong there goes wrong in the test: a block that only believed to have company fails.
+An error of the action fails the test: a test never passes because its background work had stopped.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,8 +10,8 @@ from threading import Event
 
 
 @contextmanager
-def meanwhile(act: Callable[[int], object], *, every_seconds: float) -> Iterator[None]:
-    """Act, with the numbers from 1 on, until the block ends. Raises what `act` raised."""
+def in_background(act: Callable[[int], object], *, every_seconds: float) -> Iterator[None]:
+    """Call `act` with 1, 2, 3, … until the block ends. Raises what `act` raised."""
     is_over = Event()
 
     def go_on() -> None:

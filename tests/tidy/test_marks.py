@@ -9,7 +9,7 @@ import pytest
 
 from compose.native.server import Server
 from spark_audit.adapters.java import JavaMissing, require_java
-from tests.house.test_tidy import ROOT
+from tests.tidy.test_tidy import ROOT
 
 # Their servers come by an argument, by the parameters of a fixture, by those of a test, by a tuple.
 FILES = (

@@ -155,6 +155,19 @@ def test_every_server_of_the_docs_is_reached_with_tls() -> None:
     assert bare == []
 
 
+def test_the_walks_of_the_architecture_lead_through_real_functions() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    walks = page.partition("## Three walks")[2].partition("\n## ")[0]
+    steps = re.findall(r"`(\w+(?:/\w+)*\.py)`\s+`(\w+)`", walks)
+    assert len(steps) > 12
+    for file, name in steps:
+        tree = ast.parse((ROOT / file).read_text())
+        defined = {
+            node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        }
+        assert name in defined, f"{file} has no {name}"
+
+
 def test_the_readme_names_the_two_commands() -> None:
     readme = (ROOT / "README.md").read_text()
     assert "make demo" in readme

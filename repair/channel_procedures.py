@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, MovePast, StartChannel, StopChannel
 from repair.dialect import ChannelQuestions, for_channel, position_wait
+from repair.filtered import still_unfiltered, without_rows
 from repair.guard import Guard
 from repair.privileges import StatementKind
 from repair.procedure import Procedure, Setting
@@ -205,7 +206,11 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
         risk="old transactions are applied after newer ones; rows they touch may have changed since"
         if arriving
         else "what the source gets until then is fetched as well; no transaction is missing now",
-        warnings=(*unknown_mode(action, setting), *sent_besides(action, setting)),
+        warnings=(
+            *unknown_mode(action, setting),
+            *sent_besides(action, setting),
+            *without_rows(action.channel, setting),
+        ),
         needs=(*_NEEDS, StatementKind.READ_ROWS) if action.rows else _NEEDS,
     )
 
@@ -298,7 +303,11 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
         " refuses, audit and plan again",
         risk="the waiting transactions are applied as they are",
         needs=(*_NEEDS, StatementKind.READ_ROWS) if action.rows else _NEEDS,
-        warnings=(*unknown_mode(action, setting), *uncounted(action, setting)),
+        warnings=(
+            *unknown_mode(action, setting),
+            *uncounted(action, setting),
+            *without_rows(action.channel, setting),
+        ),
     )
 
 
@@ -364,5 +373,6 @@ def _unchanged(
         *((same_source(name, asks, str(source_uuid)),) if source_uuid is not None else ()),
         same_error(name, asks, errors),
         *((still_by_sets(name, asks),) if by_sets else ()),
+        *still_unfiltered(channel, setting, asks),
         *((has_history(name), keeps_history(name, executed)) if executed else ()),
     )

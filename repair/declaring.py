@@ -38,6 +38,7 @@ from repair.rows_there import is_there_already, is_there_by_later_ones, not_deci
 from repair.transaction_content import ContentClass, RowState, described
 from repair.unshown import no_longer_shown
 from repair.way_home import fetches_again, misfits_at_home, way_home
+from repair.xa_halves import halves_left_out
 from topology.dialect import dialect_of
 from topology.findings import Grade
 
@@ -345,6 +346,8 @@ def _content_warnings(
         f"the sets will agree and the data will NOT: what {wanted.shortened()} did is left out on"
         f" {names} for good ({what})"
     )
+    if content is not None:
+        yield from halves_left_out(content, names)
     unread = wanted if content is None else wanted & content.of_class(ContentClass.UNREAD)
     if unread:
         yield (

@@ -31,6 +31,7 @@ class ChannelQuestions:
     applier_error: str
     # Text of the settings by which the channel refuses what others apply; NULL where none is set.
     restrictions: str
+    filters: str  # text of its replication filters; NULL where it has none, or none can be seen
 
     @classmethod
     def of(cls, version: ServerVersion, channel: str) -> "ChannelQuestions":
@@ -50,6 +51,7 @@ class ChannelQuestions:
                 "CONCAT('error ', LAST_ERROR_NUMBER, ': ', LAST_ERROR_MESSAGE)"
             ).replace("%", name),
             restrictions=_restrictions(version).replace("%", name),
+            filters=_FILTERS.replace("%", name) if version >= _FILTERS_SINCE else "NULL",
         )
 
 
@@ -176,6 +178,15 @@ _FIVE_SIX = ChannelQuestions(
     applier_errno="NULL",
     applier_error="NULL",
     restrictions="NULL",
+    filters="NULL",
+)
+
+# A filter that was emptied keeps its row, with an empty rule.
+_FILTERS_SINCE = ServerVersion(8, 0, 1)
+_FILTERS = (
+    "(SELECT NULLIF(MAX(CONCAT(FILTER_NAME, ' = ', FILTER_RULE)), '')"
+    " FROM performance_schema.replication_applier_filters"
+    f" WHERE {_NAME.format('')} = % AND FILTER_RULE <> '')"
 )
 
 

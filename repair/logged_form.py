@@ -11,6 +11,7 @@ from binlog.rows.tables import RowTable
 from binlog.rows.values import ABSENT, RowChange
 from repair.model import ModelServer
 from repair.transaction_content import TransactionContent
+from topology.replication_filters import ReplicationFilters
 
 
 def is_cut(table: RowTable, row: RowChange) -> bool:
@@ -34,6 +35,27 @@ def is_loose(row: RowChange) -> bool:
     return any(
         isinstance(new, JsonDocument) and not new.is_compact and new != old
         for old, new in zip(before, row.after or (), strict=False)
+    )
+
+
+def left_out_of_log(content: TransactionContent, where: ModelServer) -> str:
+    """Return why a redo would reach no other server: filters of the binary log; empty if it does.
+
+    With rows they decide by the schema of the table; of a statement by the default database.
+    """
+    filters = ReplicationFilters.of(where.log_filters)
+    tables = {(each.schema, each.table) for each in content.row_tables}
+    lost = sorted(
+        f"{schema}.{name}" for schema, name in tables if filters.leave_out((schema, name))
+    )
+    if not where.log_filters or not (lost or content.statements):
+        return ""
+    what = ", ".join(lost) or "the schema of its statements, perhaps"
+    options = ", ".join(f"{option} = {value}" for option, value in where.log_filters)
+    return (
+        f"{where.name} does not log {what} ({options}): what is done again there would reach no"
+        " other server, under GTIDs that count as executed everywhere. Remove the option, restart"
+        f" {where.name}, and plan again"
     )
 
 

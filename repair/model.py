@@ -92,11 +92,11 @@ class ModelServer:
     purged: GtidSet
     channels: tuple[ModelChannel, ...] = ()
     server_id: int | None = None
-    # Of the group it is a member of; None for a server outside any group.
-    group_name: UUID | None = None
+    group_name: UUID | None = None  # of the group it is a member of
     has_log: bool = True  # log_bin, and not closed after an error (A9)
     logs_received: bool = True  # log_replica_updates
     sends_by_sets: bool = True  # gtid_mode is ON: others may use auto-position
+    log_filters: tuple[tuple[str, str], ...] = ()  # binlog_do_db and binlog_ignore_db, where set
     logs_rows: bool = True  # binlog_format is ROW
     row_image: str = "FULL"  # binlog_row_image
     logs_partial_json: bool = False  # binlog_row_value_options

@@ -19,7 +19,7 @@ from gtid import GtidSet
 from repair.acting_again import acts_again
 from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows
 from repair.case import Case, Outcome, Proposal, Refusal
-from repair.logged_form import logged_otherwise
+from repair.logged_form import left_out_of_log, logged_otherwise
 from repair.missing_on import (
     not_all_read,
     other_sources,
@@ -94,7 +94,8 @@ def redo_on_source(case: Case) -> Outcome:
     if reason := takes_gtid_with_first_row(content, where.name, redone):
         return Refusal(reason)
     reason = may_be_there(case, content, where) or changed_since(case, content, where)
-    reason = reason or other_columns(content, where) or logged_otherwise(content, where)
+    reason = reason or other_columns(content, where) or left_out_of_log(content, where)
+    reason = reason or logged_otherwise(content, where)
     if reason := reason or stops_below(case, content, where, redone):
         return Refusal(reason)
     rows = compared(case, content, where)

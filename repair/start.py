@@ -9,7 +9,7 @@ from repair.case import LogEvidence
 from repair.former_history import FormerSigns, refusing_servers, signs_of
 from repair.model import Model, ModelChannel, ModelServer, settle
 from topology.applier_facts import ApplierFacts, is_stopped_at_end
-from topology.dialect import BINARY_LOG, REWRITES, dialect_of
+from topology.dialect import BINARY_LOG, BINARY_LOG_FILTERS, REWRITES, dialect_of
 from topology.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row_of
 from topology.findings import ClusterAudit, Finding, Severity
 from topology.graph import Edge, Graph, build_graph, is_another, is_at_address
@@ -88,7 +88,8 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
                             behind=_behind(appliers.get((name, channel.name))),
                             passed_beside=_passed_beside(name, channel, audit),
                             copied=_copy_of(server, graph)
-                            or _another_at_address(edges.get((name, channel.name)), known),
+                            or _another_at_address(edges.get((name, channel.name)), known)
+                            or _by_hand_elsewhere(server, audit),
                             former=signs_of(
                                 edges.get((name, channel.name)), snapshot, known, refusing
                             ),
@@ -150,6 +151,11 @@ def _server(
         are_settings_known=server.settings is not None,
         skips_next=skips_next,
         had_unread_channels=had_unread_channels,
+        log_filters=tuple(
+            (option, value)
+            for option in BINARY_LOG_FILTERS.values()
+            if (value := server.setting(option))
+        ),
         logs_rows=server.setting("binlog_format") in (None, "ROW"),
         row_image=server.setting("binlog_row_image") or "FULL",
         logs_partial_json="PARTIAL_JSON" in (server.setting("binlog_row_value_options") or ""),
@@ -331,6 +337,22 @@ def _another_at_address(edge: Edge | None, known: Mapping[str, ServerSnapshot]) 
         f" another server with the server_uuid of {source.name} is there. Give one of the two its"
         " own server_uuid (stop it, remove auto.cnf, start it), and audit again"
     )
+
+
+def _by_hand_elsewhere(server: ServerSnapshot, audit: ClusterAudit) -> str:
+    """Return that a channel may bring GTIDs of its own server that were set by hand; "" if not.
+
+    A receiver drops what has its server_id. A session on another server that set gtid_next commits
+    with that server's server_id (H7): it is applied, and its rows were not compared.
+    """
+    for finding in audit.findings:
+        if finding.code == "H7" and finding.source == server.name:
+            return (
+                f"{finding.replica} has {finding.gtid_set.shortened()} of {server.name} (H7): if a"
+                f" session set gtid_next there, {server.name} applies it as soon as a channel"
+                " brings it. Answer H7 first"
+            )
+    return ""
 
 
 def _is_behind_a_former_place(findings: list[Finding]) -> bool:

@@ -9,6 +9,7 @@
 from collections.abc import Iterator
 
 from gtid import GtidSet
+from repair.actions import AutoPositionOn, StartChannel
 from repair.case import Case
 from repair.former_history import may_be_given_again
 from repair.holes import emptied_above
@@ -16,14 +17,17 @@ from repair.model import (
     Model,
     ModelChannel,
     ModelServer,
+    below,
     can_connect,
     is_same_server,
     refused,
+    simulate,
     upstream,
 )
-from repair.transaction_content import ContentClass
+from repair.offered import offered
+from repair.transaction_content import ContentClass, TransactionContent
 from repair.unlogged import refuses_replicas
-from topology.dialect import who_set_until
+from topology.dialect import dialect_of, who_set_until
 
 
 def as_warning(doubt: str) -> str:
@@ -105,6 +109,33 @@ def _skips_beside(case: Case, replica: ModelServer, channel: ModelChannel) -> st
     )
 
 
+def came_beside(
+    case: Case, action: StartChannel | AutoPositionOn, content: TransactionContent
+) -> Iterator[str]:
+    """Yield what receiving servers have from other sources, which may have changed rows and back.
+
+    Rows that are as before what waits may be so by newer work: repair/own_work.py reads what a
+    server committed itself. The whole history of another source is too long to be read.
+    """
+    model = case.model
+    after = simulate(model, action)
+    channel = model[action.server].channel(action.channel)
+    source = (channel.source if channel else None) or ""
+    if source not in model.servers:
+        return  # what it sends is not known, and said
+    side = {source, *upstream(model, source)}
+    through = GtidSet.union_of((content.wanted, *(case.snapshot_executed[each] for each in side)))
+    for name in (action.server, *below(after, action.server, running=True)):
+        waits = content.needing_decision(after[name].executed - model[name].executed)
+        beside = (case.snapshot_executed[name] - through).without_uuid(model[name].server_uuid)
+        if waits and beside and name not in side:
+            yield (
+                f"what {name} has from other sources than {source} was not read"
+                f" ({beside.shortened()}): if that changed rows of {waits.shortened()} and changed"
+                " them back, they count as unchanged, and older versions replace them"
+            )
+
+
 def waiting_ddl(case: Case, server: str, channel: str) -> str:
     """Return the DDL that waits on a channel, in words; empty if there is none."""
     content = case.arrivals.get((server, channel))
@@ -112,6 +143,24 @@ def waiting_ddl(case: Case, server: str, channel: str) -> str:
     if content is None or not ddl:
         return ""
     return f"DDL: {ddl.shortened()}, {', '.join(f'`{each}`' for each in content.statements)}"
+
+
+def left_gaps(case: Case, replica: ModelServer, channel: ModelChannel) -> str | None:
+    """Return that CHANGE REPLICATION SOURCE is refused (1802): parallel workers left gaps; or None.
+
+    They stopped, or were killed, at different places: what a relay log holds is not executed, and
+    later transactions are. The next start fills the gaps.
+    """
+    waiting = channel.retrieved - replica.executed - channel.passed
+    gaps = waiting & replica.executed.filled()
+    if channel.running or not gaps:
+        return None
+    until = f"{dialect_of(replica.version).start_replica} UNTIL SQL_AFTER_MTS_GAPS"
+    return (
+        f"the parallel applier of {replica.name} may have left gaps ({gaps.shortened()}): then the"
+        f" server refuses to change the channel (error 1802). Start it first, or run `{until}` and"
+        f" wait until it stops by itself; then plan again, or choose with {offered(case)}"
+    )
 
 
 def would_not_connect(model: Model, replica: ModelServer, channel: ModelChannel) -> str | None:

@@ -47,6 +47,7 @@ from repair.offered import offered
 from repair.same_server_id import same_server_id
 from repair.start_doubts import (
     as_warning,
+    came_beside,
     doubts_of_start,
     stops_by_wish,
     waiting_ddl,
@@ -183,7 +184,7 @@ def _if_rows_fit(case: Case, action: StartChannel | AutoPositionOn) -> Outcome:
         return Refusal(f"{'; '.join(problems)}. Compare the rows, then choose with {offered(case)}")
     if problems:
         return Proposal((action,), tuple(map(as_warning, problems)))
-    warnings = tuple(_not_compared(case, content, after))
+    warnings = (*_not_compared(case, content, after), *came_beside(case, action, content))
     if not is_read:
         return Proposal((_in_order(action),), warnings)
     here, then = case.model[action.server], case.snapshot_executed[action.server]

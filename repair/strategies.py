@@ -42,7 +42,7 @@ from repair.refused_before import start_as_selected
 from repair.replaying import redo_on_source, undo_on_replica
 from repair.rows_there import may_come_back
 from repair.same_server_id import same_server_id
-from repair.start_doubts import as_warning
+from repair.start_doubts import as_warning, left_gaps
 from repair.starting import misfit_of_waiting
 from repair.transaction_content import (
     ContentClass,
@@ -67,8 +67,8 @@ def position_bypass(case: Case) -> Outcome:
         return Refusal("the replica, or its channel, could not be read")
     if event is None:
         return Refusal(
-            "the failing event was not read from the source, and a position must not be"
-            " guessed; give the planning account the privilege to read the source's log"
+            "the failing event was not found in the source's log, or could not be read there, and a"
+            " position must not be guessed"
         )
     if case.finding.code == "A3" and not case.is_chosen:
         return Refusal(
@@ -180,6 +180,8 @@ def _not_to_be_switched(
         )
     if case.is_chosen:
         return None
+    if (gaps := left_gaps(case, replica, channel)) is not None:
+        return gaps
     if not source.are_settings_known:
         return (
             f"the settings of {source.name} were not read: unless gtid_mode is ON there, and what"

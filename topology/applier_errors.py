@@ -18,6 +18,7 @@ _WAITED: Final = "the applier waited too long for a lock"
 _NO_SPACE: Final = "there is no space left on the replica"
 _DENIED: Final = "the applier lacks a privilege"
 _NO_KEY: Final = "a table without a primary key is refused"
+_UNKNOWN_XID: Final = "the applier finds no such prepared XA transaction"
 _NOT_THERE: Final = "what the statement changes is not on the replica"
 _THERE: Final = "what the statement makes is on the replica already"
 _NOT_CONVERTED: Final = "the columns have other types on the replica"
@@ -33,10 +34,12 @@ OF_NO_TRANSACTION: Final = frozenset(
 APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
     ErrorText(
         RELAY_LOG_UNREADABLE,  # seen on 9.7.4 and 5.6.24
-        r"(?:Relay log read failure|Could not parse relay log event|Error reading relay log)",
+        r"(?:Relay log read failure|Could not parse relay log event|Error reading relay log|"
+        r"(?:^|: )Could not open log file|"
+        r"Could not find target log (?:file mentioned|during relay log))",
         "A3",
-        "The file that the receiver wrote on the replica is damaged or cut off (its disk, a crash,"
-        " a full file system). No transaction is the cause.",
+        "The file that the receiver wrote on the replica is gone, damaged or cut off (rm, its disk,"
+        " a crash, a full file system). No transaction is the cause.",
         (
             (
                 "Do not skip a transaction: the source sends all of them again once the relay log"
@@ -170,6 +173,23 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
         ),
     ),
     ErrorText(
+        _UNKNOWN_XID,  # seen on 9.7.4
+        r"XAER_NOTA",
+        "A3",
+        "An XA COMMIT or XA ROLLBACK finds no such prepared transaction: its XA PREPARE, a GTID of"
+        " its own, was not executed here, or was left out by an empty transaction.",
+        (
+            (
+                "If the XA PREPARE is missing here (H1), fetch it first: STOP REPLICA, CHANGE"
+                " REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1, START REPLICA."
+            ),
+            (
+                "If it was left out, its rows are missing: leave this one out as well, and compare"
+                " the rows."
+            ),
+        ),
+    ),
+    ErrorText(
         _NOT_THERE,  # 1146 seen on 9.7.4
         r"(?:Table '.*' doesn't exist|Unknown (?:table|database|column)|Can't DROP|"
         r"Can't drop database|Unknown VIEW|does not exist on query)",
@@ -213,5 +233,6 @@ APPLIER_NUMBERS: Final[dict[int, str]] = {
     **dict.fromkeys((1451, 1452, 3819), _BOUND),
     **dict.fromkeys((1007, 1050, 1060, 1061), _THERE),
     **dict.fromkeys((1008, 1049, 1051, 1054, 1091, 1146), _NOT_THERE),
+    1397: _UNKNOWN_XID,
     **dict.fromkeys((1115, 1273, 1286, 1298), _NOT_KNOWN),
 }

@@ -146,7 +146,7 @@ TEXTS: tuple[ErrorText, ...] = (
         "A4",
         "The receiver stopped because source and replica have the same server_uuid or the same"
         " server_id, or gtid_mode is not ON on the source of a channel with auto-position. The text"
-        " of the error names which.",
+        " of the error names which. An applier has this number where it cannot open its relay log.",
         (
             (
                 "Compare SELECT @@GLOBAL.server_uuid, @@GLOBAL.server_id, @@GLOBAL.gtid_mode on"
@@ -257,6 +257,23 @@ TEXTS: tuple[ErrorText, ...] = (
         ("START REPLICA UNTIL SQL_AFTER_MTS_GAPS, wait until it stops, then change the channel.",),
     ),
     ErrorText(
+        "the applier cannot read where it was",
+        r"failed to initialize (?:relay log info|applier metadata) structure",
+        "A3",
+        "mysqld could not restore the place of its applier. Seen on 5.6.24 with relay_log_recovery"
+        " = 1, after a crash that left gaps between parallel workers: every START REPLICA fails.",
+        (
+            (
+                "With auto-position on, and if the source has purged nothing that is missing: STOP"
+                " REPLICA, RESET REPLICA, START REPLICA. The source sends the gaps as well."
+            ),
+            (
+                "By file position do not run RESET REPLICA, which forgets the place: restart mysqld"
+                " once with relay_log_recovery = 0. It fills the gaps from its relay log."
+            ),
+        ),
+    ),
+    ErrorText(
         "the workers of a parallel applier have stopped",
         r"(?:slave|replica) coordinator and worker threads are stopped",
         "A3",
@@ -349,6 +366,7 @@ NUMBERS: dict[int, str] = {
     1802: "the parallel applier has gaps",
     1837: "a session still has an explicit GTID",
     1840: "gtid_purged refused: the history is not empty",
+    1872: "the applier cannot read where it was",
     1885: "the replica has more than the source",
     **dict.fromkeys((1040, 1045, 1129, 1130, 2002, 2003, 2005, 2013, 2026, 2059), _NOT_CONNECTED),
     2061: _NOT_SECURE,

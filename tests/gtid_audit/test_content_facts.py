@@ -124,7 +124,7 @@ def test_an_empty_transaction_of_another_commit_was_committed_by_hand() -> None:
     assert (difference.difference, difference.lesser) == (Difference.EMPTY, "a")
     severity, text = reported(found)
     assert severity is Severity.WARNING
-    assert "committed an empty transaction under the GTID on a." in text
+    assert "committed an empty transaction under the GTID on a, or a does not log" in text
 
 
 def test_maintenance_that_was_left_out_by_an_empty_transaction_is_information() -> None:

@@ -99,7 +99,7 @@ TARGETS: Sequence[Target] = (
             *("repair/doubted_content.py", "repair/compared_rows.py", "repair/no_rollback.py"),
             *("repair/created_tables.py", "repair/unshown.py", "repair/plan_parts.py"),
             *("repair/more_written.py", "repair/purged_since.py", "repair/refused_before.py"),
-            "repair/unread_sources.py",
+            *("repair/unread_sources.py", "repair/filtered.py", "repair/xa_halves.py"),
         ),
         (
             *("tests/repair/test_model.py", "tests/repair/test_planner.py"),

@@ -91,7 +91,7 @@ def test_the_bypass_is_three_actions_in_this_order() -> None:
 @pytest.mark.parametrize(
     ("finding", "facts", "words"),
     [
-        (a_finding("A1", ""), {"event": None}, "was not read from the source"),
+        (a_finding("A1", ""), {"event": None}, "was not found in the source's log"),
         (a_finding("A3", ""), {}, "the source logged with error 1050"),
         (a_finding("A1", ""), {"event": event("a:1-3")}, "close them first"),
     ],

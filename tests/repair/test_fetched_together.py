@@ -85,9 +85,18 @@ def test_two_holes_whose_rows_fit_are_fetched_in_one_step() -> None:
 
 
 def test_what_waits_on_a_stopped_channel_is_compared_before_it_is_switched() -> None:
-    plan = planned(two_holes(runs=False), PASSED_BY)
+    servers = two_holes(runs=False)
+    below = replace(servers["b"], executed=gtids("a:1-3 a:7"))  # a:8 waits, and is no gap
+    plan = planned(servers.replace(below), PASSED_BY)
     assert actions(plan) == []
     assert "has not been read" in plan.not_planned[0].why
+
+
+def test_gaps_of_a_stopped_applier_are_filled_before_its_channel_is_switched() -> None:
+    plan = planned(two_holes(runs=False), PASSED_BY)
+    assert actions(plan) == []
+    assert "may have left gaps" in plan.not_planned[0].why
+    assert "START REPLICA UNTIL SQL_AFTER_MTS_GAPS" in plan.not_planned[0].why
 
 
 def test_what_another_channel_may_bring_first_is_compared_as_well() -> None:

@@ -138,6 +138,11 @@ APPLIER_TEXTS = (
         "Relay log read failure: Could not parse relay log event entry. The possible reasons are: the"
         " master's binary log is corrupted"
     ),
+    "Could not open log file",
+    "Last_SQL_Error: Could not find target log file mentioned in relay log info in the index file",
+    "Slave failed to initialize relay log info structure from the repository",
+    "Replica failed to initialize applier metadata structure from the repository",
+    "Worker 1 failed executing transaction 'x'; Error 'XAER_NOTA: Unknown XID' on query.",
     "Worker 1 failed executing transaction 'x'; Query execution was interrupted",
     (
         "Could not execute Update_rows event on table t.t; Lock wait timeout exceeded; try restarting"

@@ -250,8 +250,8 @@ def _emptied(shown: list[ContentDifference]) -> str:
     lesser, fuller = _lesser_and_fuller(shown[0])
     return (
         f"{_count(shown)} changed data on {fuller} and nothing on {lesser}: an operator or a repair"
-        f" committed an empty transaction under the GTID on {lesser}. If that was not intended, the"
-        f" rows are missing on {lesser}."
+        f" committed an empty transaction under the GTID on {lesser}, or {lesser} does not log all"
+        f" of its changes (C11). If that was not intended, the rows are missing on {lesser}."
     )
 
 

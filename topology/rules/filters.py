@@ -80,12 +80,17 @@ def ignored_by_receiver(facts: ClusterFacts) -> Iterator[Finding]:
                 ),
                 evidence("missing and not retrieved", edge.ignored, replica),
             ),
-            explanation=f"{replica.name} does not have {many(edge.ignored)} of {names}: its channel"
-            " ignores the events of these servers (IGNORE_SERVER_IDS), so that it drops them."
+            explanation=f"{replica.name} does not have {many(edge.ignored)} of {names}, and its"
+            " channel ignores the events of these servers (IGNORE_SERVER_IDS)."
             + (
                 f" They may still arrive from {', '.join(unseen)}, which gtid-audit did not read."
                 if unseen
                 else " They do not arrive while the option stays."
+            )
+            + (
+                ""
+                if channel.auto_position
+                else " A file position may have skipped some of them before."
             )
             + " Compare the rows, then remove the option; with auto-position on the source sends"
             " them after that.",

@@ -1,0 +1,49 @@
+"""Filters of a channel, or of the binary log behind it: what they leave out of a delivery.
+
+The GTID of a transaction that is left out counts as executed, so no source sends it again: the rows
+are missing on the server (filters of the channel), or on those below it (binlog_do_db and
+binlog_ignore_db). Where such filters were seen, the plan states this. Where a channel had none, the
+script requires that it still has none: CHANGE REPLICATION FILTER, or a restart with other options,
+may have come between. Before 8.0.1 only the statement that shows the state of replication lists
+filters, and no script can use its answer.
+"""
+
+from collections.abc import Iterator
+
+from repair.dialect import ChannelQuestions
+from repair.guard import Guard
+from repair.procedure import Setting
+from topology.dialect import REWRITES
+
+
+def without_rows(channel: str, setting: Setting) -> Iterator[str]:
+    """Yield that filters may leave out rows of what a step delivers, as a warning."""
+    found, name = _filters(channel, setting), setting.server.name
+    if setting.server.log_filters and setting.arriving:
+        options = ", ".join(f"{option} = {value}" for option, value in setting.server.log_filters)
+        yield (
+            f"{name} does not log all that it applies ({options}): its replicas get these"
+            f" transactions of {setting.arriving.shortened()} without their rows, and nothing sends"
+            " the rows later. Remove the option first, and restart it"
+        )
+    if found and setting.arriving:
+        yield (
+            f"the filters of {name} ({', '.join(found)}) stay: what they leave out of"
+            f" {setting.arriving.shortened()} counts as executed on {name} without its rows, and no"
+            " source sends it again"
+        )
+
+
+def still_unfiltered(channel: str, setting: Setting, asks: ChannelQuestions) -> Iterator[Guard]:
+    """Require that a channel without filters has none since, where something is to arrive."""
+    if not setting.arriving or _filters(channel, setting) or asks.filters == "NULL":
+        return
+    yield Guard(
+        f"{asks.filters} IS NULL",
+        f"{setting.server.name}: its channel has new filters; audit and plan again: ",
+        detail=asks.filters,
+    )
+
+
+def _filters(channel: str, setting: Setting) -> tuple[str, ...]:
+    return tuple(each for each in setting.channel(channel).filters if not each.startswith(REWRITES))

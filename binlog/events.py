@@ -1,7 +1,7 @@
 """What an event says, once its bytes have been read.
 
 1. Plain frozen facts, named as in the MySQL manual; no bytes are counted here.
-2. An event of a type we do not read is `Opaque`: kept, never skipped in silence.
+2. An event of a type we do not read is `Opaque`: kept, never skipped silently.
 3. Times are microseconds since 1970-01-01 UTC where MySQL has them, seconds where it has not.
 """
 

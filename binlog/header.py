@@ -1,7 +1,7 @@
 """The nineteen bytes every event begins with.
 
 Layout: EVENT_TYPE_OFFSET … FLAGS_OFFSET, libs/mysql/binlog/event/binlog_event.h; as it was in 5.0.
-This file judges a header on its own; whether it fits its neighbours is the decoder's business.
+This file evaluates a header on its own; whether it fits its neighbours is the decoder's business.
 """
 
 import struct

@@ -42,7 +42,7 @@ STATEMENTS_MAX = 1_000
 
 
 class TransactionKind(Enum):
-    """What a transaction is, judged by the shape of its group."""
+    """What a transaction is, evaluated by the shape of its group."""
 
     EMPTY = "empty"  # BEGIN, COMMIT and nothing between: injected, or filtered away by a replica
     DDL = "ddl"  # one statement outside BEGIN: DDL, account management, FLUSH, ANALYZE

@@ -160,7 +160,7 @@ def _start_pairs(stage: Stage, stack: ExitStack) -> dict[str, Pair]:
 def _under_load(stage: Stage, pair: Pair, clients: Clients, pause_seconds: float) -> Iterator[None]:
     """Write to both servers while servers are being read, and only then.
 
-    Judging stored snapshots reads no server; a load beside it would only take its processors.
+    Evaluating stored snapshots reads no server; a load beside it would only take its processors.
     """
     with load.write_load([pair.a, pair.b], clients=clients, pause_seconds=pause_seconds):
         before = [server.value("@@GLOBAL.gtid_executed") for server in (pair.a, pair.b)]

@@ -223,7 +223,7 @@ class GtidSet:
     def gtids(self, *, limit: int = GTIDS_MAX) -> Iterator[Gtid]:
         """Return each GTID in order. Raises GtidSetTooLarge at once if there are more than `limit`.
 
-        It never cuts short in silence: for the first few, say `s.first(n).gtids()`.
+        It never cuts short silently: for the first few, say `s.first(n).gtids()`.
         """
         if self.gtid_count > limit:
             raise GtidSetTooLarge("GTIDs", self.gtid_count, limit)

@@ -1,8 +1,8 @@
 """What an audit answers with, from memory or from files: a verdict, a document, a page.
 
-1. A small fleet's judgements are in memory; those of a large one are in Parquet, and only a summary
-   of them is here. Whoever prints does not know which.
-2. The document is written piece by piece, and its bytes do not tell the two apart.
+1. The audits of a small fleet are in memory; those of a large one are in Parquet, with a summary
+   here. The code that prints does not know which.
+2. The document is written piece by piece, with the same bytes in both cases.
 """
 
 from collections.abc import Iterator

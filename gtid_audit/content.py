@@ -4,10 +4,11 @@
    the own transactions around a restart decide (binlog/content/reuse.py); nothing else is read.
 2. Which restarts are due is decided in content_due.py: this file brings in the binlog reader.
 3. --content asks for an answer: a restart of the last day whose logs are purged is UNKNOWN then, if
-   the server has own transactions. Without --content, and for older restarts, it is a remark.
+   the server has own transactions. Without --content, and for older restarts, it is
+   reported as info.
 4. Servers are compared along the channels between them, in either direction, and members of a group
    one with the next. What could not be read is UNKNOWN, with the reason; what can never be compared
-   (no binary log, purged) is a remark.
+   (no binary log, purged) is reported as info.
 5. A restart is due on every channel whose two servers hold transactions of the restarted server,
    and not on its own channels alone. Example: first → middle → last. `first` lost :5-6 in a crash
    and reused them, and `middle` was then rebuilt from `first`. `first` and `middle` agree, and

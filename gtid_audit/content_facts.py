@@ -3,8 +3,8 @@
 1. A difference keeps both versions, and which server has less of it.
 2. What was read and is not comparable is counted. After a command that asked for it, it is UNKNOWN.
    In an audit it is UNKNOWN only where two commits are possible: the moment of one commit excludes
-   that a GTID was reused, and then it is a remark.
-3. What can never be compared (purged, or in no log) is a remark.
+   that a GTID was reused, and then it is reported as info.
+3. What can never be compared (purged, or in no log) is reported as info.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,13 +1,13 @@
-"""From a live fleet or stored snapshots to a report: which engine judges, and where.
+"""From a live fleet or stored snapshots to a report: which engine evaluates, and where.
 
-1. `local` judges in this process, `spark` on Spark; both ask the same rules.
+1. `local` evaluates in this process, `spark` on Spark; both ask the same rules.
 2. What is not installed is named with the command that brings it.
-3. A cluster that cannot be read or judged because of a defect of ours is UNKNOWN, with the reason,
-   now and in what is stored; the others are judged all the same.
+3. A cluster that a defect of ours keeps from being read or evaluated is UNKNOWN, with the reason,
+   now and in what is stored. The other clusters are evaluated.
 4. What is kept of selected clusters goes to a directory of its own below `--out`, with its own
    history and its own memory of contents: it must not pass for the state of the fleet.
 5. Contents are compared by the process that reads the servers, which is this one, and kept
-   beside the snapshots: so both engines judge the same, now and when the servers are gone.
+   beside the snapshots: so both engines evaluate the same, now and when the servers are gone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -59,7 +59,7 @@ def audit_fleet(
     content: bool | None = None,
     memory: Memory | None = None,
 ) -> InMemory:
-    """Read a fleet and judge it here; keep the snapshots in a directory if one is given.
+    """Read a fleet and evaluate it here; keep the snapshots in a directory if one is given.
 
     `content`: compare the content of transactions after every start of a server, or not at all;
     None compares after restarts since the last look, and within the last day (content_due.py).
@@ -79,7 +79,7 @@ def answer_of_fleet(
     say: Say | None = None,
     content: bool | None = None,
 ) -> Iterator[Answer]:
-    """Read a fleet and judge it. With `out`, keep the snapshots and what was found there.
+    """Read a fleet and evaluate it. With `out`, keep the snapshots and what was found there.
 
     What Spark found can be read as long as the context lasts. Raises UsageProblem.
     """
@@ -98,9 +98,9 @@ def answer_of_fleet(
 def answer_of_stored(
     asked: StoredQuestion, *, engine: Engine, out: Path | None = None
 ) -> Iterator[Answer]:
-    """Judge the latest stored snapshots below a directory. With `out`, keep what is found there.
+    """Evaluate the latest stored snapshots below a directory. With `out`, keep what is found there.
 
-    A run that does not show the current state of the fleet is not judged: the answer is UNKNOWN.
+    A run that does not show the current state of the fleet is not evaluated: the answer is UNKNOWN.
     What Spark found can be read as long as the context lasts. Raises UsageProblem.
     """
     require_parquet()
@@ -135,7 +135,7 @@ def answer_of_stored(
 def _audited_here(
     fleet: Fleet, out: Path | None, *, say: Say | None, content: bool | None
 ) -> InMemory:
-    """Read a fleet and judge it in this process. With `out`, keep all of it there."""
+    """Read a fleet and evaluate it in this process. With `out`, keep all of it there."""
     if out is None:
         return audit_fleet(fleet, say=say, content=content)
     require_spark()
@@ -286,7 +286,7 @@ def read_fleet(
 ) -> tuple[ClusterSnapshot, ...]:
     """Read every cluster of a fleet; return them in order of name.
 
-    What will be stored is judged as it is stored, now and later (topology/adapters/storable.py).
+    What will be stored is evaluated as it is stored, now and later (topology/adapters/storable.py).
     """
     found = collect_fleet(fleet, say=say)
     snapshots = tuple(sorted(found, key=lambda snapshot: snapshot.cluster))

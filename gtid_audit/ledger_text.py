@@ -1,6 +1,6 @@
 """What `binlog scan` answers with: a document, lines of JSON, or a page for a person.
 
-1. The verdict is OK, or UNKNOWN if something could not be read; a scan judges nothing else.
+1. The verdict is OK, or UNKNOWN if something could not be read; a scan evaluates nothing else.
 2. A page is short: what is long is counted. Sizes are in units of 1,000.
 3. It reads no log; see ledger_summary.py for what it shows.
 """
@@ -45,7 +45,7 @@ _UNIT: Final = 1000
 
 
 def verdict_of(summary: LedgerSummary) -> Verdict:
-    """Judge a scan by whether everything was read."""
+    """Evaluate a scan by whether everything was read."""
     return Verdict.UNKNOWN if summary.errors else Verdict.OK
 
 

@@ -1,4 +1,4 @@
-"""Audits one pair in this process: the short way from two DSNs to a judgement."""
+"""Audits one pair in this process: the short way from two DSNs to an audit."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ def policy_of(allowed: Sequence[str], accepted: Sequence[str]) -> Policy:
 
 @dataclass(frozen=True, slots=True)
 class PairAudit:
-    """The judgement of a pair, and what it was made from."""
+    """The audit of a pair, and what it was made from."""
 
     snapshot: ClusterSnapshot
     contents: ContentReading | None  # None: the content of transactions was not compared
@@ -61,7 +61,7 @@ def audit_pair(
     policy: Policy,
     content: bool | None = None,
 ) -> PairAudit:
-    """Read both servers and judge them. Raises UsageProblem and InventoryProblem.
+    """Read both servers and evaluate them. Raises UsageProblem and InventoryProblem.
 
     `content`: compare the content of transactions, or not; None compares after a recent start.
     """

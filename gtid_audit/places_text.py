@@ -33,7 +33,7 @@ _WHY: Final = {
 
 
 def verdict_of(located: Located) -> Verdict:
-    """Judge an answer."""
+    """Evaluate an answer."""
     if located.errors or any(why is Absence.UNREAD for why, _ in located.absent):
         return Verdict.UNKNOWN
     return Verdict.WARNING if located.absent else Verdict.OK

@@ -1,4 +1,4 @@
-"""From what was typed to a plan: read, judge, look into the binary logs, plan, write."""
+"""From what was typed to a plan: read, evaluate, look into the binary logs, plan, write."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ EVENT_SECONDS_MAX: Final = 30.0  # to find one event in a source's binary logs
 
 @dataclass(frozen=True, slots=True)
 class ReadForPlan:
-    """One cluster, read and judged a moment ago, and how to reach its servers again."""
+    """One cluster, read and evaluated a moment ago, and how to reach its servers again."""
 
     snapshot: ClusterSnapshot
     audit: ClusterAudit
@@ -79,7 +79,7 @@ def read_for_plan(
     policy: Policy,
     say: Callable[[str], None],
 ) -> ReadForPlan:
-    """Read and judge the pair by a policy, or the cluster of a fleet file by that of the file.
+    """Read and evaluate the pair by a policy, or the cluster of a fleet file by that of the file.
 
     Raises UsageProblem and InventoryProblem.
     """

@@ -1,6 +1,6 @@
 """The result of one audit, of one cluster or of many: what every form of output is made from.
 
-Pure: the same judgements give the same report and the same document. It reads no clock.
+Pure: the same audits give the same report and the same document. It reads no clock.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ Contents: TypeAlias = Mapping[str, ContentReading] | None
 
 
 class Engine(Enum):
-    """Where the judging was done."""
+    """Where the evaluation was done."""
 
     LOCAL = "local"
     SPARK = "spark"
@@ -29,7 +29,7 @@ class Engine(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """The judgements of some clusters, in order of name."""
+    """The audits of some clusters, in order of name."""
 
     engine: Engine
     audits: tuple[ClusterAudit, ...]
@@ -120,5 +120,5 @@ def _cluster_record(audit: ClusterAudit) -> Record:
 
 
 def report_of(engine: Engine, audits: Iterable[ClusterAudit]) -> AuditReport:
-    """Make a report of judgements in any order."""
+    """Make a report of audits, given in any order."""
     return AuditReport(engine, tuple(sorted(audits, key=lambda audit: audit.cluster)))

@@ -1,7 +1,7 @@
 """Puts the four definitions of a table side by side, and says what will go wrong before it does.
 
-The four: on the source now, at an event, as tracked there, on the replica now. The event is judged
-by what its own TABLE_MAP says; of a log without full metadata that is types, not names.
+The four: on the source now, at an event, as tracked there, on the replica now. Of the event only its
+own TABLE_MAP counts; in a log without full metadata that has types and no names.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Comparison:
 def is_marked(row: tuple[tuple[str, str] | None, ...], views: tuple[View, ...]) -> bool:
     """Return whether the views that have columns differ at one position.
 
-    A name that was not logged is no difference; neither is a vague type, which `misfit` judges.
+    A name that was not logged is no difference; neither is a vague type, which `misfit` evaluates.
     """
     cells = [cell for cell, view in zip(row, views, strict=True) if view.columns]
     if None in cells:
@@ -136,7 +136,7 @@ def compare(
     replica: View,
     at: str | None,
 ) -> Comparison:
-    """Judge the four views."""
+    """Evaluate the four views."""
     event = View(EVENT, why="not asked for: give --at", is_asked=False)
     if at is not None:
         event = View(EVENT, why=f"no rows of {key} at {at}")

@@ -1,4 +1,4 @@
-"""Shows tracked definitions to a person, and as documents to a program. It judges nothing."""
+"""Shows tracked definitions to a person, and as documents to a program. It evaluates nothing."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class AuditService:
         return self._latest
 
     def health(self) -> Health:
-        """Judge the age of the last finished audit."""
+        """Evaluate the age of the last finished audit."""
         finished, failure = self._latest, self._failure
         limit = INTERVALS_UNTIL_STALE * self._interval_seconds + GRACE_SECONDS
         failed = f"; the last attempt failed: {failure}" if failure is not None else ""

@@ -2,7 +2,7 @@
 
 1. It fits the terminal, and is short: what is long is counted, and `--json` has it whole.
 2. Every text of a server is made printable before it is shown, and no markup is read in it.
-3. It judges nothing and reads no server.
+3. It evaluates nothing and reads no server.
 """
 
 import os

@@ -219,7 +219,7 @@ def trigger_guards(each: Replayed, earlier: Iterable[Replayed]) -> Iterator[Guar
 
 
 def _under_gtid(gtid: Gtid, lines: Iterable[str]) -> Iterator[str]:
-    """Run lines under a GTID. One that is there already is skipped by the server, in silence."""
+    """Run lines under a GTID. One that is there already is skipped by the server, silently."""
     text = quote_string(str(gtid))
     there = f"NOT GTID_SUBSET({text}, @@GLOBAL.gtid_executed)"
     yield from Guard(there, f"{gtid} has been executed here").statements()

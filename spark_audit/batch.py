@@ -1,7 +1,7 @@
-"""A batch of stored clusters in, a batch of judgements out: the columns settle what they can.
+"""Evaluates a batch of stored clusters: columns decide what is clean, the rules the rest.
 
 1. Clean clusters are found by whole columns (spark_audit/clean.py); the others go, one at a time,
-   to judge.py, which alone asks the rules. No judgement depends on what else is in the batch.
+   to judge.py, which alone asks the rules. No evaluation depends on what else is in the batch.
 2. Every cluster of a batch must be whole: who makes batches sees to that (`whole_clusters`).
 3. Columns know nothing of what lies beside the rows (spark_audit/beside.py): a cluster of which
    there is something goes to the rules, however clean its readings are.
@@ -43,7 +43,7 @@ def judge_batch(
     beside: Beside = NOTHING,
     fetch: FetchRows | None = None,
 ) -> pa.Table:
-    """Judge whole clusters: one row of AUDIT_SCHEMA for each, in order of name. Never raises.
+    """Evaluate whole clusters: one row of AUDIT_SCHEMA for each, in order of name. Never raises.
 
     Args:
         rows: all rows of each cluster in it, in any order; clean.COLUMNS at least.
@@ -226,7 +226,7 @@ def _cluster_codes(rows: pa.Table) -> Numbers:
 
 
 def _clean_audits(batch: Batch, clean: Flags) -> pa.Table:
-    """Write the judgement of the clean clusters: OK, and nothing more to say."""
+    """Write the evaluation of the clean clusters: OK, and nothing more to say."""
     chosen = np.flatnonzero(clean)
     first, end = batch.starts[chosen], batch.starts[chosen + 1]
     middle = first + (end - first) // 2

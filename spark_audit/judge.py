@@ -1,4 +1,4 @@
-"""What was stored of one cluster in, its judgement out, whatever is wrong with it.
+"""What was stored of one cluster in, its evaluation out, whatever is wrong with it.
 
 1. All engines come through here, one cluster at a time, in process or on an executor; whole batches
    by way of spark_audit/batch.py, which keeps back what there is nothing to say about. So their
@@ -27,7 +27,7 @@ def judge_records(
     policy: Policy,
     beside: Beside = NOTHING,
 ) -> ClusterAudit:
-    """Judge one cluster from its server records, in whatever order they come. Never raises.
+    """Evaluate one cluster from its server records, in whatever order they come. Never raises.
 
     `beside` is what is known of this and other clusters beside their records.
     """

@@ -1,7 +1,7 @@
 """The results of one audited run in memory: the local engine's twin of adapters/results.py.
 
-1. The same tables, summary and order as Spark's, made of judgements by plain Python; tests hold the
-   two to each other.
+1. The same tables, summary and order as Spark's, made of audits by plain Python. Tests compare the
+   two.
 2. `with_history` is spark_audit/history.py for a list: its rules are numbered there.
 3. It knows no file and no Spark.
 """
@@ -88,7 +88,7 @@ def results_of(
     policy: Policy,
     contents_compared: int | None,
 ) -> LocalResults:
-    """Put judgements together with what earlier runs found.
+    """Put evaluations together with what earlier runs found.
 
     `known` are the findings of the run before and what it carried.
     """

@@ -1,7 +1,7 @@
-"""From judgements to the tables of a results run: DataFrame in, DataFrame out.
+"""From evaluated clusters to the tables of a results run: DataFrame in, DataFrame out.
 
-1. The judging is the expensive part and runs once: JUDGED is written first, and everything else is
-   cut from the files of it. For a cluster without findings its nested columns are null, so a fleet
+1. The evaluation is expensive and runs once: JUDGED is written first, and everything else is cut
+   from its files. For a cluster without findings its nested columns are null, so a fleet
    of mostly healthy clusters is written as short rows and read as shorter ones.
 2. A step starts no job and reads no file; spark_audit/adapters/results.py does.
 3. No result depends on how the rows were partitioned, or on their order.
@@ -35,7 +35,7 @@ def judged_of(audits: DataFrame) -> DataFrame:
 
 
 def findings_of(judged: DataFrame) -> DataFrame:
-    """Return one row per finding, as judged: nothing is known of earlier runs here."""
+    """Return one row per finding of this run; earlier runs are not known here."""
     found = judged.where(reduce(Column.__or__, (sf.col(name) > 0 for name in _COUNTS)))
     return found.select(sf.inline("findings")).select(*FINDINGS.names)
 

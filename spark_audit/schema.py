@@ -89,7 +89,7 @@ CLUSTER_SCHEMA: Final = pa.schema(
     }
 )
 
-# What the judging writes, once: the row of a cluster and, only where there is something to say,
+# What the evaluation writes, once: the row of a cluster and, only where there is something to say,
 # what was found, as found. The flat tables are cut from it by reading two of its columns.
 JUDGED_SCHEMA: Final = pa.schema(
     [*CLUSTER_SCHEMA, AUDIT_SCHEMA.field("findings"), AUDIT_SCHEMA.field("unknown")]

@@ -70,7 +70,7 @@ class FleetSummary:
 
     run: str  # its name, `run=20260102T120011.000000Z`: when the last reading in it ended
     previous: str | None  # the results whose findings were carried on; None for the first
-    policy: str  # digest of the policy that judged
+    policy: str  # digest of the policy that evaluated
     # In so many clusters the content of transactions was compared; None: nobody looked.
     contents_compared: int | None
     audited_at: datetime | None

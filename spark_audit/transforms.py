@@ -17,10 +17,10 @@ from topology.policy import Policy
 
 
 def audits_of(snapshots: DataFrame, *, policy: Policy, beside: Beside = NOTHING) -> DataFrame:
-    """Judge every cluster of SNAPSHOTS on the executors: one row of AUDITS per cluster.
+    """Evaluate every cluster of SNAPSHOTS on the executors: one row of AUDITS per cluster.
 
     A cluster is the unit: its rows meet in one task, because a rule may need all of its servers. So
-    the rows are exchanged; stored runs that keep clusters together are judged without that, see
+    the rows are exchanged; stored runs that keep clusters together are evaluated without that, see
     spark_audit/adapters/stored.py. `beside` is what is known of some clusters beside SNAPSHOTS.
     """
 

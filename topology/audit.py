@@ -1,7 +1,7 @@
-"""One cluster in, its judgement out: facts, rules, and what explains what.
+"""Evaluates one cluster: facts, rules, and which finding explains which.
 
 1. `audit_cluster` is the only way from a snapshot to findings. The command line, the service and
-   the Spark job call it; nobody judges beside it.
+   the Spark job call it; nobody evaluates beside it.
 2. It reads no clock: the snapshot says when it was.
 """
 
@@ -31,7 +31,7 @@ def audit_cluster(
     policy: Policy | None = None,
     contents: ContentReading | None = None,
 ) -> ClusterAudit:
-    """Judge one cluster. Pure: the same snapshot, policy and contents give the same audit.
+    """Evaluate one cluster. Pure: the same snapshot, policy and contents give the same audit.
 
     `contents` is what a comparison of transactions in the binary logs found, where one was made.
     """
@@ -75,7 +75,7 @@ def audit_or_unknown(
     policy: Policy | None = None,
     contents: ContentReading | None = None,
 ) -> ClusterAudit:
-    """Judge one cluster of many. Never raises: see the comment."""
+    """Evaluate one cluster of many. Never raises: see the comment."""
     try:
         return audit_cluster(snapshot, policy, contents)
     # A defect of ours in one cluster must not take the night's audit of all others with it. It is
@@ -93,7 +93,7 @@ def defect(cluster: str, error: BaseException) -> Unknown:
 def unjudged(
     cluster: str, unknown: Iterable[Unknown], servers: Iterable[ServerSnapshot] = ()
 ) -> ClusterAudit:
-    """Return the audit of a cluster that could not be judged: UNKNOWN, for the reasons given."""
+    """Return the audit of a cluster that could not be evaluated: UNKNOWN, for the reasons given."""
     readable, unknowns = tuple(servers), tuple(sorted(unknown))
     assert unknowns, "UNKNOWN has a reason"
     names = {server.name for server in readable} | {

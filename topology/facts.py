@@ -1,4 +1,4 @@
-"""What the sets of a cluster say, edge by edge: algebra only, no judgement.
+"""What the sets of a cluster say, edge by edge: algebra only, no evaluation.
 
 1. "The replica lacks it" = the source's first reading minus the replica's last. "The replica has it
    and the source does not" = the replica's first reading minus the source's last. Both differences
@@ -144,7 +144,7 @@ def gather_facts(snapshot: ClusterSnapshot, policy: Policy) -> ClusterFacts:
 
 
 def grave_differences(facts: ClusterFacts) -> tuple[object, ...]:
-    """Return what is grave to claim and cheap to look at twice.
+    """Return what is severe to claim and cheap to look at twice.
 
     Backlogs explain themselves. A loss, an errant transaction, a bypass or a purge is claimed only
     when another look shows the same.

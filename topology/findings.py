@@ -32,7 +32,7 @@ class Grade(Enum):
 
 
 class Verdict(Enum):
-    """The judgement of an audit, in the words of the monitoring plugins."""
+    """The verdict of an audit, in the words of the monitoring plugins."""
 
     OK = "OK"
     WARNING = "WARNING"
@@ -111,7 +111,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Unknown:
-    """One fact that was not read, and so is not judged."""
+    """One fact that was not read, and so is not evaluated."""
 
     cluster: str
     server: str
@@ -121,7 +121,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class ClusterAudit:
-    """The judgement of one cluster."""
+    """The audit of one cluster."""
 
     cluster: str
     verdict: Verdict

@@ -304,12 +304,12 @@ def unknown_from_record(record: Record) -> Unknown:
 
 
 def audit_to_record(audit: ClusterAudit) -> Record:
-    """Write the judgement of a cluster."""
+    """Write the audit of a cluster."""
     return _AUDIT.write(audit)
 
 
 def audit_from_record(record: Record) -> ClusterAudit:
-    """Read the judgement of a cluster. Raises MalformedRecord."""
+    """Read the audit of a cluster. Raises MalformedRecord."""
     return _AUDIT.read(record)
 
 

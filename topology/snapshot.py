@@ -2,7 +2,7 @@
 
 1. A field that could not be read is None and is named in `unread`, with the reason. None never
    means "nothing".
-2. A snapshot holds readings and judges nothing.
+2. A snapshot holds readings and evaluates nothing.
 3. Two readings of every server make a cluster snapshot: all of `first` ended before any of `last`
    began. What a replica *has* is taken from its first reading and what the source *has* from its
    last, so a claim of excess cannot be an accident of timing; for what a replica *lacks*, the other
@@ -29,7 +29,7 @@ class UnreadReason(Enum):
     REFUSED = "refused"  # the server does not let this account in
     PRIVILEGE = "privilege"  # in, but not allowed to see this
     TIMEOUT = "timeout"
-    UNSUPPORTED = "unsupported"  # the server is not one we can judge (MariaDB, GTIDs absent)
+    UNSUPPORTED = "unsupported"  # the server is not one we can evaluate (MariaDB, GTIDs absent)
     UNPARSEABLE = "unparseable"
     ERROR = "error"  # the server answered with another error
 

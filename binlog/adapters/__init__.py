@@ -1,1 +1,1 @@
-"""Where the bytes come from: files, live servers, memory. Thin, typed, no judgement."""
+"""Where the bytes come from: files, live servers, memory. Thin, typed, no evaluation."""

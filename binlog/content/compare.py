@@ -204,7 +204,7 @@ class _Pair:
         return None
 
     def _unequal(self) -> Comparison:
-        """Judge two commits, or two versions of which the number of commits is not known."""
+        """Evaluate two commits, or two versions of which the number of commits is not known."""
         work, why = self._work()
         has_one_empty = self._contents[0].is_empty != self._contents[1].is_empty
         if (two := self._why_two()) is None:
@@ -219,7 +219,7 @@ class _Pair:
         return self._of(Agreement.DIFFERENT, f"{two}, though {why}")
 
     def _one_commit(self) -> Comparison:
-        """Judge two logs of one commit whose contents are not equal."""
+        """Evaluate two logs of one commit whose contents are not equal."""
         left, right = self._contents
         work, why = self._work()
         reason = f"one commit by its time, and {why}"

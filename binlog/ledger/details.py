@@ -1,6 +1,6 @@
 """What many transactions in memory changed, table by table, and the text of DDL.
 
-1. Bytes are read by address: whoever calls keeps them where they are, and unchanged.
+1. Bytes are read by address: the caller keeps them where they are, and unchanged.
 2. By the kernel, which is given what compressed payloads hold, too; what that leaves is read by the
    decoder. The answers are the decoder's: those of `rows_of_transactions`.
 3. Content that is not sound is damage like any other: it ends the answer.

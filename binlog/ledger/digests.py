@@ -1,6 +1,6 @@
 """The digests of many transactions in memory: by the kernel, and what that leaves to the decoder.
 
-1. Bytes are read by address: whoever calls keeps them where they are, and unchanged.
+1. Bytes are read by address: the caller keeps them where they are, and unchanged.
 2. A compressed transaction is opened, and what was in it goes through the same kernel.
 3. No digest means that the content cannot be told: cut off, damaged, of a kind that is not read.
    Whoever reads the transaction itself is told what is wrong with it.

@@ -4,7 +4,7 @@
    which reads that one group, or has the words for what is wrong with it.
 2. Without `verify` only what a row needs is looked at: neither checksums nor the bodies of rows.
    kernels.walking says what a hop cannot see.
-3. Bytes are read by address: whoever calls keeps them where they are, and unchanged.
+3. Bytes are read by address: the caller keeps them where they are, and unchanged.
 """
 
 from __future__ import annotations

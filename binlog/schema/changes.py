@@ -1,4 +1,4 @@
-"""What a statement does to tables, once it has been read: values, no judgement.
+"""What a statement does to tables, once it has been read: values, no evaluation.
 
 1. A type whose character set is not said is not settled here: the table's, which the statement may
    not name, decides. `ColumnSpec` is what was written, `tables.Column` what it comes to.

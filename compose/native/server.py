@@ -257,7 +257,7 @@ class Server:
     def client(
         self, script: str | Path, *options: str, clients: Clients | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Feed a script, text or file, to the ordinary ``mysql`` client; judge by its status."""
+        """Feed a script, text or file, to the ordinary ``mysql`` client; evaluate by its status."""
         text = script.read_text() if isinstance(script, Path) else script
         return subprocess.run(
             [

@@ -1,4 +1,4 @@
-"""`pair`, `audit` and `snapshot`: read servers, judge, show.
+"""`pair`, `audit` and `snapshot`: read servers, evaluate, show.
 
 `pair` is the one that must be fast: whatever only the others need is imported inside them.
 """
@@ -97,7 +97,7 @@ def audit(
     content: CompareContent = None,
     max_age: MaxAge = MAX_AGE_DEFAULT,
 ) -> int:
-    """Audit a fleet: live servers, or stored snapshots judged by the fleet file's policy."""
+    """Audit a fleet: live servers, or stored snapshots evaluated by the fleet file's policy."""
     from gtid_audit import engines
     from gtid_audit.fleet import load
 

@@ -1,11 +1,11 @@
-"""The Spark engine: stored snapshots in, results in Parquet out, judged on the executors.
+"""The Spark engine: stored snapshots in, results in Parquet out, evaluated on the executors.
 
-1. The driver finds the run and looks at the foot of each file; the rows are read, grouped, judged
-   and written by the executors. A summary comes back, however large the fleet. What was compared of
-   contents when the servers were read lies beside the rows; the driver hands on what tells.
+1. The driver finds the run and reads the footer of each file. Executors read, group, evaluate and
+   write the rows. A summary comes back, however large the fleet is. Contents were compared when the
+   servers were read; the results lie beside the rows, and the driver passes them on.
 2. The same findings, byte for byte, as the local engine: both ask spark_audit/judge.py.
-3. A run of this machine whose results stay here is judged and written by the executors alone; any
-   other passes through DataFrames of AUDITS, with the same rows in the end.
+3. Executors alone evaluate and write a run of this machine whose results stay here. Any other run
+   passes through DataFrames of AUDITS. The rows are the same.
 """
 
 import re
@@ -73,7 +73,7 @@ def audit_stored(
     """Audit the latest complete run below `snapshots` and write the results below `out`.
 
     `more` are audits of clusters that should be in the run and are not, `gaps` are servers of its
-    clusters that are not in it. A cluster that cannot be judged has the verdict UNKNOWN. Raises
+    clusters that are not in it. A cluster that cannot be evaluated has the verdict UNKNOWN. Raises
     NoSnapshots, UnreadableSnapshots (topology/adapters/stored_runs.py), ResultsDiffer (results.py)
     and OSError.
     """

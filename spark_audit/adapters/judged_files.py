@@ -1,4 +1,4 @@
-"""The table of judged clusters, written by those who judge: the rows never pass through the JVM.
+"""The table of evaluated clusters, which executors write: no row passes through the JVM.
 
 A task may run twice, or go on after it was given up for lost. So tasks write where nobody reads and
 say what they have written; Spark hands on one answer for each task; and the driver moves the files
@@ -47,7 +47,7 @@ def judged_files(
     """Return what writes the table into a new directory, which every executor must reach by path.
 
     It gives the number of rows. `beside` is what is known of some clusters beside their
-    rows, `more` are judgements that come from elsewhere. Raises UnreadableSnapshots and
+    rows, `more` are evaluations that come from elsewhere. Raises UnreadableSnapshots and
     UnwritableTable, from within Spark's error, and OSError.
     """
 

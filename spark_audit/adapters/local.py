@@ -1,7 +1,7 @@
 """The local engine: stored snapshots audited in this process, without Spark or Java.
 
-It is what the Spark engine is compared with, and what all but large fleets use. A few clusters are
-judged one by one, because the compiled kernels take half a second to load; more, by whole columns.
+The Spark engine is compared with it, and all but large fleets use it. It evaluates a few clusters
+one by one, because the compiled kernels take half a second to load; more clusters by whole columns.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def audit_snapshots_locally(
 
     `gaps` are servers of its clusters that the run should have and has not (spark_audit/beside.py).
 
-    A cluster that cannot be judged has the verdict UNKNOWN. Raises NoSnapshots and
+    A cluster that cannot be evaluated has the verdict UNKNOWN. Raises NoSnapshots and
     UnreadableSnapshots (topology/adapters/parquet.py).
     """
     run = latest_run(directory)

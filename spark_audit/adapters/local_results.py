@@ -97,7 +97,7 @@ def _write(
 ) -> None:
     try:
         tables = tables_of(made.audits, made.carried)
-        # As judged, before history: what Spark's other tables are cut from.
+        # As evaluated, before history: what Spark's other tables are cut from.
         records = [audit_to_record(audit) for audit in sorted(audits, key=lambda one: one.cluster)]
         _write_table(draft / "clusters", judged_rows(table_of_records(records, AUDIT_SCHEMA)))
         for name in ("findings", "unknown", "carried"):

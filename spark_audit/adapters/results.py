@@ -7,14 +7,14 @@
                                                                 _summary.json
                                                                 _SUCCESS
 
-1. The run has the name of the snapshot run it judges. It is written under a hidden name, made
+1. The run has the name of the snapshot run it evaluates. It is written under a hidden name, made
    durable and renamed; where a rename is not atomic it is written in place (storage.py), and what
    a dead writer left there is deleted by the next. Either way `_SUCCESS` comes last, and a run
    without it is not there.
-2. A complete run is never written over. Judged again, it is kept if the new summary is the old
+2. A complete run is never written over. Evaluated again, it is kept if the new summary is the old
    one; anything else is ResultsDiffer, which says how to do it over on purpose.
-3. The judging runs once and writes `clusters`, whose files hold what was found beside the columns
-   of CLUSTERS; the other tables are cut from them. Readers ask for CLUSTERS and do not touch it.
+3. The evaluation runs once and writes `clusters`, whose files have the findings beside the columns
+   of CLUSTERS. The other tables are cut from them; readers of CLUSTERS do not touch the findings.
 4. To the driver comes a FleetSummary, and whatever a caller iterates over, in pieces.
 """
 
@@ -111,11 +111,11 @@ def write_results(
     policy: Policy,
     contents_compared: int | None = None,
 ) -> Results:
-    """Judge and write one run below `directory`, with history, and return its results.
+    """Evaluate and write one run below `directory`, with history, and return its results.
 
-    `audits` has the columns of AUDITS, every cluster once; it is evaluated once. Or it is what
-    writes the table of judged clusters to an address itself and gives its rows. The summary repeats
-    in how many clusters contents were compared; None: nobody looked. Raises ResultsDiffer, and
+    `audits` has the columns of AUDITS, every cluster once; it is evaluated once. Or it is a function
+    that writes the table of evaluated clusters to an address and returns its rows. The summary has
+    the number of clusters whose contents were compared; None if none was to be. Raises ResultsDiffer, and
     OSError where the directory cannot be written.
     """
     storage, root = storage_of(directory, session)

@@ -102,7 +102,7 @@ class LocalStorage:
         """Rename a directory and make those above it. Raises FileExistsError."""
         target = Path(new)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists():  # an empty directory would be replaced in silence
+        if target.exists():  # an empty directory would be replaced silently
             raise FileExistsError(f"{new}: already there")
         Path(place).rename(target)
         for above in (target.parent, target.parent.parent):

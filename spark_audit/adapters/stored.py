@@ -1,8 +1,8 @@
-"""Stored runs read where they lie, a row group at a time, by whoever judges them.
+"""Stored runs read where they lie, a row group at a time, by whoever evaluates them.
 
-1. The foot of a Parquet file says which names of clusters are in each row group. Row groups that
-   may share a cluster make one piece; so no cluster is in two, which is all the judgement asks.
-2. A piece is judged as it is read: first the columns by which clean clusters are found, and the
+1. The footer of a Parquet file says which names of clusters are in each row group. Row groups that
+   may share a cluster make one piece; so no cluster is in two, which is all the evaluation asks.
+2. A piece is evaluated as it is read: first the columns by which clean clusters are found, and the
    others only where there is a cluster that is not.
 3. What cannot be read is UnreadableSnapshots with the name of the file, in whatever process.
 """
@@ -59,7 +59,7 @@ class _Group:
 def pieces_of(files: Sequence[Path]) -> tuple[Piece, ...] | None:
     """Cut a run into pieces; None if its clusters are too mixed for that, or cannot be told apart.
 
-    Reads only the foot of each file.
+    Reads only the footer of each file.
     """
     groups: list[_Group] = []
     for file in files:
@@ -89,7 +89,7 @@ def pieces_of(files: Sequence[Path]) -> tuple[Piece, ...] | None:
 
 
 def judge_piece(piece: Piece, *, policy: Policy, beside: Beside = NOTHING) -> pa.Table:
-    """Read and judge one piece: rows of AUDIT_SCHEMA. Raises UnreadableSnapshots."""
+    """Read and evaluate one piece: rows of AUDIT_SCHEMA. Raises UnreadableSnapshots."""
     rows = _rows(piece, COLUMNS)
 
     def fetch(chosen: Numbers, names: Sequence[str]) -> pa.Table:
@@ -114,7 +114,7 @@ def audits_of_pieces(
     policy: Policy,
     beside: Beside = NOTHING,
 ) -> DataFrame:
-    """Judge the pieces on the executors, which read the files themselves: one row of AUDITS each.
+    """Evaluate the pieces on the executors, which read the files: one row of AUDITS each.
 
     Nothing is exchanged between tasks.
     """
@@ -161,5 +161,5 @@ def _read(file: str, group: int, *, columns: list[str]) -> pa.Table:
 
 @lru_cache(maxsize=_OPEN_FILES_MAX)
 def _opened(file: str, _changed_at: int, _size: int) -> pq.ParquetFile:
-    """Open a file, or give it open as it was left: its foot alone takes 2 ms to read."""
+    """Open a file, or give it open as it was left: its footer alone takes 2 ms to read."""
     return pq.ParquetFile(file, read_dictionary=_REPEATED)

@@ -5,7 +5,7 @@
 2. No second reading begins before every first reading has ended: a thread that overran its limit
    counts as ended, as unread.
 3. A reading that raises costs its own server: it is unread, with the exception as the reason.
-4. If a grave difference is left, the second reading is taken again until two show the same, or the
+4. If a severe difference is left, the second reading is taken again until two show the same, or the
    looks run out: what time can explain goes away, and what remains is reported.
 """
 
@@ -90,7 +90,7 @@ def collect_cluster(
             snapshot = ClusterSnapshot(cluster, first, _read_all(posts, phase=2))
             grave = grave_differences(gather_facts(snapshot, policy or Policy()))
             if grave == before:
-                break  # nothing grave, or the same as a moment ago
+                break  # nothing severe, or the same as a moment ago
             before = grave
             if look + 1 < limits.looks_max:
                 time.sleep(limits.pause_seconds)

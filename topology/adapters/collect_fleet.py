@@ -102,7 +102,7 @@ def collect_fleet(
 def unread_by_defect(cluster: Cluster, defect: BaseException, *, at: datetime) -> ClusterSnapshot:
     """Return a cluster of which nothing was read, because of a defect of ours.
 
-    The same two readings of every server as ever, each saying why it is empty: whoever judges or
+    The same two readings of every server as ever, each saying why it is empty: whoever evaluates or
     stores it comes to UNKNOWN, and nobody takes the cluster for one that is not there.
     """
     text = f"{type(defect).__name__}: {defect}"

@@ -5,7 +5,7 @@
    is named in it, closing is safe at any time.
 2. What it answers is prepared, phase by phase; the last answer of a phase is repeated.
 3. It can be slow, hang until it is let go, lose its connection, or fail as code with a bug fails.
-   It judges nothing.
+   It evaluates nothing.
 """
 
 import threading

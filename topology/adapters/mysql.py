@@ -7,7 +7,7 @@
    is committing meanwhile shows in at least one; purged stays within executed), then the channels
    (SHOW REPLICA STATUS, then the workers), then the end of the binary log (everything executed lies
    before it).
-4. No judgement. Old servers answer in old words; dialect.py translates.
+4. No evaluation. Old servers answer in old words; dialect.py translates.
 """
 
 import time
@@ -179,7 +179,7 @@ class _Reading:
         self._set(unread=tuple(sorted(self._unread)))
 
     def _read_identity(self) -> Dialect | None:
-        """Read who the server is and its sets; None if it is not one we can judge."""
+        """Read who the server is and its sets; None if it is not one we can evaluate."""
         version_texts = self._fact("version", self._version_texts)
         if version_texts is None:
             return None

@@ -13,7 +13,7 @@
    `_run.json` records the rows of each file and whether the run has the whole fleet
    (topology/run_record.py). A run that does not fit its record is not read.
 5. A run of selected clusters is never the latest run of a directory: its record marks it.
-6. Nothing here judges. A file or row that cannot be read is an error with its name.
+6. Nothing here evaluates. A file or row that cannot be read is an error with its name.
 """
 
 import filecmp
@@ -200,7 +200,7 @@ def read_records(directory: Path) -> Iterator[tuple[str, Record]]:
 def read_snapshots(directory: Path) -> tuple[ClusterSnapshot, ...]:
     """Read the latest complete run, clusters in order of name.
 
-    All or nothing: whoever wants the readable clusters although one is damaged judges records
+    All or nothing: whoever wants the readable clusters although one is damaged evaluates records
     instead. Raises NoSnapshots and UnreadableSnapshots.
     """
     servers: dict[str, list[ServerSnapshot]] = {}

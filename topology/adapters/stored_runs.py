@@ -122,7 +122,7 @@ def record_in(text: str, *, run: str) -> RunRecord:
 def files_of_run(run: Path) -> tuple[Path, ...]:
     """Return the files of a run, each seen to hold the columns of SNAPSHOT_SCHEMA.
 
-    Reads only the foot of each file. Raises UnreadableSnapshots, also for a run that does not fit
+    Reads only the footer of each file. Raises UnreadableSnapshots, also for a run that does not fit
     its record, and NoSnapshots if there is no file.
     """
     record = record_of_run(run)  # first: the columns of a later version may be others

@@ -1,11 +1,11 @@
 """What can go wrong when binlogs are read, and whose fault it is.
 
 1. `CorruptBinlog` and its kin: the bytes. They say which file, at which byte, what was expected.
-2. `UnsupportedBinlog`: the bytes are somebody's sound work, but not ours to read;
+2. `UnsupportedBinlog`: the bytes are valid, but of a kind that this version does not read;
    `UnreadableBinlog`: the machine does not give them.
 3. `BinlogMisuse`: the caller.
 4. `DumpRefused`, `StatementRefused`: the server. `DumpTimedOut`, `DumpBroken`: the world between.
-5. `LimitExceeded`: a bound somebody chose; nothing is wrong but the size.
+5. `LimitExceeded`: a limit that the caller set; only the size is wrong.
 
 A divergence between servers is never an exception: it is a finding, and it lives elsewhere.
 Every error can be pickled, because workers in other processes raise them too.

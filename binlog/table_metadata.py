@@ -6,7 +6,7 @@
 2. binlog_row_metadata=MINIMAL logs signedness, character sets and geometry types; FULL adds names,
    members of ENUM and SET, the primary key, visibility. What was not logged is None, not a guess.
 3. Bits of these fields are counted from the highest of each byte, other than in row images.
-4. This file knows a table as its binlog told it; definitions in SQL are `tables`' business.
+4. This module knows a table as its TABLE_MAP event describes it; `tables` has definitions in SQL.
 """
 
 from __future__ import annotations

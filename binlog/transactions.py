@@ -4,7 +4,7 @@
    its only statement) to the event that ends it.
 2. The rules are those of Transaction_boundary_parser (trx_boundary_parser.cpp beside the events of
    mysql-server), and are a table here. SQL is never parsed beyond its first words.
-3. This file knows no bytes and no files; it is told events, in order, and gives transactions.
+3. This module knows no bytes and no files; it takes events in order and returns transactions.
 """
 
 import re

@@ -5,7 +5,7 @@
    servers show it, and says what it injected. Servers are named as the topology names them.
 2. No server is pretended to, and no status is edited: what an auditor then reads is what a server
    says.
-3. Nothing here evaluates. Which finding a fault must lead to is the business of the tests.
+3. Nothing here evaluates. The tests state which finding a fault must lead to.
 4. Each fault works in a schema of its own, so that several can be laid on one topology. A fault
    that stops a channel comes last.
 """

@@ -1,7 +1,7 @@
 """Values and algebra: GTIDs, and sets of them, as MySQL means them.
 
 This package is pure and uses the standard library only. It knows nothing of servers, files or
-connections. The binary forms are in `gtid.binary`; whoever needs them imports them from there.
+connections. The binary forms are in `gtid.binary`; import them from there.
 """
 
 from gtid.errors import (

@@ -1,6 +1,6 @@
 """Decides when long sequences are worth the compiled kernels, and is the one way to them.
 
-1. Importing `gtid` imports no NumPy. Whoever has long sequences asks here, with the number of
+1. Importing `gtid` imports no NumPy. Callers with long sequences ask here, with the number of
    boundaries that would be looked at, and gets the kernels or None; None means: do it in Python.
 2. The kernels have a price: what they take to be imported. Like somebody who hires skis until the
    hire would have bought a pair, a process works in Python until that work has cost about as much,

@@ -1,6 +1,6 @@
 """Arrow's columns of text as the kernels see them: an address, and where each row begins.
 
-It copies no text. Whoever reads at an address keeps the column meanwhile.
+It copies no text. The caller keeps the column alive while it reads at an address.
 """
 
 from __future__ import annotations

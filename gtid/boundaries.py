@@ -4,7 +4,7 @@
    overlap, and none touch.
 2. Ends are exclusive. A number is inside when an odd number of boundaries is at or below it.
 3. Short sequences are tuples, long ones arrays of 64-bit integers. The length alone decides, so
-   equal sets are equal sequences. An array is never changed once it is somebody's boundaries.
+   equal sets are equal sequences. An array is never changed once it is in use.
 4. There is one engine, `combine`; an operation is a truth table.
 5. What is long enough goes to compiled kernels instead (gtid/accelerated.py says when). What they
    do is what is written here.

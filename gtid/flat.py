@@ -1,7 +1,7 @@
 """One GTID set in the hands of the kernels: arrays of boundaries in, arrays of boundaries out.
 
 1. This file and what it imports need NumPy and Numba; only gtid/accelerated.py imports it.
-2. It gives no kernel memory that somebody else may change or free meanwhile.
+2. It passes no memory to a kernel that another owner may change or free.
 """
 
 from __future__ import annotations

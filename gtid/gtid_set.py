@@ -344,7 +344,7 @@ def set_of_ranges(ranges: Ranges) -> GtidSet:
 
 def ranges_of(gtid_set: GtidSet) -> Ranges:
     """Show the representation. For the modules of this package only."""
-    return gtid_set._ranges  # noqa: SLF001  (the one door)
+    return gtid_set._ranges  # noqa: SLF001  (the only access)
 
 
 def _combine(left: GtidSet, right: object, table: TruthTable) -> GtidSet:

@@ -1,6 +1,6 @@
 """A 64-bit hash of bytes, eight at a time: fast where it is compiled, and the same in Python.
 
-It keeps apart what differs by accident, not what somebody made to collide. `kernels/hashing.py` is
+It separates what differs by accident, not what an attacker made to collide. `kernels/hashing.py` is
 its compiled twin, and tests hold the two together.
 """
 

@@ -96,7 +96,7 @@ class SourceLocator:
         return cls(py_func, py_file)
 
     def ensure_cache_path(self) -> None:
-        """Make the module's folder, and those above it if somebody has cleaned up meanwhile."""
+        """Create the module's folder, and those above it if another process removed them."""
         _make_private(Path(self.get_cache_path()))
 
     def get_cache_path(self) -> str:
@@ -155,7 +155,7 @@ class KernelCache(FunctionCache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:  # noqa: ANN401 - Numba's
-        """Keep a compiled kernel if there is room for it; it is used in any case."""
+        """Store a compiled kernel if the disk has space; it is used in any case."""
         # The disk may be full, and the folder gone or read-only by now: see rule 4.
         with suppress(OSError):
             self._impl.locator.ensure_cache_path()

@@ -29,7 +29,7 @@ class Arrays(NamedTuple):
 
     @classmethod
     def with_room(cls, *, rows: int, runs: int, bounds: int) -> Arrays:
-        """Make room; memory that stays untouched costs nothing."""
+        """Allocate; memory that stays untouched costs nothing."""
         return cls(
             np.empty(rows + 1, np.int64),
             np.empty((runs + 1, KEY_WORDS), np.uint64),

@@ -30,7 +30,7 @@ Ranges: TypeAlias = Mapping[str, Boundaries]
 GNO_MAX = 2**63 - 2
 GNO_END = GNO_MAX + 1
 
-# What `GtidSet.parse` takes unless told otherwise; together they bound a set to some 500 MB.
+# The default limits of `GtidSet.parse`; together they bound a set to some 500 MB.
 # A server's max_allowed_packet is 64 MiB unless changed: no longer text comes out of one.
 TEXT_BYTES_MAX = 64 * 1024 * 1024
 # Of 16 bytes each where there are many in a row. The text of so many takes as long as the text may.
@@ -116,7 +116,7 @@ class _Found(dict[str, "list[int] | array[int]"]):
         self._tsids_max = tsids_max
 
     def add(self, key: str, numbers: list[int] | array[int]) -> None:
-        """Add to what a TSID has. `numbers` is not used again by whoever gave it."""
+        """Add to what a TSID has. The caller does not use `numbers` again."""
         held = self.get(key)
         if held is None:
             if len(self) == self._tsids_max:

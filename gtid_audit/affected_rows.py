@@ -1,7 +1,7 @@
 """The rows that two transactions under one GTID touched, as they are on both servers now.
 
 1. A row is found by its primary key, or a unique key without NULLs, whose values are in the row
-   images; the key itself is told by the table's definition, or by the binlog where that has it.
+   images; the key comes from the table's definition, or from the binlog where that has it.
 2. What cannot be found is named, with the reason: a table without a key, statements instead of
    rows, a table that is gone, a table whose columns were changed since (tables_now.py).
 3. Where rows are only compared, JSON documents are compared by value (typed_documents.py). Where

@@ -50,7 +50,7 @@ def _rows(group: EventGroup) -> list[str] | None:
             for change in part.rows
         ]
     except BinlogError:
-        return None  # the counts are shown instead, and whoever decodes them hears why
+        return None  # the counts are shown instead; decoding them reports why
 
 
 def _row(part: RowChanges, change: RowChange) -> str:

@@ -1,4 +1,4 @@
-"""Logs as somebody names them: a file, a directory, an index, a glob, or the DSN of a server.
+"""Logs as operands: a file, a directory, an index, a glob, or the DSN of a server.
 
 1. A directory is read by its index if it has one (the server's own list, in the server's order),
    else by its numbered files, in the order of their numbers.

@@ -1,7 +1,7 @@
-"""GTID sets as somebody types them: the text itself, `@file`, or `-` for standard input.
+"""GTID sets as operands: the text itself, `@file`, or `-` for standard input.
 
-Somebody who names a file of hundreds of megabytes means it, so the limits are wider than those of
-the algebra; they are there for the file that was named by mistake. Measured with operands of 210
+An operator who names a file of hundreds of megabytes means it, so the limits are wider than those
+of the algebra; they are there for the file that was named by mistake. Measured with operands of 210
 megabytes: reading takes some 3 bytes of memory for each byte of text, and what was read takes 16
 for each interval.
 """

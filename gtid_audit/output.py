@@ -1,7 +1,7 @@
 """Writes to standard output and standard error: JSON, lines, warnings, progress.
 
 1. Standard output carries the answer and nothing else; everything else goes to standard error.
-2. Progress is shown only where somebody watches: standard error is a terminal.
+2. Progress is shown only if standard error is a terminal.
 3. What servers say is made printable first: an error text must not steer a terminal.
 """
 
@@ -22,7 +22,7 @@ _CREDENTIALS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:/{1,2})[^\s'\"]*:[^\s'\"]*@
 
 
 class ReaderGone(Exception):
-    """Whoever read our standard output has closed it."""
+    """The reader of our standard output has closed it."""
 
 
 def speak_utf8() -> None:

@@ -1,4 +1,4 @@
-"""Asks for a password on the terminal, for whoever wants it in no file and no environment."""
+"""Asks for a password on the terminal, so that no file and no environment has it."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Reads the rows behind a finding of different content, as a plan is told them.
+"""Reads the rows behind a finding of different content, as a plan needs them.
 
 What cannot be read is in the answer, with the reason.
 """

@@ -1,7 +1,7 @@
 """Puts the four definitions of a table side by side, and says what will go wrong before it does.
 
-The four: on the source now, at an event, as tracked there, on the replica now. Of the event only its
-own TABLE_MAP counts; in a log without full metadata that has types and no names.
+The four: on the source now, at an event, as tracked there, on the replica now. Of the event only
+its own TABLE_MAP counts; in a log without full metadata that has types and no names.
 """
 
 from __future__ import annotations

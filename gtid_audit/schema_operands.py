@@ -1,4 +1,4 @@
-"""Tables, places, servers, stores as somebody types them. Raises UsageProblem for what is not."""
+"""Tables, places, servers and stores as operands. Raises UsageProblem for what is not."""
 
 from __future__ import annotations
 

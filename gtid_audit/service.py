@@ -15,7 +15,7 @@ from typing import Final
 from gtid_audit import clock
 from gtid_audit.report import AuditReport
 
-# Two intervals and a little: one audit may be slow, or fail, before somebody is called.
+# Two intervals and a little: one audit may be slow, or fail, before an operator is paged.
 INTERVALS_UNTIL_STALE: Final = 2
 GRACE_SECONDS: Final = 30.0
 
@@ -92,7 +92,7 @@ class AuditService:
         begun = clock.monotonic_seconds()
         try:
             report = self._audit()
-        except Exception as defect:  # noqa: BLE001 - told by /healthz and the log, tried again
+        except Exception as defect:  # noqa: BLE001 - reported by /healthz and the log, tried again
             self._failure = f"{type(defect).__name__}: {defect}"
             self._report_failure(self._failure)
             return

@@ -2,7 +2,7 @@
 
 1. Pure: it is given transactions and the applier's error text; an adapter reads both.
 2. An event is named only if everything the text says of it is true of it. A wrong position skips
-   somebody's data.
+   a client's data.
 """
 
 import re

@@ -1,7 +1,7 @@
 """What no step may ever do: a table of checks on the model before and after.
 
 A broken invariant is not an error of the program. It is the reason why a way of repair is refused,
-told to whoever asked for it.
+reported to the operator who selected it.
 """
 
 from collections.abc import Callable, Iterator

@@ -169,7 +169,7 @@ def shown_version(row: dict[str, str | None] | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps in order, and everything somebody must know before running the first."""
+    """Steps in order, and all that the operator must know before the first."""
 
     cluster: str
     snapshot_read_at: datetime | None

@@ -1,7 +1,7 @@
 """Writes changes of rows as SQL, forwards and backwards.
 
 1. A row is found by all that is known of it: it must still be as the transaction found it (redo) or
-   left it (undo). A row that somebody has changed since is not found, and the script stops there.
+   left it (undo). A row that was changed since is not found, and the script stops there.
 2. One row, one statement. LIMIT 1 stands where no key is known, because equal rows may be many.
 3. Generated columns are left out, invisible ones are named like all others.
 4. A redo under the same GTID must be logged as the first commit was (`keeps_form`). With

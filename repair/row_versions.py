@@ -1,4 +1,4 @@
-"""Rows that two servers should hold alike and do not, as they were read: what a plan is told.
+"""Rows that two servers should hold alike and do not, as they were read for a plan.
 
 Pure: who reads them, and which they are, is gtid_audit/affected_rows.py's business.
 """

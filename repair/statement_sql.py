@@ -25,7 +25,7 @@ from binlog.schema.charsets import BINARY, CHARSET_OF_COLLATION
 from repair.row_literals import CannotRender
 from topology.quoting import quote_identifier, quote_string
 
-# No statement holds it, and it is a comment to whoever does not know the client's DELIMITER.
+# No statement holds it, and it is a comment to a client that does not know the client's DELIMITER.
 DELIMITER = "/*!*/;"
 
 # Query_event_status_vars.

@@ -6,7 +6,7 @@
 2. An answer depends on the arguments in its row alone. So Spark may push a function down, call it
    twice, or spread the rows as it likes.
 3. Text becomes sets, and sets text, in gtid.columns; nothing here is done once per row.
-4. Neither files nor jobs: a session is only told what the names mean.
+4. Neither files nor jobs: a session only gets the meaning of the names.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Since when: the findings of one run, told with what the runs before it found.
+"""Since when: joins the findings of one run with those of the runs before it.
 
 A finding is the fact it states, and its `id` is that of the fact, not of its size (rule 3 of
 topology/findings.py). So across runs:

@@ -71,7 +71,7 @@ def findings_in_order(findings: DataFrame) -> DataFrame:
 
 
 def worst_findings_first(findings: DataFrame) -> DataFrame:
-    """Sort for somebody who reads only the first: warnings and worse, without what was not read."""
+    """Sort for a reader of the first rows: warnings and worse, without what was not read."""
     loud = (sf.col("severity") != Severity.INFO.value) & (sf.col("code") != "U1")
     return findings.where(loud).orderBy(severity_rank(), "cluster", "code", "id")
 

@@ -110,8 +110,8 @@ def retirements(readings: DataFrame, *, policy: TrendPolicy) -> DataFrame:
 def finding_trend(findings: DataFrame) -> DataFrame:
     """Return FINDING_TREND of FINDINGS of several runs: how the set of each grows or shrinks.
 
-    A finding that went and came back is told twice: it began anew. `is_open` tells whether it is in
-    the latest run; `clears_at` is the forecast of a backlog that shrinks.
+    A finding that went and came back is listed twice: it began anew. `is_open` tells whether it is
+    in the latest run; `clears_at` is the forecast of a backlog that shrinks.
     """
     latest = findings.agg(sf.max("run").alias("latest_run"))
     episodes = findings.groupBy("id", "first_seen").agg(

@@ -35,9 +35,9 @@ class Edge:
     def is_open(self) -> bool:
         """Return whether what the source commits is meant to arrive.
 
-        A receiver that was stopped by hand (no error) carries nothing until somebody starts it. One
-        that stopped with an error is a fault with a finding of its own, and its backlog is not a
-        difference of another kind.
+        A receiver that was stopped by hand (no error) carries nothing until an operator starts it.
+        One that stopped with an error is a fault with a finding of its own, and its backlog is not
+        a difference of another kind.
         """
         stopped_by_hand = (
             self.channel.receiver is ThreadState.STOPPED

@@ -1,6 +1,6 @@
 """The one place where a value becomes a piece of SQL text.
 
-1. Whoever writes a statement, here or in `repair`, quotes through this module; there is no second
+1. Code that writes a statement, here or in `repair`, quotes with this module; there is no second
    way.
 2. The result is right for every `sql_mode` the server may be in: a string is written in hexadecimal
    when it holds a character whose escaping depends on NO_BACKSLASH_ESCAPES.

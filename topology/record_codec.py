@@ -178,7 +178,7 @@ def text_pair(first: str, second: str) -> Codec[tuple[str, str]]:
 class Shape(Generic[T]):
     """The fields of a record, in their order, and what makes the value of them.
 
-    A `derived` field follows from the others: it is written for whoever reads the record, and must
+    A `derived` field follows from the others: it is written for readers of the record, and must
     agree when it is read back. `get` looks a field up in the value.
     """
 
@@ -263,7 +263,7 @@ UUID_TEXT = _remembering(
 _GTID_SET_TEXT = _remembering(
     through_text(write=str, parse=GtidSet.parse, expected="a canonical GTID set")
 )
-# As with times: whoever has read a column of sets need not write them to have them read again.
+# As with times: a caller that has read a column of sets need not write and read them again.
 GTID_SET = Codec(_GTID_SET_TEXT.write, _GTID_SET_TEXT.read, GtidSet)
 VERSION = _remembering(
     through_text(write=str, parse=ServerVersion.parse, expected="a release like 9.7.4")

@@ -1,4 +1,4 @@
-"""Which finding explains which: the cause is told once, its symptoms are not told again.
+"""Which finding explains which: a cause is reported once, without its symptoms.
 
 1. A table of causes and the symptoms each explains, with the part of the cluster it reaches.
 2. Nothing is suppressed by a finding that is itself suppressed.
@@ -93,7 +93,7 @@ def _touching(cause: Finding, symptom: Finding) -> bool:
 def _from_silent_server(cause: Finding, symptom: Finding) -> bool:
     """Reach the receivers that cannot connect to a server that did not answer us either.
 
-    Not those that it sent away with an error: that is a story of its own. And a server that only
+    Not those that it refused with an error: that is another cause. And a server that only
     kept one fact from us explains nothing.
     """
     return (

@@ -2,7 +2,7 @@
 
 1. Files do not say which server's they are; but what a server commits itself carries the server_id
    of the file's own format description, and what it received that of its origin.
-2. Where a transaction lies is told by the ledger of its file; only those that are compared are
+2. The ledger of a file states where its transactions are; only those that are compared are
    decoded.
 """
 

@@ -68,7 +68,7 @@ def starting_place(
 
 
 def _ignore() -> None:
-    """Stand for somebody who need not know that something has changed."""
+    """Stand for a caller that need not know that something has changed."""
 
 
 def _is_whole(groups: Iterable[Transaction]) -> bool:
@@ -152,6 +152,6 @@ class Follower:
         self._whole.clear()
 
     def adopted(self, entries: Iterable[Entry], behind: Place) -> None:
-        """Keep entries that somebody else vouched for."""
+        """Keep entries that another source supplied."""
         self._whole += entries
         self._save(behind)

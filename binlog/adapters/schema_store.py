@@ -67,7 +67,7 @@ class StoreProblem(BinlogError):
 
 
 class StoreInUse(StoreProblem):
-    """Somebody else is writing: a follower, as a rule. `holder` says who."""
+    """Another process writes, usually a follower. `holder` names it."""
 
     def __init__(self, *, store: str, holder: str) -> None:
         super().__init__(
@@ -139,7 +139,7 @@ class SchemaStore:
 
     @contextmanager
     def writing(self, who: str) -> Iterator[None]:
-        """Hold the writer's lock. Raises StoreInUse, at once, if somebody else does."""
+        """Hold the writer's lock. Raises StoreInUse at once if another process holds it."""
         beside = self.path.with_name(self.path.name + ".lock")
         with beside.open("a+", encoding="utf-8") as lock:
             try:

@@ -92,7 +92,7 @@ class ServerLogs:
                 transactions = fold_transactions(events, decompress=find_decompressor())
                 found = _whole(islice(transactions, left))
             given += found
-            # The end of the log cannot be told from a killed dump, but by asking again.
+            # The end of the log looks like a killed dump; only a second dump separates them.
             if attempts.is_over(EndedEarly(), progress=bool(found)):
                 break
             if given and not can_name(given[-1].end):

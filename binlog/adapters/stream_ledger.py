@@ -122,7 +122,7 @@ def ledger_of_server(
                 raise
             attempts.wait_after(error, progress=has_rows)
         else:
-            # By place the end of the log cannot be told from a killed dump, but by asking again.
+            # By place the end of the log looks like a killed dump; a second dump separates them.
             asks_again = isinstance(rest, FromPlace) and progress.can_go_on()
             if not asks_again or attempts.is_over(EndedEarly(), progress=has_rows):
                 return

@@ -201,7 +201,7 @@ class Windows:
         self.described_by = self._described_by
 
     def _make_room(self) -> None:
-        """Have more room where the last window could not be taken, or not much of it."""
+        """Enlarge the window if the last one was not read, or only a small part of it."""
         state = self._state
         needed = int(state[END] + state[LEFT])
         if 2 * needed > len(self._events):

@@ -180,7 +180,7 @@ Part = StatementPart | RowsPart | IncidentPart
 class Content:
     """The content of one transaction. `parts` are the first PARTS_MAX; `digest` covers all."""
 
-    # None if the content cannot be told; `unreadable` then says why.
+    # None if the content cannot be read; `unreadable` then has the reason.
     digest: int | None
     parts: tuple[Part, ...] = ()
     is_cut: bool = False
@@ -209,7 +209,7 @@ def content_of(events: Iterable[Event]) -> Content:
 
 
 def digest_of(events: Iterable[Event]) -> int | None:
-    """Return the digest of one whole transaction; None if its content cannot be told."""
+    """Return the digest of one whole transaction; None if its content cannot be read."""
     return content_of(events).digest
 
 
@@ -237,7 +237,7 @@ class ContentFolder:
         self._file = bytearray()
 
     def add(self, event: Event) -> str | None:
-        """Take one event; if the content cannot be told, say why."""
+        """Take one event; keep the reason if the content cannot be read."""
         body, kind = event.body, event.header.type_code
         match body:
             case TableMap():

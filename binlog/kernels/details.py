@@ -1,7 +1,7 @@
 """Which tables each of many transactions changed, by how many rows; and where its statement stands.
 
 1. A transaction is bytes from its first event to the end of its last, of a file or of what a
-   payload held. The answer is COUNTED, or the wish that somebody else look: PAYLOAD (it is
+   payload held. The answer is COUNTED, or why the decoder must read it: PAYLOAD (it is
    compressed), ASK (something rare, or wrong: binlog.transactions has the rules and the words).
 2. Nothing is read but events that lie within the range, and within an event nothing beyond its end.
 3. Tables are those of which there are row events, each once however often it was announced, in the

@@ -1,7 +1,7 @@
 """The digest of many transactions at once: what binlog/content/digest.py defines, compiled.
 
 1. A transaction is bytes from its first event to the end of its last, of a file or of what a
-   payload held; the answer is its digest, or the wish that somebody else look: PAYLOAD (it is
+   payload held; the answer is its digest, or why the decoder must read it: PAYLOAD (it is
    compressed), ASK (something rare, or wrong, for which binlog/content/digest.py has the words).
 2. Nothing is read but events that lie within the range, and within an event nothing beyond its end:
    every length is compared with what is left before it is used.

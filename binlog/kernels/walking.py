@@ -86,7 +86,7 @@ FAR_BYTES: Final = 12 << 10
 START, END, BYTES, SERVER_ID, LOGGED_AT = range(5)
 ROW_KIND, ROW_ERROR = range(2)
 
-# Kinds: TransactionKind's, in its order, and a payload that somebody has yet to look into.
+# Kinds: TransactionKind's, in its order, and a payload that the decoder has yet to open.
 EMPTY, DDL, DML, XA, INCIDENT, OTHER, IN_PAYLOAD = range(7)
 
 _HEADER, _EVENT_BYTES_MAX = 19, 1 << 30

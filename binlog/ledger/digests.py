@@ -2,8 +2,8 @@
 
 1. Bytes are read by address: the caller keeps them where they are, and unchanged.
 2. A compressed transaction is opened, and what was in it goes through the same kernel.
-3. No digest means that the content cannot be told: cut off, damaged, of a kind that is not read.
-   Whoever reads the transaction itself is told what is wrong with it.
+3. No digest means that the content was not read: cut off, damaged, or of an unknown kind.
+   Reading the transaction itself reports what is wrong with it.
 """
 
 from __future__ import annotations

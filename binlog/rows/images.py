@@ -3,7 +3,7 @@
 A row event does not say how many rows it holds: only the lengths of the values lead from one image
 to the next, and those follow from the types and metadata of its TABLE_MAP. The rules are those of
 calc_field_size and max_display_length_for_field, libs/mysql/binlog/event/binary_log_funcs.cpp.
-This file knows lengths only; what a value means is somebody else's business.
+This module knows lengths only; `values` decodes what they mean.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -67,7 +67,7 @@ def settle(spec: ColumnSpec, table_charset: str | None, timestamps: Timestamps) 
 def converted(column: Column, charset: str) -> Column:
     """Return a column after CONVERT TO CHARACTER SET. Raises CannotFollow.
 
-    A text keeps room for as many characters, in a larger type if need be, never in a smaller one
+    A text column keeps as many characters, in a larger type if need be, never in a smaller one
     (docs, "Changing the Character Set"). Members of ENUM and SET beyond ASCII come out garbled on
     the server (seen on 5.6.24 and 9.7.4), so these are not followed.
     """

@@ -4,7 +4,7 @@
    change nothing of what a tracker knows: `binlog.kernels.defining` has the rules.
 2. Beside them stand the frame of their group and, at the end of a window at the latest, the end of
    the last group that is whole: so the place behind it is known.
-3. A TABLE_MAP is given once. Whoever takes the events says `forget` when something has changed:
+3. A TABLE_MAP is given once. The caller calls `forget` when something has changed:
    then each is given again, because what it means may be another thing now.
 4. Events that are passed over are not decoded: that a checksum of theirs is wrong is not seen.
 """
@@ -105,7 +105,7 @@ class DefiningScan:
     def _passed_over(self, payload: Event) -> _Window | None:
         """Return what is in a payload, walked to its end, if nothing there says anything new.
 
-        If that cannot be told the answer is None too: whoever opens it is told what is wrong.
+        None as well if that is not known: opening the payload reports what is wrong.
         """
         try:
             content = payload_content(payload, decompress=self._decompress)

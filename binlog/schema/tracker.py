@@ -114,7 +114,7 @@ class SchemaTracker:
         return tuple(self._changes)
 
     def adopt(self, entry: Entry, definition: TableDefinition | None, source: Source) -> Entry:
-        """Take what somebody vouches for, in place of the entry that lacks it; None: no table."""
+        """Take a definition from another source, in place of an unknown one; None: no table."""
         assert self.catalogue.entries.get(entry.key) is entry, "nothing has changed since"
         state = State.ABSENT if definition is None else State.KNOWN
         known = replace(entry, state=state, source=source, definition=definition, why="")

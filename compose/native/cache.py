@@ -1,8 +1,8 @@
 """One folder for everything that is fetched, unpacked or run, safe for two runs at once.
 
 1. Nothing of this project is written outside ``cache_root()`` and ``runs_root()``, which is in it.
-2. A finished entry appears under its name in one atomic rename; whoever sees it sees all of it.
-3. This file does not know what is in the entries.
+2. A finished entry appears under its name in one atomic rename; a process that sees it sees all of
+it. 3. This file does not know what is in the entries.
 """
 
 import fcntl

@@ -64,7 +64,7 @@ def write_load(
 
 
 class LoadEnded(Exception):
-    """A writer ended before it was told to; the message is what it printed."""
+    """A writer ended too early; the message is its output."""
 
 
 def schema_of(server: Server) -> str:

@@ -1,7 +1,7 @@
 """One MySQL server as a process of this machine: started, asked, stopped, killed, frozen.
 
 1. Its data directory, socket and log are its own, below the run folder, and vanish with it.
-2. It answers on loopback unless told otherwise, as root without a password.
+2. It listens on loopback by default, as root without a password.
 3. Each statement runs on a fresh connection: no session state leaks from one call to the next.
 4. It does not know about topologies.
 """
@@ -39,7 +39,7 @@ Row = tuple[Any, ...]
 
 _PORTS = range(20000, 32000)
 # Below the range from which Linux takes ports for outgoing connections (from 32768): a stopped
-# server's port is not lost to somebody's connection before it starts again.
+# server's port is not lost to another connection before it restarts.
 _START_ATTEMPTS = 5
 _START_SECONDS_MAX = 60.0
 _STOP_SECONDS_MAX = 60.0
@@ -349,7 +349,7 @@ class Server:
 
 
 def free_port(address: str) -> int:
-    """Return a port nobody listens on now. Somebody may a moment later: the caller tries again."""
+    """Return a port that is free now. It may be taken a moment later: the caller tries again."""
     for port in _random.sample(_PORTS, k=200):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,7 +1,7 @@
 """A small process that owns the servers, so that none outlives the run that started it.
 
 It reads one JSON request a line and answers with one line. It ends, killing every child and
-removing the run folder, when its input closes, when it is told to, or when its parent is gone.
+removing the run folder, when its input closes, on request, or when its parent is gone.
 However it ends itself, the kernel kills its children (PR_SET_PDEATHSIG).
 
 Why a process of its own: the kernel sends that signal when the *thread* that forked ends, not the

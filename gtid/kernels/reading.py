@@ -1,7 +1,7 @@
 """Reads the text of GTID sets, a row at a time, by the grammar of gtid/text.py.
 
-What stands first wrong in a row is told as a place and a code, for which EXPECTED has the words. Of
-a well-formed row two things are told: whether its runs are in order already, and whether the very
+The first error of a row is reported as a place and a code; EXPECTED has the words of a code. Of
+a valid row two facts are returned: whether its runs are in order already, and whether the very
 text is the canonical one. Neither costs a second look.
 """
 

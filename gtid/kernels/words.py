@@ -1,7 +1,7 @@
 """Eight characters at once: hexadecimal and decimal digits in a machine word.
 
 1. Text is read by its address: nothing here or in reading.py sees an array of bytes, or its owner.
-   Whoever starts a kernel keeps the text where it is and says where it ends.
+   The caller of a kernel keeps the text in place and passes its end.
 2. The words are as the machine has them; the arithmetic is for little-endian machines.
 """
 

@@ -97,7 +97,7 @@ def audit(
     content: CompareContent = None,
     max_age: MaxAge = MAX_AGE_DEFAULT,
 ) -> int:
-    """Audit a fleet: live servers, or stored snapshots evaluated by the fleet file's policy."""
+    """Audit a fleet: live servers, or stored snapshots by the policy of the fleet file."""
     from gtid_audit import engines
     from gtid_audit.fleet import load
 

@@ -1,7 +1,7 @@
 """`gtid-audit binlog schema`: the tracked definitions behind the reading of rows.
 
 1. `follow` reads logs into the store; the others look at it, or change it by hand. Nobody changes
-   it while somebody follows: the store's lock says so, and the status is 64.
+   it while another process follows: the store is locked, and the status is 64.
 2. What is changed by hand is backed up first, and `update --restore` brings it back.
 """
 

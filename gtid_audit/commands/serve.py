@@ -23,7 +23,7 @@ def serve(
     ] = 60.0,
     as_json: AsJson = False,
 ) -> int:
-    """Audit a fleet on a schedule and answer /metrics and /healthz until told to stop."""
+    """Audit a fleet on a schedule and serve /metrics and /healthz until stopped."""
     import signal
     import threading
 

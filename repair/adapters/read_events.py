@@ -21,7 +21,7 @@ from topology.target import ServerTarget
 # From the applier's low-water mark on. More than this many transactions in flight is no parallel
 # applier's gap; it is a log we have misread.
 LOOKED_AT_MAX = 2_000
-# Of one hole. A larger one is not read: refetching it is evaluated by whoever runs it.
+# Of one hole. A larger one is not read: the operator decides on refetching it.
 HOLE_READ_MAX = 2_000
 
 

@@ -1,4 +1,4 @@
-"""Which log files somebody means, and what their two ends say.
+"""Which log files an operand names, and what their headers and footers show.
 
 1. A directory or a pattern means the files in it that are named as servers name logs, with a number
    at the end: beside them lie an index, and whatever else people keep. A file named outright is

@@ -2,7 +2,7 @@
 
 1. What all sources have in common is in option_texts.py.
 2. What restricts transactions (`gtids`, `since`, `until`, `table`) is answered exactly, before rows
-   reach Spark. Damage is told of every file that was read, whatever is asked for.
+   reach Spark. Damage is reported of every file that was read, with any filter.
 """
 
 import json

@@ -3,7 +3,7 @@
 1. The set that a task is given is what it gives, no more and no less. What the server cannot send
    any more ends the query with the server's own words; a transaction that does not come although
    nothing was refused is an error too, and never a row less.
-2. The server sends only what is wanted: it is told that we have all the rest
+2. The server sends only what is wanted: we send it the rest as executed
    (binlog/adapters/stream.py). It is read, never registered with.
 3. The account travels in the pickled partition, as in snapshot_source.py; with credentials =
    executor only its place does, and each executor looks there itself.

@@ -40,7 +40,7 @@ def _with_times_written(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Write the times of a batch as topology/records.py does, a column at a time.
 
     A time as an object, and then as a text, would be most of the work of a short row. Those inside
-    lists are written there: whoever has such has other work to do.
+    lists are written there: a fleet with such lists has other problems.
     """
     columns = {
         name: pc.strftime(column.cast(pa.timestamp("us")), format=_TIME_FORMAT)

@@ -33,7 +33,7 @@ _ANSWER: Final = "task long, file string, rows long"
 
 
 class UnwritableTable(OSError):
-    """A task could not write where the driver told it to: it does not see the directory, say."""
+    """A task could not write to the address from the driver, which it may not reach."""
 
 
 def judged_files(
@@ -106,7 +106,7 @@ def _settle_process() -> None:
 def _write(directory: Path, audits: Iterator[pa.Table] | Sequence[pa.Table]) -> tuple[str, int]:
     """Write one file and return its name and its number of rows.
 
-    What there is something to say about comes last, in a row group of its own: whoever looks for it
+    Clusters with findings come last, in a row group of their own: a reader that looks for them
     need not read the others.
     """
     name = f"{uuid4().hex}.parquet"

@@ -1,8 +1,8 @@
 """Texts given with `.option(…)` to a data source of ours, read and checked: what all share.
 
-1. All problems are told at once, and no message repeats a value: options stand in plans, in Spark's
-   web pages and in event logs.
-2. No option takes a password, for the same reason; whoever tries is told where it belongs.
+1. All problems are reported at once, and no message repeats a value: options stand in plans, in
+   Spark's web pages and in event logs.
+2. No option takes a password, for the same reason; the error states where it belongs.
 3. Which options there are is the table of each source.
 """
 

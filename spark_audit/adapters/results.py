@@ -76,7 +76,7 @@ class Results:
     def worst_findings(self, limit: int) -> tuple[Finding, ...]:
         """Return at most `limit` findings that are not mere information, the worst first.
 
-        What was not read (U1) is told by `first_unknown`.
+        `first_unknown` has what was not read (U1).
         """
         rows = steps.worst_findings_first(self.tables.findings).limit(limit).toArrow()
         return tuple(finding_from_record(record) for record in records_of_table(rows))
@@ -113,10 +113,10 @@ def write_results(
 ) -> Results:
     """Evaluate and write one run below `directory`, with history, and return its results.
 
-    `audits` has the columns of AUDITS, every cluster once; it is evaluated once. Or it is a function
-    that writes the table of evaluated clusters to an address and returns its rows. The summary has
-    the number of clusters whose contents were compared; None if none was to be. Raises ResultsDiffer, and
-    OSError where the directory cannot be written.
+    `audits` has the columns of AUDITS, every cluster once; it is evaluated once. Or it is a
+    function that writes the table of evaluated clusters to an address and returns its rows. The
+    summary has the number of clusters whose contents were compared; None if none was to be. Raises
+    ResultsDiffer, and OSError where the directory cannot be written.
     """
     storage, root = storage_of(directory, session)
     root = f"{root}/{AUDITS_BELOW}"

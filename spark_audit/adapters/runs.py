@@ -55,7 +55,7 @@ def runs_newest_first(storage: Storage, directory: str) -> Iterator[RunName]:
         for name in reversed(storage.names_in(f"{directory}/{day}")):
             if _RUN.fullmatch(name) and storage.exists(f"{directory}/{day}/{name}/{COMPLETE}"):
                 run = RunName(name)
-                if run.path == f"{day}/{name}":  # or somebody moved it to another day
+                if run.path == f"{day}/{name}":  # or it was moved to another day
                     yield run
 
 

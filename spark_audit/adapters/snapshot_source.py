@@ -11,7 +11,7 @@
    reader. It travels in the pickled partitions, which Spark hands to the tasks and shows to nobody;
    with credentials = executor it does not travel.
 4. Whatever is wrong with options or fleet file is said on the driver, all of it, at `load`.
-5. Every action reads the servers anew. Whoever needs the rows twice stores them first.
+5. Every action reads the servers anew. Store the rows first if they are needed twice.
 """
 
 import heapq
@@ -40,7 +40,7 @@ from topology.snapshot import ClusterSnapshot, UnreadFact, UnreadReason
 from topology.target import ServerTarget
 
 NAME: Final = "mysql_snapshot"
-# Reading waits for servers more than it computes: a few tasks are enough until somebody asks for
+# Reading waits for servers more than it computes: a few tasks are enough unless the caller asks for
 # more, and each keeps a fair share of the connections.
 PARTITIONS_DEFAULT: Final = 8
 

@@ -9,14 +9,14 @@ from spark_audit.adapters.binlog_source import MysqlBinlogSource
 from spark_audit.adapters.snapshot_source import MysqlSnapshotSource
 
 # Off as Spark comes, and then a source that takes filters over is refused. It changes nothing for
-# sources that do not, and mysql_binlog does only where it is told to.
+# sources that do not, and mysql_binlog does so only on request.
 _FILTERS = "spark.sql.python.filterPushdown.enabled"
 
 
 def register_sources(session: SparkSession) -> None:
     """Register `mysql_snapshot` and `mysql_binlog` on a session. Safe to call again.
 
-    Each session has sources of its own: what `newSession()` gives knows none until it is told.
+    Each session has its own sources: one of `newSession()` has none until it registers them.
     """
     with _active(session):
         session.dataSource.register(MysqlSnapshotSource)

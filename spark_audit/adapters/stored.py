@@ -1,4 +1,4 @@
-"""Stored runs read where they lie, a row group at a time, by whoever evaluates them.
+"""Stored runs, which the evaluating tasks read in place, a row group at a time.
 
 1. The footer of a Parquet file says which names of clusters are in each row group. Row groups that
    may share a cluster make one piece; so no cluster is in two, which is all the evaluation asks.

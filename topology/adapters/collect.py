@@ -42,7 +42,7 @@ class CollectLimits:
 
 
 class Reader(Protocol):
-    """Whoever can read one server: the live adapter, or its twin in memory."""
+    """A reader of one server: the live adapter, or its twin in memory."""
 
     def read(self, *, phase: int) -> ServerSnapshot:
         """Take one reading; what fails is named in it."""
@@ -71,7 +71,7 @@ def collect_cluster(
         targets: its servers; their names must differ.
         limits: time and repetition.
         policy: decides only whether a difference deserves another look.
-        progress: told in a few words what is going on.
+        progress: called with a few words about what is going on.
         open_reader: makes the reader of a target; the live one unless given.
         asks_logs: whether the binary logs of the targets are asked what the readings leave open;
             None: unless a reader is given.
@@ -90,7 +90,7 @@ def collect_cluster(
             snapshot = ClusterSnapshot(cluster, first, _read_all(posts, phase=2))
             grave = grave_differences(gather_facts(snapshot, policy or Policy()))
             if grave == before:
-                break  # nothing severe, or the same as a moment ago
+                break  # nothing severe, or the same as in the reading before
             before = grave
             if look + 1 < limits.looks_max:
                 time.sleep(limits.pause_seconds)

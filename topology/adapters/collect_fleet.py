@@ -6,7 +6,7 @@
 3. A cluster whose reading fails by a defect of ours costs itself. It is a snapshot in which every
    server is unread, with the reason: so it is stored and evaluated like any other, as UNKNOWN.
 4. The threads are daemons: an interrupt ends the process now, not when the last server answers.
-5. Whoever stops asking for the next snapshot stops the reading: no further cluster is begun.
+5. A caller that asks for no further snapshot stops the reading: no further cluster is begun.
 """
 
 import queue

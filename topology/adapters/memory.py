@@ -1,4 +1,4 @@
-"""Reads a server that exists in memory: the twin of the live reader, for whoever has no server.
+"""Reads a server that exists in memory: the twin of the live reader, for tests and benchmarks.
 
 1. It keeps the same contract as `MysqlReader` and is held to it by the same tests: names and phase
    are the reader's, times are taken around the reading, a lost connection empties the reading and

@@ -53,7 +53,7 @@ PART: Final = "part-00000.parquet"
 _WRITING: Final = "_writing-"
 # What is read at once, and what tasks are cut at: 0.1 GB for pairs; more is read no faster.
 _CLUSTERS_PER_ROW_GROUP: Final = 5_000
-_CLUSTERS_AT_ONCE: Final = 500  # as records, which take ten times the room of columns
+_CLUSTERS_AT_ONCE: Final = 500  # as records, which take ten times the memory of columns
 
 # Columns whose values hardly ever repeat: no dictionary is made of them.
 _DISTINCT: Final = frozenset(
@@ -151,7 +151,7 @@ def parquet_writer(path: Path) -> pq.ParquetWriter:
     return pq.ParquetWriter(
         path,
         SNAPSHOT_SCHEMA,
-        compression="lz4",  # read with a quarter less work than zstd, for 1.7 times the room
+        compression="lz4",  # read with a quarter less work than zstd, for 1.7 times the space
         use_dictionary=[leaf for leaf in leaves if leaf not in _DISTINCT],
     )
 

@@ -1,7 +1,7 @@
 """Turns rows of SHOW REPLICA STATUS and of performance_schema into channels.
 
 Knows the columns of every version by dialect.py; knows nothing of connections, so that pasted
-output goes through the same door as a live answer.
+output takes the same path as a live answer.
 """
 
 import re

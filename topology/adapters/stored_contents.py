@@ -2,7 +2,7 @@
 
     directory/day=2026-01-02/run=20260102T030405.000006Z/_contents.json
 
-1. Whoever reads servers compares their contents, and keeps what was found with what was read: so
+1. The reader of servers compares their contents and stores the results with the readings, so
    that the run is evaluated the same again when the servers are gone.
 2. A run without the file is one in which nobody looked; readers of tables pass over the name.
 """

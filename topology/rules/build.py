@@ -9,7 +9,7 @@ from topology.findings import Evidence, Finding, Grade, Severity, Strategy
 from topology.snapshot import ServerSnapshot
 from topology.strategies import STRATEGIES
 
-EVIDENCE_RANGES_MAX = 64  # a proof somebody reads; the finding's own gtid_set is always whole
+EVIDENCE_RANGES_MAX = 64  # a proof that a person reads; the finding's own gtid_set is always whole
 
 
 def evidence(fact: str, value: object, server: ServerSnapshot) -> Evidence:

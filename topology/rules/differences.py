@@ -157,7 +157,7 @@ def _is_first_work(facts: ClusterFacts, edge: EdgeFacts) -> bool:
 
 
 def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) -> Finding:
-    """Write down an errant set: one story whether it is purged or not.
+    """Report an errant set, with the same words whether it is purged or not.
 
     Proved unless a channel stopped by hand keeps it from the source (then it is a matter of what
     was intended), or its origin is no server of the audit.

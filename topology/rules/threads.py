@@ -134,7 +134,7 @@ def has_closed_log(server: ServerSnapshot) -> bool:
 
 
 def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
-    """A7: a thread that somebody stopped."""
+    """A7: a thread that was stopped by hand."""
     for source, replica, channel in _channels(facts):
         is_by_hand = channel.receiver is ThreadState.STOPPED and not _has_receiver_error(channel)
         if channel.has_error and not is_by_hand:

@@ -50,7 +50,7 @@ def parse_fleet(text: str, *, name: str, environment: Mapping[str, str], warn: W
 
 
 def load_roster(path: Path) -> Roster:
-    """Read a fleet file and look up no account: for whoever does so elsewhere.
+    """Read a fleet file and look up no account: for callers that do so elsewhere.
 
     Raises InventoryProblem with every problem in it, but for passwords that are not where it says.
     """

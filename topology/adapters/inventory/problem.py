@@ -1,4 +1,4 @@
-"""What is wrong with an address, an account or a fleet file, in words for whoever wrote it."""
+"""What is wrong with an address, an account or a fleet file, in words for its author."""
 
 from collections.abc import Sequence
 

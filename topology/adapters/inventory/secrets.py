@@ -2,7 +2,7 @@
 
 1. In this order: what was typed at the prompt; the option file that the DSN or the configuration
    names; GTID_AUDIT_PASSWORD; MYSQL_PWD; the empty password.
-2. Only a file that somebody named is read. There is no reading of ~/.my.cnf behind anybody's back.
+2. Only a file that the operator named is read, never ~/.my.cnf.
 3. No message repeats a line of an option file.
 """
 

@@ -41,7 +41,7 @@ from binlog.rows.tables import OLD_DATETIME, OLD_TIMESTAMP, RowColumn, RowTable
 from binlog.rows.values import ABSENT, Image, RowChanges, Value, rows_of_group
 from binlog.scan import EventGroup
 from gtid import GtidSet
-from gtid_audit.log_operands import server_words
+from gtid_audit.logs_from_operands import server_words
 from gtid_audit.tables_now import Definitions, LogBehind, LoggedDefinitions, columns_misfit
 from gtid_audit.typed_documents import untold_types, with_types
 from repair.row_literals import CannotRender, condition

@@ -11,7 +11,7 @@ from rich.text import Text
 from gtid_audit.affected_rows import AffectedRow, AffectedRows, Row
 from gtid_audit.comparing import LogsCompared
 from gtid_audit.content_text import content_record, remark_lines, result_of
-from gtid_audit.text import (
+from gtid_audit.report_text import (
     QUIET,
     VERDICT_STYLE,
     counted,

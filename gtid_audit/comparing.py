@@ -22,7 +22,7 @@ from gtid_audit import clock
 from gtid_audit.affected_rows import AffectedRows, look_up_rows
 from gtid_audit.content_facts import Comparing, reading_of
 from gtid_audit.content_filters import filters_of
-from gtid_audit.log_operands import LogFiles, LogOperand, LogServer
+from gtid_audit.logs_from_operands import LogFiles, LogOperand, LogServer
 from topology.audit import CONTENT
 from topology.contents import ContentReading, UnreadContent
 from topology.findings import Finding, Unknown, Verdict, verdict_of

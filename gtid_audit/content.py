@@ -36,9 +36,9 @@ from binlog.adapters.compare_server import (
 from binlog.content.compare import Agreement
 from binlog.content.reuse import Compared, Search, Unread, compare_after_starts, counted
 from gtid import GtidSet
-from gtid_audit.content_due import RECENT, Looked
 from gtid_audit.content_facts import Comparing, reading_of
 from gtid_audit.content_filters import Way, filters_of
+from gtid_audit.contents_to_compare import RECENT, Looked
 from topology.adapters.mysql import connect
 from topology.contents import ContentReading, UnreadContent
 from topology.dialect import BINARY_LOG, LOG_CLOSED

@@ -14,12 +14,12 @@ from typing import Final
 from uuid import UUID
 
 from binlog.content.compare import Agreement, Comparison, Version
+from binlog.content.compared_parts import LeftOut
 from binlog.content.digest import Content, RowsPart, StatementPart
-from binlog.content.parts import LeftOut
 from binlog.content.reuse import Compared, counted
 from gtid import Gtid, GtidSet
-from gtid_audit.content_short import in_short
-from gtid_audit.moments import moment
+from gtid_audit.log_times import moment
+from gtid_audit.transaction_summary import in_short
 from repair.transaction_content import ContentClass, class_of
 from topology.contents import (
     ContentDifference,

@@ -14,7 +14,7 @@ from typing import Final
 from uuid import UUID
 
 from gtid import GtidSet
-from gtid_audit.content_due import (
+from gtid_audit.contents_to_compare import (
     Looked,
     Remembered,
     held_by_two,

@@ -2,7 +2,7 @@
 
 from rich.console import RenderableType
 
-from gtid_audit.text import labelled, line_of, show
+from gtid_audit.report_text import labelled, line_of, show
 from topology.explain import Explanation
 
 

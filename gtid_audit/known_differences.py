@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import Final
 
 from gtid import GtidSet
-from gtid_audit.content_due import LASTING, KnownDifference, Looked
+from gtid_audit.contents_to_compare import LASTING, KnownDifference, Looked
 from topology.contents import ContentDifference, ContentReading
 from topology.snapshot import ClusterSnapshot
 

@@ -28,7 +28,7 @@ from gtid_audit import clock
 from gtid_audit.exits import UsageProblem
 from gtid_audit.ledger_summary import LedgerSummary
 from gtid_audit.ledger_text import size_of
-from gtid_audit.log_operands import LogServer
+from gtid_audit.logs_from_operands import LogServer
 from gtid_audit.output import Progress
 
 _BAR_CELLS: Final = 30

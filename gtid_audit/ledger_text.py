@@ -17,10 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from gtid_audit.ledger_summary import FileSummary, LedgerSummary
-from gtid_audit.moments import moment, moment_text
+from gtid_audit.locate_text import error_document, error_parts
+from gtid_audit.log_times import moment, moment_text
 from gtid_audit.output import warn
-from gtid_audit.places_text import error_document, error_parts
-from gtid_audit.text import (
+from gtid_audit.report_text import (
     QUIET,
     VERDICT_STYLE,
     counted,

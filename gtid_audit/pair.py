@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from gtid_audit.content_due import looked_back, suspects_now
+from gtid_audit.contents_to_compare import looked_back, suspects_now
 from gtid_audit.exits import UsageProblem
 from gtid_audit.one_server import refuse_same_servers
 from gtid_audit.output import progress, warn

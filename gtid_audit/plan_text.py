@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gtid_audit.output import printable
-from gtid_audit.text import QUIET, counted, rest_of, show
+from gtid_audit.report_text import QUIET, counted, rest_of, show
 from repair import Plan, Step
 from repair.plan import shown_version
 from repair.render import address_of

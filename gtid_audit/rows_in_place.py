@@ -25,7 +25,7 @@ from binlog.rows.values import ABSENT, Image, Value
 from binlog.schema.tables import TableDefinition
 from gtid import GtidSet
 from gtid_audit.affected_rows import IN_UTC, Row, read_row
-from gtid_audit.log_operands import server_words
+from gtid_audit.logs_from_operands import server_words
 from gtid_audit.tables_now import Definitions, columns_misfit
 from repair.created_tables import Created, is_new
 from repair.row_literals import CannotRender, condition

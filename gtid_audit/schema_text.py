@@ -14,9 +14,9 @@ from binlog.schema.documents import definition_document, entry_document
 from binlog.schema.history import Entry, TableKey, explain
 from binlog.schema.tables import Column, Key, TableDefinition
 from gtid_audit.output import printable, write_line
+from gtid_audit.report_text import show
 from gtid_audit.schema_comparing import Comparison, View, is_marked
 from gtid_audit.schema_following import Followers
-from gtid_audit.text import show
 
 _MARK = "≠"
 _UNKNOWN_SHOWN_MAX = 20

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from gtid import GtidSet, SetRelation, Tsid, relate
 from gtid_audit.pictures import Cell, bars_of
-from gtid_audit.text import QUIET, console, counted, show
+from gtid_audit.report_text import QUIET, console, counted, show
 
 TSIDS_SHOWN_MAX: Final = 20
 PICTURES_MAX: Final = 5

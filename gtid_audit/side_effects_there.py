@@ -18,7 +18,7 @@ from repair.table_questions import carries_nothing, has_no_triggers
 from topology.adapters.mysql import connect
 
 if TYPE_CHECKING:
-    from repair.case import LogEvidence
+    from repair.strategy_case import LogEvidence
     from topology.snapshot import ClusterSnapshot
     from topology.target import ServerTarget
 

@@ -39,7 +39,7 @@ from binlog.schema.check import column_misfit
 from binlog.schema.history import Place
 from binlog.schema.tables import TableDefinition, definition_from_create
 from binlog.schema.words import CannotFollow
-from gtid_audit.log_operands import server_words
+from gtid_audit.logs_from_operands import server_words
 from topology.quoting import quote_identifier
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pymysql
 from pymysql.cursors import Cursor
 
-from gtid_audit.log_operands import server_words
+from gtid_audit.logs_from_operands import server_words
 from gtid_audit.stricter_tables import KeyPart, TableRules, UniqueKey, stricter
 from gtid_audit.tables_now import Definitions, columns_misfit
 from repair.created_tables import Created, is_new

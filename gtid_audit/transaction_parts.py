@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from binlog.transactions import TableChange, Transaction
-from gtid_audit.moments import moment
+from gtid_audit.log_times import moment
 from topology.hidden import without_secrets
 
 STATEMENT_CHARACTERS_MAX: Final = 120

@@ -26,7 +26,7 @@ from binlog.errors import BinlogError
 from binlog.rows.values import rows_of_group
 from gtid import GtidSet, GtidSetTooLarge, MalformedText
 from gtid_audit.collected_transactions import Collected
-from gtid_audit.log_operands import server_words
+from gtid_audit.logs_from_operands import server_words
 from gtid_audit.rows_in_place import RowReader
 from gtid_audit.table_engines import without_rollback
 from gtid_audit.tables_now import Definitions, LogBehind, LoggedDefinitions

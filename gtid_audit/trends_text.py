@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gtid_audit import text
+from gtid_audit import report_text
 from gtid_audit.output import printable
 from topology.json_items import document_pieces
 from topology.records import Record, time_to_text
@@ -39,9 +39,11 @@ def trend_document(trends: "Trends") -> Iterator[str]:
 
 def show_trends(trends: "Trends", *, policy: "TrendPolicy") -> None:
     """Show the three trends, each with what it is measured by."""
-    span = " … ".join(text.moment_of(run.moment) for run in (trends.runs[0], trends.runs[-1]))
+    span = " … ".join(
+        report_text.moment_of(run.moment) for run in (trends.runs[0], trends.runs[-1])
+    )
     parts: list[RenderableType] = [
-        Text(f"{text.counted(len(trends.runs), 'run')}: {span}", style="bold")
+        Text(f"{report_text.counted(len(trends.runs), 'run')}: {span}", style="bold")
     ]
     parts += _section(
         f"Fragmentation (F1): intervals of each server's set; {policy.intervals_max:,} are many",
@@ -63,7 +65,7 @@ def show_trends(trends: "Trends", *, policy: "TrendPolicy") -> None:
         [_finding_cells(row) for row in findings],
         nothing="none" if trends.findings is not None else "no results here: audit --out",
     )
-    text.show(*parts)
+    report_text.show(*parts)
 
 
 def sparks(counts: Sequence[int]) -> str:
@@ -90,15 +92,15 @@ def _section(
 ) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(), Text(title, style="bold")]
     if not rows:
-        return [*parts, Padding(Text(nothing, style=text.QUIET), (0, 0, 0, 2))]
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style=text.QUIET)
+        return [*parts, Padding(Text(nothing, style=report_text.QUIET), (0, 0, 0, 2))]
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style=report_text.QUIET)
     for heading in headings:
         table.add_column(heading)
     for row in rows[:ROWS_SHOWN_MAX]:
         table.add_row(*(Text(printable(cell)) for cell in row))
     parts.append(Padding(table, (0, 0, 0, 2)))
     if len(rows) > ROWS_SHOWN_MAX:
-        parts.append(Text("  … and more; --json has all", style=text.QUIET))
+        parts.append(Text("  … and more; --json has all", style=report_text.QUIET))
     return parts
 
 

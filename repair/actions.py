@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from gtid import GtidSet
-from repair.evidence import FailingEvent
+from repair.failing_event import FailingEvent
 from repair.replay import Replayed
 from repair.row_versions import RowVersions
 from repair.transaction_content import NetRow

@@ -7,11 +7,11 @@ with what could be chosen.
 from collections.abc import Collection, Mapping
 from itertools import combinations
 
-from repair.by_hand import by_hand
-from repair.case import is_seen_in_part
+from repair.manual_instructions import by_hand
 from repair.model import Model
 from repair.plan_parts import about
 from repair.strategies import PLANNERS
+from repair.strategy_case import is_seen_in_part
 from topology.catalogue import CATALOGUE, answers
 from topology.findings import ClusterAudit, Finding
 from topology.strategies import STRATEGIES

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from repair.case import Case
 from repair.model import ModelChannel, ModelServer
+from repair.strategy_case import Case
 from repair.transaction_content import NetRow, TransactionContent
 
 

@@ -6,7 +6,7 @@ is missing still, and where no GTID set shows it the instruction says what does.
 
 from collections.abc import Mapping
 
-from repair.situation import Situation, Text, always, in_order
+from repair.instruction_context import Situation, Text, always, in_order
 
 
 def configure(situation: Situation) -> str:

@@ -12,11 +12,11 @@ from itertools import groupby
 
 from binlog.rows.values import Value
 from repair.actions import Action, MakeRowsAlike, StartChannel
-from repair.case import Case, Outcome, Proposal, Refusal
 from repair.model import ModelChannel, ModelServer, below, delivery
 from repair.row_literals import CannotRender
 from repair.row_sql import member_columns, needs_lenience, redo_row
 from repair.row_versions import RowVersions
+from repair.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.transaction_content import NetRow, RowState, TransactionContent
 from topology.applier_errors import OF_NO_TRANSACTION
 from topology.error_texts import NUMBERS

@@ -10,11 +10,11 @@ from itertools import groupby
 
 from gtid import GtidSet
 from repair.actions import MakeRowsAlike
-from repair.case import Case, Outcome, Proposal, Refusal
 from repair.model import below
 from repair.row_literals import CannotRender
 from repair.row_sql import member_columns, needs_lenience, redo_row
 from repair.row_versions import RowVersions
+from repair.strategy_case import Case, Outcome, Proposal, Refusal
 
 CHOICE = "--strategy E4=data_repair"
 

@@ -26,7 +26,6 @@ from repair.actions import (
     StartChannel,
     StopChannel,
 )
-from repair.case import Case, Outcome, Proposal, Refusal, SavedContent
 from repair.conflicts import behind_later_ones, not_to_go_on
 from repair.forgotten_below import forgotten_below
 from repair.missing_on import not_all_read, not_reached, roots, targets_lacking, unfinished
@@ -35,6 +34,7 @@ from repair.needed import needed
 from repair.offered import offered
 from repair.replay_texts import CannotSave, saved_content
 from repair.rows_there import is_there_already, is_there_by_later_ones, not_decided_by_rows
+from repair.strategy_case import Case, Outcome, Proposal, Refusal, SavedContent
 from repair.transaction_content import ContentClass, RowState, described
 from repair.unshown import no_longer_shown
 from repair.way_home import fetches_again, misfits_at_home, way_home

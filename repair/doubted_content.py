@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
-from repair.case import Case
 from repair.model import simulate
+from repair.strategy_case import Case
 from repair.transaction_content import ContentClass, TransactionContent
 
 

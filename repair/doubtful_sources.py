@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from repair.actions import AutoPositionOn, MovePast, StartChannel
-from repair.case import Case, Outcome, Refusal
 from repair.offered import offered
+from repair.strategy_case import Case, Outcome, Refusal
 from topology.rules.passed import OTHER_ADDRESS
 
 

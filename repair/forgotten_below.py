@@ -18,9 +18,9 @@ server above: whichever comes first, nothing else is under the GTID.
 from collections.abc import Iterator
 
 from gtid import GtidSet
-from repair.case import Case
 from repair.model import ModelServer, below
 from repair.rows_there import is_there_already
+from repair.strategy_case import Case
 from topology.reset_signs import has_earlier
 
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gtid import GtidSet
-from repair.case import Case
 from repair.model import ModelChannel, ModelServer
 from repair.offered import offered
+from repair.strategy_case import Case
 from topology.error_texts import row_of
 from topology.graph import Edge, build_graph
 from topology.other_versions import given_again, received_around_start

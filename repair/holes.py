@@ -12,9 +12,9 @@ transaction that was passed by may not find its rows, and stops the applier.
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
-from repair.case import Case
 from repair.model import Model, ModelChannel, ModelServer
 from repair.own_work import met
+from repair.strategy_case import Case
 from repair.transaction_content import RowState, TransactionContent
 
 

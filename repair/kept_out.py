@@ -7,8 +7,8 @@ auto-position that was chosen for the same channel would fetch it after all, and
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from repair.case import Case
 from repair.model import Model
+from repair.strategy_case import Case
 from topology.findings import Finding
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from gtid import GtidSet
 from repair.actions import InjectEmpty
-from repair.case import Case, Refusal, is_seen_in_part
 from repair.model import Model, ModelServer, below, simulate, upstream
+from repair.strategy_case import Case, Refusal, is_seen_in_part
 from topology.findings import ClusterAudit, Finding
 
 # The families of findings about what is missing on a replica.

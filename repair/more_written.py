@@ -10,9 +10,9 @@
 from collections.abc import Iterator, Mapping
 
 from repair.actions import Action, MakeRowsAlike, RedoTransactions, UndoRows
-from repair.case import Outcome, Refusal
 from repair.row_procedures import rules_asked
 from repair.side_effects import SideEffects
+from repair.strategy_case import Outcome, Refusal
 
 
 def unless_more_is_written(

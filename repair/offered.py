@@ -7,8 +7,8 @@ forbids is the strategy's own refusal.
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
-from repair.case import Case
 from repair.model import simulate
+from repair.strategy_case import Case
 from topology.catalogue import answers
 
 

@@ -15,11 +15,11 @@ from typing import Any
 
 from repair.action_content import action_content
 from repair.actions import RedoTransactions
-from repair.case import SavedContent
 from repair.guard import without_measured
 from repair.row_versions import RowsRead
 from repair.statement_sql import DELIMITER
 from repair.steps import Step
+from repair.strategy_case import SavedContent
 from repair.transaction_content import TransactionContent, described
 from topology.findings import Finding
 from topology.hidden import without_secrets

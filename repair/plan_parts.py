@@ -12,9 +12,8 @@ from repair.actions import (
     ResetAndPurge,
     StartChannel,
 )
-from repair.by_hand import BY_HAND, by_hand
-from repair.case import LogEvidence
 from repair.declaring import ONLY_SELECTED
+from repair.manual_instructions import BY_HAND, by_hand
 from repair.model import Model, ModelServer
 from repair.plan import (
     Answered,
@@ -27,6 +26,7 @@ from repair.plan import (
 )
 from repair.refused_before import fits_by_now
 from repair.strategies import PLANNERS
+from repair.strategy_case import LogEvidence
 from topology.findings import ClusterAudit, Finding, Grade, Severity
 from topology.snapshot import ServerSnapshot
 from topology.strategies import SELECTED_ONLY, STRATEGIES, VARIANTS

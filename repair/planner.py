@@ -25,11 +25,11 @@ from repair.actions import (
     ResetAndPurge,
     StartChannel,
 )
-from repair.afterwards import Change, audit_after, why_worse
-from repair.case import Case, Hole, LogEvidence, Proposal, Refusal, SavedContent
+from repair.audit_after_plan import Change, audit_after, why_worse
 from repair.choices import check_choices, seen_in_part
 from repair.content_questions import HOLES, ContentQuestion, arrivals
 from repair.doubtful_sources import unless_doubtful
+from repair.initial_model import executed_by, known_servers, start_model
 from repair.invariants import broken_invariants
 from repair.kept_out import KeptOut, brings_in
 from repair.missing_on import meant_to_arrive
@@ -53,9 +53,9 @@ from repair.plan_parts import (
 from repair.procedure import Setting
 from repair.procedures import make_step
 from repair.rows_there import is_there_already
-from repair.start import executed_by, known_servers, start_model
 from repair.steps import Step
 from repair.strategies import ANSWERS, DECLARING, PLANNERS
+from repair.strategy_case import Case, Hole, LogEvidence, Proposal, Refusal, SavedContent
 from topology.findings import ClusterAudit, Finding, Severity
 from topology.policy import Policy
 from topology.snapshot import ClusterSnapshot, ServerSnapshot

@@ -7,10 +7,10 @@ with the plan; the script compares those of its own server once more.
 from collections.abc import Iterator
 
 from gtid import GtidSet
-from repair.case import Case
 from repair.model import ModelServer, below
 from repair.replay import Replayed
 from repair.rows_there import may_come_back
+from repair.strategy_case import Case
 from repair.transaction_content import ContentClass, NetRow, RowState, TransactionContent
 from topology.dialect import dialect_of
 from topology.findings import Grade

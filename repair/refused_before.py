@@ -16,9 +16,9 @@ that was selected for the earlier plan ended with it (gtid_audit/plan_again.py).
 
 from dataclasses import replace
 
-from repair.case import Case, Outcome, Refusal
 from repair.model import Model, refused
 from repair.starting import start_channel
+from repair.strategy_case import Case, Outcome, Refusal
 from topology.error_texts import row_of
 from topology.findings import Finding
 from topology.rules.threads import RECEIVER_ERROR

@@ -8,9 +8,9 @@ writes it: `gtid-audit binlog show --redo`.
 from collections.abc import Iterable
 from dataclasses import replace
 
-from repair.case import SavedContent
 from repair.replay import Replayed
 from repair.replay_script import Direction, script_lines
+from repair.strategy_case import SavedContent
 from repair.transaction_content import TransactionContent
 from topology.findings import Finding
 

@@ -18,7 +18,6 @@ from binlog.rows.values import ABSENT
 from gtid import GtidSet
 from repair.acting_again import acts_again
 from repair.actions import Action, InjectEmpty, RedoTransactions, UndoRows
-from repair.case import Case, Outcome, Proposal, Refusal
 from repair.logged_form import left_out_of_log, logged_otherwise
 from repair.missing_on import (
     not_all_read,
@@ -45,6 +44,7 @@ from repair.replay_texts import CannotSave, check_plain
 from repair.row_literals import CannotRender
 from repair.row_sql import member_columns, needs_lenience, redo_row
 from repair.row_versions import RowVersions
+from repair.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.transaction_content import (
     ContentClass,
     NetRow,

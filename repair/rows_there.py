@@ -15,9 +15,9 @@ the source has deleted by now.
 """
 
 from gtid import GNO_END, GtidSet
-from repair.case import Case
 from repair.holes import depends_on_a_hole
 from repair.model import below
+from repair.strategy_case import Case
 from repair.transaction_content import ContentClass, RowsOn, RowState
 from topology.rules.passed import IS_BEHIND
 

@@ -4,8 +4,8 @@ A receiver takes an event with its own server_id for one of its own that came ro
 started channel would bring nothing of it. See topology/progress.py for the source of this rule.
 """
 
-from repair.case import Case
 from repair.model import ModelServer
+from repair.strategy_case import Case
 
 
 def same_server_id(case: Case, replica: ModelServer) -> str | None:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
-from repair.case import Case
 from repair.former_history import may_be_given_again
 from repair.holes import emptied_above
 from repair.model import (
@@ -25,6 +24,7 @@ from repair.model import (
     upstream,
 )
 from repair.offered import offered
+from repair.strategy_case import Case
 from repair.transaction_content import ContentClass, TransactionContent
 from repair.unlogged import refuses_replicas
 from topology.dialect import dialect_of, who_set_until

@@ -23,7 +23,6 @@ from dataclasses import replace
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
-from repair.case import Case, Outcome, Proposal, Refusal
 from repair.content_questions import ContentQuestion
 from repair.doubted_content import delivered_empty
 from repair.emptied import is_emptied
@@ -55,6 +54,7 @@ from repair.start_doubts import (
     would_not_connect,
 )
 from repair.still_to_come import unread_beside_own_work
+from repair.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.transaction_content import (
     RowState,
     TransactionContent,

@@ -20,10 +20,10 @@ refused if not all of it can be compared, and so it is before that step.
 
 from gtid import GtidSet
 from repair.actions import AutoPositionOn, StartChannel
-from repair.case import Case
 from repair.holes import passed_by
 from repair.model import Model, below, simulate, upstream
 from repair.offered import offered
+from repair.strategy_case import Case
 from repair.transaction_content import ContentClass, RowState, nothing_read
 from repair.unshown import hidden_by_steps
 

@@ -18,7 +18,6 @@ from repair.actions import (
     InjectEmpty,
     MovePast,
 )
-from repair.case import Case, Outcome, Proposal, Refusal
 from repair.compared_rows import compared_waiting, rows_of
 from repair.conflicts import resolve_conflict
 from repair.data_repair import data_repair
@@ -44,6 +43,7 @@ from repair.rows_there import may_come_back
 from repair.same_server_id import same_server_id
 from repair.start_doubts import as_warning, left_gaps
 from repair.starting import misfit_of_waiting
+from repair.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.transaction_content import (
     ContentClass,
     NetRow,

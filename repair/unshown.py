@@ -15,7 +15,7 @@ not decide what the next one, behind a part of its steps, would leave to the ope
 """
 
 from gtid import GtidSet
-from repair.case import Case, Refusal
+from repair.strategy_case import Case, Refusal
 
 
 def no_longer_shown(case: Case) -> Refusal | None:

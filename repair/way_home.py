@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from gtid import GtidSet
 from repair.actions import Action, AutoPositionOn, StartChannel
-from repair.case import Case, Refusal
 from repair.doubted_content import delivered_empty
 from repair.model import refused, simulate
 from repair.needed import needed
 from repair.starting import misfit_of_waiting, unknown_source
+from repair.strategy_case import Case, Refusal
 from repair.unlogged import purges_what_it_receives
 
 

@@ -1,10 +1,10 @@
-"""The condition of clean.py on server_ids: whole columns, no cluster alone."""
+"""The condition of clean_clusters.py on server_ids: whole columns, no cluster alone."""
 
 import numpy as np
 import pyarrow as pa
 
 from gtid.kernels.words import Flags, Numbers
-from spark_audit.flags import filled
+from spark_audit.arrow_arrays import filled
 
 
 def keep_distinct_ids(starts: Numbers, server_id: pa.Array, clean: Flags) -> None:

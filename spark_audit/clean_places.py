@@ -1,8 +1,8 @@
 """Places in logs: which are whole, and which receivers wait behind the end of their source's log.
 
-A part of clean.py: file names become numbers here, so that a kernel compares them. Names are
-compared for equality only: a receiver in another file than its source's last one leaves the cluster
-to the rules, unless it moved between the readings.
+A part of clean_clusters.py: file names become numbers here, so that a kernel compares them. Names
+are compared for equality only: a receiver in another file than its source's last one leaves the
+cluster to the rules, unless it moved between the readings.
 """
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from gtid.arrow_text import UuidWords, flat_text, text_buffers
 from gtid.kernels.words import Flags, Numbers
 from spark_audit import kernels
-from spark_audit.flags import filled, is_there
+from spark_audit.arrow_arrays import filled, is_there
 
 _NOWHERE = -1
 

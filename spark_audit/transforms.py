@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_audit.batch import judge_batch, whole_clusters
-from spark_audit.beside import NOTHING, Beside
+from spark_audit.evaluate_batch import judge_batch, whole_clusters
+from spark_audit.run_context import NOTHING, Beside
 from spark_audit.schema import AUDITS
 from topology.adapters.columns import SNAPSHOT_SCHEMA
 from topology.policy import Policy
@@ -21,7 +21,7 @@ def audits_of(snapshots: DataFrame, *, policy: Policy, beside: Beside = NOTHING)
 
     A cluster is the unit: its rows meet in one task, because a rule may need all of its servers. So
     the rows are exchanged; stored runs that keep clusters together are evaluated without that, see
-    spark_audit/adapters/stored.py. `beside` is what is known of some clusters beside SNAPSHOTS.
+    spark_audit/adapters/stored_pieces.py. `beside` is what is known of clusters beside SNAPSHOTS.
     """
 
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

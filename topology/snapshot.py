@@ -177,7 +177,7 @@ class BinaryLog:
 
 
 # Every reading of a live server has these, or names in `unread` what it does not have. Rules decide
-# by them, so spark_audit/clean.py requires the same facts of a cluster that it settles.
+# by them, so spark_audit/clean_clusters.py requires the same facts of a cluster that it settles.
 ALWAYS_READ: Final = (
     "server_uuid",
     "server_id",

@@ -3,7 +3,7 @@
 1. A password lives in a `Secret`, which shows itself to nobody: not to repr, str, logging or an
    f-string, and not to pickle, whose bytes end in files and on other machines. `reveal` is called
    where a connection is made, and by the one pickler that has to carry accounts to an executor
-   (spark_audit/adapters/carried.py).
+   (spark_audit/adapters/pickled_accounts.py).
 2. This file does not know where passwords come from, and connects to nothing.
 """
 

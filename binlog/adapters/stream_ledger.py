@@ -2,7 +2,8 @@
 
 1. What is asked for is a `Wish`: from a place on, all but a set, or only a set.
 2. Memory is that of one window and one batch, however long the log is. The window grows for a long
-   transaction, up to `held_bytes_max`; a longer one is read event by event (binlog/ledger/long.py).
+   transaction, up to `held_bytes_max`; binlog/ledger/long_transactions.py reads a longer one event
+   by event.
 3. A connection that is cut is made again, and the dump goes on behind the last row that was given.
    No row is given twice, and none is left out.
 """
@@ -34,10 +35,10 @@ from binlog.adapters.stream_windows import Pause, Windows
 from binlog.decode import FIRST_POSITION, Decompress
 from binlog.errors import BinlogError, BinlogMisuse, CorruptBinlog
 from binlog.ledger.columns import ledger_schema
-from binlog.ledger.long import LongTransaction
+from binlog.ledger.ledger_window import WindowLedger, ledger_of_window
+from binlog.ledger.long_transactions import LongTransaction
 from binlog.ledger.payloads import Peek
 from binlog.ledger.sets import gtids_of, rows_in
-from binlog.ledger.window import WindowLedger, ledger_of_window
 from gtid import GtidSet
 
 HELD_BYTES_MAX: Final = 1 << 28

@@ -24,8 +24,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
-from binlog.content.digest import Content, content_of
-from binlog.content.parts import (
+from binlog.content.compared_parts import (
     LeftOut,
     Work,
     are_equal,
@@ -37,6 +36,7 @@ from binlog.content.parts import (
     rows_left_out,
     statements_of,
 )
+from binlog.content.digest import Content, content_of
 from binlog.errors import BinlogMisuse
 from binlog.scan import EventGroup
 from binlog.transactions import Transaction, TransactionKind

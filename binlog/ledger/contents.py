@@ -16,7 +16,7 @@ from binlog.events import FormatDescription
 from binlog.ledger.columns import DETAIL_FIELDS, DIGEST_FIELD, KINDS, rows_of_transactions
 from binlog.ledger.details import details_of
 from binlog.ledger.digests import digests_of
-from binlog.ledger.slices import Bytes, Offsets
+from binlog.ledger.events_in_memory import Bytes, Offsets
 from binlog.transactions import TransactionKind
 
 _DDL: Final = KINDS.index(TransactionKind.DDL.value)

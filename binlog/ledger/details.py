@@ -32,8 +32,8 @@ from binlog.kernels.details import (
     count_changes,
 )
 from binlog.ledger.columns import DETAIL_FIELDS, ddl_of, tables_of
+from binlog.ledger.events_in_memory import Bytes, Offsets, events_of
 from binlog.ledger.payloads import opened
-from binlog.ledger.slices import Bytes, Offsets, events_of
 from binlog.transactions import TableChange, Transaction, TransactionFolder, statement_text
 
 _TABLES, _DDL = DETAIL_FIELDS

@@ -20,8 +20,8 @@ from binlog.errors import BinlogError
 from binlog.event_types import EventType
 from binlog.events import Event, FormatDescription, TransactionPayload
 from binlog.kernels.digest import DIGEST, PAYLOAD, digest_ranges
+from binlog.ledger.events_in_memory import Bytes, Offsets, events_of
 from binlog.ledger.payloads import opened
-from binlog.ledger.slices import Bytes, Offsets, events_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from binlog.event_types import EventType
 from binlog.events import FormatDescription, TransactionPayload
 from binlog.header import HEADER_BYTES, parse_header
 from binlog.kernels import walking
-from binlog.ledger.slices import Bytes, events_of
+from binlog.ledger.events_in_memory import Bytes, events_of
 
 # Gives the first bytes, of which there may be fewer, of what was compressed; raises ValueError.
 Peek = Callable[[bytes, int], bytes]

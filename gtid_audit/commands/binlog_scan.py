@@ -9,7 +9,7 @@ import typer
 from gtid_audit import exits
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
 from gtid_audit.exits import UsageProblem
-from gtid_audit.log_operands import (
+from gtid_audit.logs_from_operands import (
     SECONDS_DEFAULT,
     LogServer,
     one_source,

@@ -14,7 +14,7 @@ from gtid_audit.commands.log_options import LogSources, TrackedServer
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
 from gtid_audit.commands.quick import QuickCommand
 from gtid_audit.exits import UsageProblem
-from gtid_audit.log_operands import (
+from gtid_audit.logs_from_operands import (
     SECONDS_DEFAULT,
     LogServer,
     one_source,

@@ -17,7 +17,7 @@ from gtid_audit import exits
 from gtid_audit.commands.log_options import LogSources, TrackedServer, WantedSet
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
 from gtid_audit.exits import UsageProblem
-from gtid_audit.log_operands import (
+from gtid_audit.logs_from_operands import (
     SECONDS_DEFAULT,
     LogServer,
     one_source,
@@ -25,8 +25,8 @@ from gtid_audit.log_operands import (
     read_log_operands,
     said_if_unread,
 )
-from gtid_audit.operands import read_operands
 from gtid_audit.output import warn, write_json
+from gtid_audit.sets_from_operands import read_operands
 from topology.findings import Verdict
 
 if TYPE_CHECKING:
@@ -206,15 +206,15 @@ def _asked(
 def _show(run: _Run, *, as_json: bool) -> int:
     if as_json:
         from gtid_audit.output import write_streamed_json
-        from gtid_audit.show_json import show_document
+        from gtid_audit.transactions_json import show_document
 
         write_streamed_json(show_document(run.wanted, run.contents(), lambda: run.missing))
         return _status(run)
     from rich.text import Text
 
-    from gtid_audit.show_text import transaction_parts
-    from gtid_audit.text import QUIET, counted
-    from gtid_audit.text import show as show_parts
+    from gtid_audit.report_text import QUIET, counted
+    from gtid_audit.report_text import show as show_parts
+    from gtid_audit.transactions_text import transaction_parts
 
     notes: set[str] = set()
     hidden = 0

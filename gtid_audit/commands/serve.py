@@ -27,8 +27,8 @@ def serve(
     import signal
     import threading
 
-    from gtid_audit import engines
-    from gtid_audit.content_memory import ProcessMemory
+    from gtid_audit import audit_engines
+    from gtid_audit.compared_restarts import ProcessMemory
     from gtid_audit.fleet import load
     from gtid_audit.report import AuditReport
     from gtid_audit.service import AuditService
@@ -40,7 +40,7 @@ def serve(
     memory = ProcessMemory()
 
     def audit() -> AuditReport:
-        return engines.audit_fleet(settings, memory=memory).report
+        return audit_engines.audit_fleet(settings, memory=memory).report
 
     service = AuditService(
         audit, interval_seconds=interval, report_failure=lambda text: warn(f"audit failed: {text}")

@@ -15,8 +15,8 @@ from gtid import GtidSet, relate
 from gtid_audit import exits
 from gtid_audit.commands.options import AsJson
 from gtid_audit.commands.quick import QuickCommand
-from gtid_audit.operands import read_operands
 from gtid_audit.output import write, write_line
+from gtid_audit.sets_from_operands import read_operands
 
 Result = GtidSet | bool | int
 

@@ -47,7 +47,7 @@ def trends(
     as_json: AsJson = False,
 ) -> int:
     """Show what the stored runs say together: fragmentation, dead UUIDs, sets that grow."""
-    from gtid_audit.engines import require_parquet, require_spark
+    from gtid_audit.audit_engines import require_parquet, require_spark
 
     require_parquet()
     require_spark()

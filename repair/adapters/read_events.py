@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from binlog.adapters.stream import ServerLogs
 from binlog.errors import BinlogError
 from gtid import GtidSet, GtidSetTooLarge
-from repair.evidence import FailingEvent, NoSuchEvent, event_of, find_failing_event
+from repair.failing_event import FailingEvent, NoSuchEvent, event_of, find_failing_event
 from topology.adapters.mysql import connect
 from topology.findings import ClusterAudit, Finding
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot

@@ -3,7 +3,7 @@
 1. The driver finds the run and reads the footer of each file. Executors read, group, evaluate and
    write the rows. A summary comes back, however large the fleet is. Contents were compared when the
    servers were read; the results lie beside the rows, and the driver passes them on.
-2. The same findings, byte for byte, as the local engine: both ask spark_audit/judge.py.
+2. The same findings, byte for byte, as the local engine: both ask spark_audit/evaluate_cluster.py.
 3. Executors alone evaluate and write a run of this machine whose results stay here. Any other run
    passes through DataFrames of AUDITS. The rows are the same.
 """
@@ -19,13 +19,13 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_audit.adapters.judged_files import UnwritableTable, judged_files
+from spark_audit.adapters.evaluated_files import UnwritableTable, judged_files
 from spark_audit.adapters.results import Results, write_results
 from spark_audit.adapters.run_checks import record_at
 from spark_audit.adapters.runs import RunName, runs_newest_first
 from spark_audit.adapters.storage import storage_of
-from spark_audit.adapters.stored import Piece, audits_of_pieces, pieces_of
-from spark_audit.beside import Beside, Gaps
+from spark_audit.adapters.stored_pieces import Piece, audits_of_pieces, pieces_of
+from spark_audit.run_context import Beside, Gaps
 from spark_audit.schema import AUDIT_SCHEMA, AUDITS, SNAPSHOTS
 from spark_audit.transforms import audits_of
 from topology.adapters.columns import table_of_records

@@ -10,8 +10,8 @@ from typing import Final
 
 import pyarrow.parquet as pq
 
-from spark_audit.beside import Beside, Gaps
-from spark_audit.judge import judge_records
+from spark_audit.evaluate_cluster import judge_records
+from spark_audit.run_context import Beside, Gaps
 from topology.adapters.columns import records_of_table
 from topology.adapters.parquet import read_records
 from topology.adapters.stored_contents import contents_of_run
@@ -29,7 +29,8 @@ def audit_snapshots_locally(
 ) -> tuple[ClusterAudit, ...]:
     """Audit the latest complete run below `directory`, clusters in order of name.
 
-    `gaps` are servers of its clusters that the run should have and has not (spark_audit/beside.py).
+    `gaps` are servers of its clusters that the run should have and has not: see
+    spark_audit/run_context.py.
 
     A cluster that cannot be evaluated has the verdict UNKNOWN. Raises NoSnapshots and
     UnreadableSnapshots (topology/adapters/parquet.py).
@@ -39,7 +40,7 @@ def audit_snapshots_locally(
     beside = Beside.telling(contents_of_run(run), gaps)
     row_count = sum(pq.read_metadata(file).num_rows for file in files)
     if row_count >= COLUMNS_ROWS_MIN:
-        from spark_audit.adapters.stored import judge_piece, pieces_of
+        from spark_audit.adapters.stored_pieces import judge_piece, pieces_of
 
         pieces = pieces_of(files)
         if pieces is not None:

@@ -26,7 +26,7 @@ from spark_audit.adapters.results import (
 )
 from spark_audit.adapters.runs import COMPLETE, RunName, latest_before
 from spark_audit.adapters.storage import LocalStorage
-from spark_audit.batch import judged_rows
+from spark_audit.evaluate_batch import judged_rows
 from spark_audit.local_results import (
     LocalResults,
     contents_of_tables,

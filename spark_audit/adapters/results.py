@@ -31,10 +31,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 from pyspark.util import inheritable_thread_target
 
 from spark_audit import results as steps
-from spark_audit.adapters.items import items_of
+from spark_audit.adapters.json_rows import items_of
+from spark_audit.adapters.result_tables import RunTables, contents_of, summarise
 from spark_audit.adapters.runs import COMPLETE, RunName, latest_before, runs_newest_first
 from spark_audit.adapters.storage import Storage, storage_of
-from spark_audit.adapters.tables import RunTables, contents_of, summarise
 from spark_audit.history import carried_over, with_first_seen
 from spark_audit.schema import FINDINGS
 from spark_audit.summary import SPARK_DIGEST, FleetSummary, MalformedSummary, policy_digest

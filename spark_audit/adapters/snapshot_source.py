@@ -24,8 +24,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from spark_audit.adapters.carried import packed, unpacked
 from spark_audit.adapters.option_texts import Credentials
+from spark_audit.adapters.pickled_accounts import packed, unpacked
 from spark_audit.adapters.source_options import SourceOptions
 from spark_audit.schema import SNAPSHOTS
 from topology.adapters.collect import CollectLimits, OpenReader, Reader, live_readers

@@ -29,7 +29,7 @@ from binlog.content.digest import digest_of
 from binlog.errors import BinlogError, CorruptBinlog, LimitExceeded, UnsupportedBinlog
 from binlog.events import Event, GtidLog
 from binlog.header import HEADER_BYTES
-from binlog.ledger.window import WindowLedger, ledger_of_window
+from binlog.ledger.ledger_window import WindowLedger, ledger_of_window
 from binlog.rows.values import rows_of_group
 from binlog.scan import EventGroup, group_events, scan_events
 from binlog.transactions import fold_transactions

@@ -87,12 +87,17 @@ TARGETS: Sequence[Target] = (
             *("repair/planner.py", "repair/strategies.py", "repair/declaring.py"),
             *("repair/replaying.py", "repair/conflicts.py", "repair/data_repair.py"),
             *("repair/redo_rows.py", "repair/column_types.py"),
-            *("repair/choices.py", "repair/afterwards.py", "repair/evidence.py"),
-            *("repair/invariants.py", "repair/emptied.py", "repair/model.py", "repair/start.py"),
+            *("repair/choices.py", "repair/audit_after_plan.py", "repair/failing_event.py"),
+            *(
+                "repair/invariants.py",
+                "repair/emptied.py",
+                "repair/model.py",
+                "repair/initial_model.py",
+            ),
             *("repair/transaction_content.py", "repair/starting.py", "repair/missing_on.py"),
             *("repair/misfit.py", "repair/kept_out.py", "repair/rows_there.py"),
             *("repair/way_home.py", "repair/needed.py", "repair/offered.py"),
-            *("repair/unguarded.py", "repair/case.py", "repair/content_questions.py"),
+            *("repair/unguarded.py", "repair/strategy_case.py", "repair/content_questions.py"),
             *("repair/own_work.py", "repair/start_guards.py", "repair/holes.py"),
             *("repair/doubtful_sources.py", "repair/former_history.py", "repair/unlogged.py"),
             *("repair/still_to_come.py", "repair/same_server_id.py", "repair/waiting_ddl.py"),
@@ -158,7 +163,11 @@ TARGETS: Sequence[Target] = (
     ),
     Target(
         "content comparison",
-        ("binlog/content/compare.py", "binlog/content/reuse.py", "binlog/content/parts.py"),
+        (
+            "binlog/content/compare.py",
+            "binlog/content/reuse.py",
+            "binlog/content/compared_parts.py",
+        ),
         (
             *("tests/binlog/test_parts.py", "tests/binlog/test_compare.py"),
             *("tests/binlog/test_reuse.py", "tests/tidy/test_decision_tables.py"),
@@ -166,7 +175,7 @@ TARGETS: Sequence[Target] = (
     ),
     Target(
         "when contents are compared, and what is hidden",
-        ("gtid_audit/content_due.py", "topology/hidden.py"),
+        ("gtid_audit/contents_to_compare.py", "topology/hidden.py"),
         (
             *("tests/gtid_audit/test_content_due.py", "tests/topology/test_hidden.py"),
             "tests/gtid_audit/test_content_memory.py",
@@ -174,7 +183,11 @@ TARGETS: Sequence[Target] = (
     ),
     Target(
         "fast path of Spark",
-        ("spark_audit/clean.py", "spark_audit/clean_identity.py", "spark_audit/clean_places.py"),
+        (
+            "spark_audit/clean_clusters.py",
+            "spark_audit/clean_identity.py",
+            "spark_audit/clean_places.py",
+        ),
         (
             *("tests/tidy/test_decision_tables.py", "tests/spark_audit/test_clean.py"),
             "tests/spark_audit/test_clean_fleet.py",

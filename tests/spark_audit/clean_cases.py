@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from spark_audit.batch import judge_batch
-from spark_audit.judge import judge_records
+from spark_audit.evaluate_batch import judge_batch
+from spark_audit.evaluate_cluster import judge_records
 from tests.topology.world import SHAPES, World
 from topology.adapters.columns import SNAPSHOT_SCHEMA, records_of_table, table_of_records
 from topology.policy import Policy

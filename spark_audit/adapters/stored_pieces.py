@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from gtid.kernels.words import Numbers
-from spark_audit.batch import judge_batch
-from spark_audit.beside import NOTHING, Beside
-from spark_audit.clean import COLUMNS
+from spark_audit.clean_clusters import COLUMNS
+from spark_audit.evaluate_batch import judge_batch
+from spark_audit.run_context import NOTHING, Beside
 from spark_audit.schema import AUDITS
 from topology.adapters.stored_runs import UnreadableSnapshots
 from topology.policy import Policy

@@ -19,7 +19,7 @@ from binlog.rows.value_text import members_of, text_of, value_text
 from binlog.rows.values import ABSENT, Image, RowChanges, Value
 from binlog.scan import EventGroup
 from gtid import GtidSet
-from gtid_audit.moments import moment
+from gtid_audit.log_times import moment
 from gtid_audit.output import StreamedList
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

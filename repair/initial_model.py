@@ -5,9 +5,9 @@ from dataclasses import replace
 from uuid import UUID
 
 from gtid import GtidSet
-from repair.case import LogEvidence
 from repair.former_history import FormerSigns, refusing_servers, signs_of
 from repair.model import Model, ModelChannel, ModelServer, settle
+from repair.strategy_case import LogEvidence
 from topology.applier_facts import ApplierFacts, is_stopped_at_end
 from topology.dialect import BINARY_LOG, BINARY_LOG_FILTERS, REWRITES, dialect_of
 from topology.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row_of

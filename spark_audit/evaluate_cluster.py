@@ -1,8 +1,8 @@
 """What was stored of one cluster in, its evaluation out, whatever is wrong with it.
 
-1. All engines come through here, one cluster at a time, in process or on an executor; whole batches
-   by way of spark_audit/batch.py, which keeps back what there is nothing to say about. So their
-   findings are the same, and one damaged cluster costs itself and no other.
+1. All engines use this module, one cluster at a time, in process or on an executor. Batches come
+   through spark_audit/evaluate_batch.py, which leaves out the clean clusters. So all engines report
+   the same findings, and a damaged cluster does not affect another one.
 2. The rules live in topology.audit; this file adds only what happens when they cannot be asked: the
    cluster's verdict is UNKNOWN, and says why.
 3. It does not know where records come from.
@@ -11,7 +11,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from spark_audit.beside import NOTHING, Beside
+from spark_audit.run_context import NOTHING, Beside
 from topology.audit import EVERY_SERVER, NAMELESS_SERVER, audit_or_unknown, unjudged
 from topology.contents import ContentReading
 from topology.findings import ClusterAudit, Unknown, verdict_of

@@ -15,7 +15,7 @@ from binlog.decode import Decompress
 from binlog.events import Event, FormatDescription, GtidLog
 from binlog.ledger.columns import DIGEST_FIELD, LEDGER_SCHEMA, rows_of_transactions
 from binlog.ledger.digests import with_payloads_opened
-from binlog.ledger.slices import Bytes, events_of
+from binlog.ledger.events_in_memory import Bytes, events_of
 from binlog.transactions import Transaction, TransactionFolder
 
 

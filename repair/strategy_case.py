@@ -7,7 +7,7 @@ from typing import TypeAlias
 from gtid import GtidSet
 from repair.actions import Action
 from repair.content_questions import ContentQuestion
-from repair.evidence import FailingEvent
+from repair.failing_event import FailingEvent
 from repair.model import Model, ModelChannel, ModelServer
 from repair.row_versions import RowsRead
 from repair.side_effects import SideEffects

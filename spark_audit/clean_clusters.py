@@ -21,9 +21,9 @@ from gtid.arrow_text import UuidWords, flat_text, text_buffers, uuid_words
 from gtid.columns import GtidSetColumn
 from gtid.kernels.words import Flags, Numbers
 from spark_audit import kernels
+from spark_audit.arrow_arrays import filled, is_there, is_true, numbers, one
 from spark_audit.clean_identity import keep_distinct_ids
 from spark_audit.clean_places import keep_places_in_log, whole_places
-from spark_audit.flags import filled, is_there, is_true, numbers, one
 from topology.adapters.columns import SNAPSHOT_SCHEMA
 from topology.findings import Finding
 from topology.record_codec import VERSION, Codec, MalformedRecord, word

@@ -22,7 +22,7 @@ from binlog.decode import FIRST_POSITION
 from binlog.events import FormatDescription
 from binlog.header import HEADER_BYTES, parse_header
 from binlog.kernels import verifying
-from binlog.ledger.window import WindowLedger
+from binlog.ledger.ledger_window import WindowLedger
 
 # A part that is read in less than a millisecond is not worth a thread.
 PART_BYTES_MIN: Final = 16 << 20

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from gtid import GtidSet
 from repair.configuring import configure
+from repair.instruction_context import Situation, Text, always, in_order
 from repair.model import Model, ModelServer
-from repair.situation import Situation, Text, always, in_order
 from topology.applier_errors import RELAY_LOG_UNREADABLE
 from topology.catalogue import UnknownCode
 from topology.explain import Unexplained, explain

@@ -56,7 +56,7 @@ class InMemory:
 
     def show(self) -> None:
         """Show it to a person."""
-        from gtid_audit.text import show_report
+        from gtid_audit.report_text import show_report
 
         show_report(self.report, snapshots=self.snapshots)
         if self.place:
@@ -137,7 +137,7 @@ class Refused:
 
     def show(self) -> None:
         """Show the verdict and the reason."""
-        from gtid_audit.text import line_of, show, verdict_line
+        from gtid_audit.report_text import line_of, show, verdict_line
 
         show(verdict_line(self.report), line_of(f"Not evaluated: {self.reason}."))
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from gtid_audit.answers import Answer, InMemory, InResults
+from gtid_audit.audit_results import Answer, InMemory, InResults
+from gtid_audit.compared_restarts import DirectoryMemory, Memory
 from gtid_audit.content_fleet import compare_contents
-from gtid_audit.content_memory import DirectoryMemory, Memory
 from gtid_audit.exits import UsageProblem
 from gtid_audit.one_server import refuse_same_servers
 from gtid_audit.report import Engine, report_of

@@ -23,10 +23,10 @@ from binlog.rows.tables import INTEGERS, Origin, RowTable
 from binlog.rows.value_text import value_text
 from binlog.rows.values import ABSENT, Image, RowChange, RowChanges
 from binlog.scan import EventGroup
-from gtid_audit.moments import MICROSECONDS, moment_text
+from gtid_audit.log_times import MICROSECONDS, moment_text
 from gtid_audit.output import printable
-from gtid_audit.show_json import label_of
-from gtid_audit.text import QUIET, console, counted, rest_of
+from gtid_audit.report_text import QUIET, console, counted, rest_of
+from gtid_audit.transactions_json import label_of
 
 EVENTS_SHOWN_MAX: Final = 2_000
 ROWS_SHOWN_MAX: Final = 20

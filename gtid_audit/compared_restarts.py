@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 from uuid import UUID, uuid4
 
 from gtid import GtidError, GtidSet
-from gtid_audit.content_due import KnownDifference, Remembered
+from gtid_audit.contents_to_compare import KnownDifference, Remembered
 from gtid_audit.exits import UsageProblem
 from topology.content_records import ADDED_TO_DIFFERENCE, DIFFERENCE
 from topology.record_codec import MalformedRecord

@@ -1,10 +1,11 @@
 """Evaluates a batch of stored clusters: columns decide what is clean, the rules the rest.
 
-1. Clean clusters are found by whole columns (spark_audit/clean.py); the others go, one at a time,
-   to judge.py, which alone asks the rules. No evaluation depends on what else is in the batch.
-2. Every cluster of a batch must be whole: who makes batches sees to that (`whole_clusters`).
-3. Columns know nothing of what lies beside the rows (spark_audit/beside.py): a cluster of which
-   there is something goes to the rules, however clean its readings are.
+1. Whole columns find the clean clusters (spark_audit/clean_clusters.py). The others go, one at a
+   time, to evaluate_cluster.py, which alone calls the rules. No result depends on the other
+   clusters of the batch.
+2. Every cluster of a batch must be whole (`whole_clusters`).
+3. Columns do not show what lies beside the rows (spark_audit/run_context.py): a cluster with such
+   facts goes to the rules, however clean its readings are.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,9 +18,9 @@ from numpy.typing import NDArray
 
 from gtid import GtidSet
 from gtid.kernels.words import Flags, Numbers
-from spark_audit.beside import NOTHING, Beside
-from spark_audit.clean import ASKED, COLUMNS, Batch, Sets, clean_clusters, other_columns
-from spark_audit.judge import judge_records
+from spark_audit.clean_clusters import ASKED, COLUMNS, Batch, Sets, clean_clusters, other_columns
+from spark_audit.evaluate_cluster import judge_records
+from spark_audit.run_context import NOTHING, Beside
 from spark_audit.schema import AUDIT_SCHEMA, JUDGED_SCHEMA
 from topology.adapters.columns import SNAPSHOT_SCHEMA, readings_of_table, table_of_records
 from topology.findings import ClusterAudit, Severity, Verdict

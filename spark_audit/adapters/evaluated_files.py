@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from spark_audit.adapters.stored import Piece, judge_piece, tasks_of
-from spark_audit.batch import judged_rows
-from spark_audit.beside import NOTHING, Beside
+from spark_audit.adapters.stored_pieces import Piece, judge_piece, tasks_of
+from spark_audit.evaluate_batch import judged_rows
+from spark_audit.run_context import NOTHING, Beside
 from spark_audit.schema import AUDIT_SCHEMA, JUDGED_SCHEMA
 from topology.adapters.columns import table_of_records
 from topology.findings import ClusterAudit

@@ -168,6 +168,15 @@ def test_the_walks_of_the_architecture_lead_through_real_functions() -> None:
         assert name in defined, f"{file} has no {name}"
 
 
+def test_files_that_pages_name_exist() -> None:
+    pages = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
+    named = {
+        name for page in pages for name in re.findall(r"`([\w]+/[\w/]+\.\w+)`", page.read_text())
+    }
+    assert len(named) > 30
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
 def test_the_readme_names_the_two_commands() -> None:
     readme = (ROOT / "README.md").read_text()
     assert "make demo" in readme

@@ -1,13 +1,13 @@
-"""From a live fleet or stored snapshots to a report: which engine evaluates, and where.
+"""Runs an audit of a live fleet or of stored snapshots, on the chosen engine.
 
-1. `local` evaluates in this process, `spark` on Spark; both ask the same rules.
-2. What is not installed is named with the command that brings it.
-3. A cluster that a defect of ours keeps from being read or evaluated is UNKNOWN, with the reason,
-   now and in what is stored. The other clusters are evaluated.
-4. What is kept of selected clusters goes to a directory of its own below `--out`, with its own
-   history and its own memory of contents: it must not pass for the state of the fleet.
-5. Contents are compared by the process that reads the servers, which is this one, and kept
-   beside the snapshots: so both engines evaluate the same, now and when the servers are gone.
+1. `local` evaluates in this process, `spark` on Spark; both use the same rules.
+2. If a module is not installed, the error states the command that installs it.
+3. If a defect of ours prevents the reading or evaluation of a cluster, that cluster is UNKNOWN,
+   with the reason, in the report and in the stored run. The other clusters are evaluated.
+4. Runs of selected clusters are stored in a separate directory below `--out`, with their own
+   history and their own memory of contents. They must not appear as the state of the fleet.
+5. The process that reads the servers, this one, compares contents and stores the result beside the
+   snapshots. So both engines evaluate the same facts, now and after the servers are gone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,16 +36,16 @@ if TYPE_CHECKING:  # PySpark is imported only where it is used
     from spark_audit.adapters.results import Results
     from spark_audit.local_results import LocalResults
 
-# Below this many clusters Spark would take longer to start than the local engine to finish.
+# With fewer clusters, Spark takes longer to start than the local engine takes to finish.
 SPARK_CLUSTERS_MIN: Final = 200_000
-# Below `--out`: what was read of selected clusters, and found in them.
+# Below `--out`: readings of selected clusters, and their findings.
 PARTIAL: Final = "partial"
 _ROWS_OF_A_PAIR: Final = 4  # two servers, two readings
 INSTALL_SPARK: Final = "pip install 'gtid-audit[spark]'"
 
 
 def engine_for(chosen: str, *, cluster_count: int) -> Engine:
-    """Return the engine of a choice; `auto` is Spark from SPARK_CLUSTERS_MIN clusters on."""
+    """Return the chosen engine; `auto` is Spark from SPARK_CLUSTERS_MIN clusters on."""
     if chosen == "auto":
         return Engine.SPARK if cluster_count >= SPARK_CLUSTERS_MIN else Engine.LOCAL
     return Engine(chosen)
@@ -59,11 +59,11 @@ def audit_fleet(
     content: bool | None = None,
     memory: Memory | None = None,
 ) -> InMemory:
-    """Read a fleet and evaluate it here; keep the snapshots in a directory if one is given.
+    """Read a fleet and evaluate it here; store the snapshots if a directory is given.
 
-    `content`: compare the content of transactions after every start of a server, or not at all;
-    None compares after restarts since the last look, and within the last day (content_due.py).
-    `memory` keeps what the next audit has to compare, where no directory does.
+    `content`: True compares the content of transactions after every restart, False compares none.
+    None compares after restarts since the last audit, and within the last day
+    (contents_to_compare.py). Without a directory, `memory` keeps what the next audit must compare.
     """
     read = _collect(fleet, store_in, say, content, memory)
     report = report_of(Engine.LOCAL, _judged(read, fleet.policy))
@@ -79,9 +79,9 @@ def answer_of_fleet(
     say: Say | None = None,
     content: bool | None = None,
 ) -> Iterator[Answer]:
-    """Read a fleet and evaluate it. With `out`, keep the snapshots and what was found there.
+    """Read a fleet and evaluate it. With `out`, store the snapshots and the findings there.
 
-    What Spark found can be read as long as the context lasts. Raises UsageProblem.
+    Spark's results can be read as long as the context lasts. Raises UsageProblem.
     """
     if engine is Engine.LOCAL:
         yield _audited_here(fleet, out, say=say, content=content)
@@ -98,10 +98,10 @@ def answer_of_fleet(
 def answer_of_stored(
     asked: StoredQuestion, *, engine: Engine, out: Path | None = None
 ) -> Iterator[Answer]:
-    """Evaluate the latest stored snapshots below a directory. With `out`, keep what is found there.
+    """Evaluate the latest stored snapshots below a directory. With `out`, store the findings there.
 
     A run that does not show the current state of the fleet is not evaluated: the answer is UNKNOWN.
-    What Spark found can be read as long as the context lasts. Raises UsageProblem.
+    Spark's results can be read as long as the context lasts. Raises UsageProblem.
     """
     require_parquet()
     from spark_audit.adapters.local import audit_snapshots_locally
@@ -109,7 +109,7 @@ def answer_of_stored(
     from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots, latest_run
 
     try:
-        run = latest_run(asked.directory)  # before Java is started for nothing
+        run = latest_run(asked.directory)  # fails before Java is started
         refused = answer_if_refused(run, asked, engine=engine)
         kept_in = _place_for(run, out)
         contents = contents_of_run(run)
@@ -135,7 +135,7 @@ def answer_of_stored(
 def _audited_here(
     fleet: Fleet, out: Path | None, *, say: Say | None, content: bool | None
 ) -> InMemory:
-    """Read a fleet and evaluate it in this process. With `out`, keep all of it there."""
+    """Read a fleet and evaluate it in this process. With `out`, store everything there."""
     if out is None:
         return audit_fleet(fleet, say=say, content=content)
     require_spark()
@@ -155,7 +155,7 @@ def _kept_or_not(
     policy: Policy,
     contents: Mapping[str, ContentReading] | None,
 ) -> "LocalResults":
-    """Put what was found together; with `out`, with its history, and keep it there.
+    """Combine the evaluations; with `out`, add history and store the results there.
 
     Raises UsageProblem.
     """
@@ -202,10 +202,10 @@ def compare_and_store(
     say: Say | None = None,
     memory: Memory | None = None,
 ) -> tuple[Mapping[str, ContentReading] | None, Path | None]:
-    """Compare contents where that is due, and keep all in a directory if one is given.
+    """Compare contents where that is due, and store everything if a directory is given.
 
-    Returns what was compared, by cluster (None: nobody was to look), and where the run is. What is
-    kept tells the next time which servers have started since. Raises UsageProblem.
+    Return what was compared, by cluster (None: comparing was off), and where the run is. The memory
+    shows the next audit which servers have restarted since. Raises UsageProblem.
     """
     place = None if store_in is None else _place_of(fleet, store_in)
     if place is not None:
@@ -230,9 +230,9 @@ def store(
     *,
     partial: Sequence[str] | None = None,
 ) -> Path:
-    """Write snapshots, and what was compared, as one run; return its directory.
+    """Write snapshots, and the comparisons of contents, as one run; return its directory.
 
-    `partial` names the clusters if they were selected from a fleet. Raises UsageProblem.
+    `partial` is the list of clusters if they were selected from a fleet. Raises UsageProblem.
     """
     require_parquet()
     from topology.adapters.parquet import write_snapshots
@@ -245,7 +245,7 @@ def store(
 
 
 def count_stored(directory: Path) -> int:
-    """Return about how many clusters the latest run holds: two servers a cluster, two readings."""
+    """Return about how many clusters the latest run holds, assuming two servers each."""
     require_parquet()
     from pyarrow.parquet import read_metadata
 
@@ -265,7 +265,7 @@ def count_stored(directory: Path) -> int:
 
 
 def require_parquet() -> None:
-    """Raise UsageProblem if stored snapshots cannot be read or written here."""
+    """Raise UsageProblem if this installation cannot read or write stored snapshots."""
     _require("pyarrow", "stored snapshots need PyArrow")
 
 
@@ -286,7 +286,8 @@ def read_fleet(
 ) -> tuple[ClusterSnapshot, ...]:
     """Read every cluster of a fleet; return them in order of name.
 
-    What will be stored is evaluated as it is stored, now and later (topology/adapters/storable.py).
+    Snapshots that will be stored are first converted to their stored form, so that they evaluate
+    alike now and later (topology/adapters/storable.py).
     """
     found = collect_fleet(fleet, say=say)
     snapshots = tuple(sorted(found, key=lambda snapshot: snapshot.cluster))
@@ -298,7 +299,7 @@ def read_fleet(
 
 
 def _place_for(run: Path, out: Path | None) -> Path | None:
-    """Return where the results of a stored run are kept. Raises UnreadableSnapshots."""
+    """Return where the results of a stored run belong. Raises UnreadableSnapshots."""
     from topology.adapters.stored_runs import record_of_run
 
     record = record_of_run(run)
@@ -308,16 +309,16 @@ def _place_for(run: Path, out: Path | None) -> Path | None:
 
 
 def _place_of(fleet: Fleet, directory: Path) -> Path:
-    """Return where the runs and results of a fleet are kept: those of selected clusters apart."""
+    """Return where a fleet's runs and results belong; selected clusters have their own place."""
     return directory / PARTIAL if fleet.is_partial else directory
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What was read of a fleet."""
+    """The readings of a fleet."""
 
     snapshots: tuple[ClusterSnapshot, ...]
-    contents: Mapping[str, ContentReading] | None  # None: nobody was to look
+    contents: Mapping[str, ContentReading] | None  # None: comparing was off
     run: Path | None  # where it is stored
 
 

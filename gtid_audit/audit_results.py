@@ -1,8 +1,8 @@
-"""What an audit answers with, from memory or from files: a verdict, a document, a page.
+"""The answer of an audit, from memory or from files: a verdict, a document, a page.
 
-1. The audits of a small fleet are in memory; those of a large one are in Parquet, with a summary
-   here. The code that prints does not know which.
-2. The document is written piece by piece, with the same bytes in both cases.
+1. The audits of a small fleet are in memory. Those of a large one are in Parquet, with a summary in
+   memory. The code that prints does not distinguish the two.
+2. The document is written piece by piece, with the same bytes from either source.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Answer(Protocol):
-    """The outcome of one audit, however many clusters it is about."""
+    """The outcome of one audit, of any number of clusters."""
 
     @property
     def verdict(self) -> Verdict:
@@ -30,14 +30,14 @@ class Answer(Protocol):
         """Return the JSON document of the contract, in pieces."""
 
     def show(self) -> None:
-        """Show it to a person."""
+        """Show the outcome to the operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class InMemory:
-    """A report, and what it was made of: snapshots where they are at hand (for pictures), contents.
+    """A report with its sources: snapshots if available (for pictures), and compared contents.
 
-    `place` is where the results are kept; empty if they are not.
+    `place` is the directory of the results; empty if they are not stored.
     """
 
     report: AuditReport
@@ -55,7 +55,7 @@ class InMemory:
         return self.report.document_pieces(self.contents)
 
     def show(self) -> None:
-        """Show it to a person."""
+        """Show the outcome to the operator."""
         from gtid_audit.report_text import show_report
 
         show_report(self.report, snapshots=self.snapshots)
@@ -65,29 +65,29 @@ class InMemory:
 
 
 class Page(Protocol):
-    """The results of a run, of either engine, wherever they are."""
+    """The results of a run, of either engine, in memory or in files."""
 
     @property
     def place(self) -> str:
-        """Return where the run is kept."""
+        """Return the directory of the run."""
 
     @property
     def summary(self) -> "FleetSummary":
         """Return the counts and the worst clusters."""
 
     def worst_findings(self, limit: int) -> tuple[Finding, ...]:
-        """Return at most `limit` findings that are not mere information, the worst first."""
+        """Return at most `limit` findings above severity INFO, the worst first."""
 
     def first_unknown(self, limit: int) -> tuple[Unknown, ...]:
         """Return at most `limit` facts that were not read, in order."""
 
     def report_items(self) -> dict[str, Iterator[str]]:
-        """Return the three lists of a report as items (json_items.py), in its order, in pieces."""
+        """Return the three lists of a report as items (json_items.py), in order, in pieces."""
 
 
 @dataclass(frozen=True, slots=True)
 class InResults:
-    """Results of a run; `kept` tells whether they outlive this process."""
+    """Results of a run. `kept`: they outlive this process."""
 
     results: Page
     engine: Engine
@@ -112,7 +112,7 @@ class InResults:
         )
 
     def show(self) -> None:
-        """Show it to a person."""
+        """Show the outcome to the operator."""
         from gtid_audit.results_text import show_results
 
         show_results(self.results, kept=self.kept)
@@ -121,7 +121,7 @@ class InResults:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A stored run that was not evaluated: every cluster is UNKNOWN, for one reason."""
+    """A stored run that was not evaluated: every cluster is UNKNOWN, for the same reason."""
 
     report: AuditReport
     reason: str

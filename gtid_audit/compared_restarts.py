@@ -1,12 +1,12 @@
-"""Remembers, beside stored runs, what the next audit has to compare.
+"""Stores, beside the runs, what the next audit must compare.
 
     directory/_content_looks.json
 
-1. By server_uuid, when an audit last compared a server, by our clock: a server that has restarted
-   since then is due, however long ago that was (content_due.py). A comparison that failed, and may
-   succeed another time, is not remembered.
-2. By cluster, GTIDs that are suspect: to be compared as soon as two servers have them.
-3. By cluster, differences that an audit proved, and between which servers (known_differences.py).
+1. By server_uuid: when an audit last compared a server, by our clock. A server that has restarted
+   since then is due, however long ago the restart was (contents_to_compare.py). A failed comparison
+   that may succeed later is not stored.
+2. By cluster: GTIDs that are suspect, to be compared as soon as two servers have them.
+3. By cluster: proved differences, and their two servers (known_differences.py).
 4. Without the file, the last 24 hours are compared.
 """
 
@@ -32,13 +32,13 @@ _MALFORMED: Final = (ValueError, TypeError, KeyError, AttributeError, MalformedR
 
 
 class Memory(Protocol):
-    """Where audits keep what they remember. Both raise UsageProblem."""
+    """Where audits keep what they remember. Both methods raise UsageProblem."""
 
     def read(self) -> Remembered:
-        """Return what earlier audits kept; empty if there were none."""
+        """Return what earlier audits stored; empty if there were none."""
 
     def write(self, remembered: Remembered) -> None:
-        """Keep it for the next audit."""
+        """Store it for the next audit."""
 
 
 def _plain(known: KnownDifference) -> dict[str, Any]:
@@ -54,22 +54,22 @@ def _known(plain: dict[str, Any]) -> KnownDifference:
 
 @dataclass(slots=True)
 class ProcessMemory:
-    """Remembers as long as a process runs: the service."""
+    """Memory for the lifetime of a process: the service."""
 
     remembered: Remembered = field(default_factory=Remembered)
 
     def read(self) -> Remembered:
-        """Return what the last audit of this process kept."""
+        """Return what the last audit of this process stored."""
         return self.remembered
 
     def write(self, remembered: Remembered) -> None:
-        """Keep it for the next audit of this process."""
+        """Store it for the next audit of this process."""
         self.remembered = remembered
 
 
 @dataclass(frozen=True, slots=True)
 class DirectoryMemory:
-    """Remembers in a directory of stored runs."""
+    """Memory in a directory of stored runs."""
 
     directory: Path
 
@@ -107,7 +107,7 @@ class DirectoryMemory:
                 for cluster in sorted(remembered.differences)
             },
         }
-        # A name of its own: two audits may write at once, and the last one wins whole.
+        # A unique name: two audits may write at once. The last one replaces the whole file.
         hidden = self.directory / f"{_WRITING}{uuid4().hex}"
         try:
             with hidden.open("w", encoding="utf-8") as written:
@@ -116,6 +116,6 @@ class DirectoryMemory:
                 os.fsync(written.fileno())
             hidden.replace(self.directory / LOOKS)
         except OSError as error:
-            with suppress(OSError):  # what made writing fail may make this fail too
+            with suppress(OSError):  # the error that broke the write may break this too
                 hidden.unlink()
             raise UsageProblem(f"{hidden}: {error.strerror or error}") from error

@@ -1,22 +1,37 @@
-"""Decides what an audit compares: cheap to ask, and to import.
+"""Decides which transactions an audit compares. Cheap to evaluate, and to import.
 
-1. GTIDs are reused after a lost tail, and a tail is lost when a server stops without warning. So an
-   audit compares around every restart since it last compared that server, and around every one of
-   the last day besides: what was found stays in sight that long.
-2. GTIDs that an earlier audit found on one server only, and should not have (SUSPECTED), may since
-   have been committed elsewhere with other content: an origin that reached a GTID made by hand, an
-   empty transaction under a lost GTID. They are compared as soon as both servers have them.
-3. GTIDs that a replica executed and did not receive where its source has them in its log
-   (topology/not_received.py) are compared in every audit: another transaction may have them. So
-   are those that two replicas have and their source has not (topology/siblings.py), and those of a
+How it works
+------------
+Two servers may hold different transactions under one GTID, and their sets do not show it. To
+compare all transactions would read all logs of both servers in every audit. But a GTID gets a
+second content only in a few situations, and a reading shows these:
+
+1. Restarts (`looked_back`): GTIDs are reused after a server lost the end of its log, and that
+   happens when it stops without warning. So an audit compares around every restart since it last
+   compared that server. It also compares around every restart of the last day: so a difference
+   stays in the report that long.
+2. Suspects (`suspects_in`): an earlier audit found GTIDs on one server only that should not be
+   there (SUSPECTED). Other content may since have been committed elsewhere. Examples: an origin
+   reached a GTID that a client had set by hand; an operator injected an empty transaction for a
+   lost GTID. They are compared as soon as two servers have them (`held_by_two`).
+3. This reading (`suspects_now`), in every audit. GTIDs that a replica executed but did not receive,
+   although its source has them in its log (topology/not_received.py): another transaction may have
+   them. GTIDs that two replicas have and their source has not (topology/siblings.py). GTIDs of a
    replica under which one of its sources has another commit (topology/other_versions.py).
-4. GTIDs that an earlier audit proved to be different stay different until a comparison shows them
-   alike: that the logs were purged since repairs nothing. They are compared in every audit, and
-   where that is no longer possible the difference is reported as it was found.
-5. Without a memory of earlier audits (`pair`, an audit without --out, a server not seen before) the
-   last day is compared.
-6. A server's uptime is measured by its own clock, the time of the last audit by ours: a clock that
-   was changed together with a restart hides no restart.
+4. Known differences (known_differences.py), in every audit: they remain until a comparison shows
+   that both servers agree. Purging the logs repairs nothing. If a comparison is no longer possible,
+   the difference is reported as it was found.
+
+Example for rule 1. The last comparison was 14 days ago. The server restarted 10 days ago, so its
+uptime is 10 days, which is less than 14 days: the restart is due. After this audit the memory has
+today's time, and tomorrow the uptime of 11 days exceeds one day: nothing is due.
+
+Both are durations. The server's clock measures its uptime, and ours the time since the last audit.
+So a server clock that was changed together with a restart does not hide the restart. `_SLACK`
+allows for uptimes in whole seconds.
+
+Without a memory of earlier audits (`pair`, an audit without --out, a new server) the last day is
+compared: there is no better bound.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,15 +51,15 @@ from topology.siblings import held_by_siblings
 from topology.snapshot import ClusterSnapshot, ServerSnapshot
 
 RECENT: Final = timedelta(hours=24)
-# Uptimes are in whole seconds, and counted from early in a server's start.
+# Uptimes are in whole seconds, and are counted from an early moment of the server's startup.
 _SLACK: Final = timedelta(seconds=2)
-# Findings whose transactions are on one server, and which may be given other content elsewhere.
+# Findings about transactions on one server whose GTIDs may get other content elsewhere. That also
+# holds for an applier that waits for a session which owns the GTID: the session may commit it.
 SUSPECTED: Final = frozenset({"E1", "E2", "E3", "E6", "H7", "J3", "T4"})
-# Differences after which rows may be missing, or differ: they do not end by themselves.
+# Differences after which rows may be missing or different: they do not clear.
 LASTING: Final = frozenset(
     {Difference.CONTENT, Difference.DRIFT, Difference.SKIPPED, Difference.EMPTY}
 )
-# And of an applier that waits for a session which owns the GTID: the session may commit it.
 _NEVER: Final[Mapping[UUID, datetime]] = {}
 
 
@@ -53,10 +68,10 @@ class Looked:
     """The result of comparing the contents of a cluster, or of two servers."""
 
     reading: ContentReading | None  # None if no two servers were compared
-    # Servers with a restart around which nothing could be compared, and another time may be.
+    # Servers with a restart that could not be compared now, and may be comparable later.
     look_again: frozenset[str] = frozenset()
     settled: GtidSet = field(default_factory=GtidSet)  # suspects that need no further comparison
-    # What was compared, with an answer, between which two servers (in order of name).
+    # The GTIDs that were compared with an answer, by pair of servers (in order of name).
     answered: Mapping[tuple[str, str], GtidSet] = field(default_factory=dict)
 
 
@@ -64,7 +79,7 @@ class Looked:
 class KnownDifference:
     """A difference that an audit proved, with the server_uuids of its source and its replica.
 
-    A server that was rebuilt has another one.
+    A server that was rebuilt has another server_uuid.
     """
 
     difference: ContentDifference
@@ -76,8 +91,8 @@ class Remembered:
     """What one audit keeps for the next.
 
     `looks`: by server_uuid, when an audit last compared a server, by our clock. `suspects`: by
-    cluster, the GTIDs to be compared once two servers have them. `differences`: by cluster. What a
-    cluster was called when they were found decides nothing.
+    cluster, the GTIDs to compare once two servers have them. `differences`: by cluster. The name
+    that a cluster had at that time has no influence.
     """
 
     looks: Mapping[UUID, datetime] = field(default_factory=dict)
@@ -93,12 +108,12 @@ class Remembered:
 def looked_back(
     snapshot: ClusterSnapshot, chosen: bool | None, seen: Mapping[UUID, datetime] = _NEVER
 ) -> dict[str, timedelta | None]:
-    """Return how far back the starts of which servers are looked at; None: as far as the logs go.
+    """Return how far back the restarts of which servers are compared; None: to the oldest log.
 
     Args:
         snapshot: the cluster as it was just read.
-        chosen: --content or --no-content; None if neither was given.
-        seen: by server_uuid, when the starts of a server were last looked at, by our clock.
+        chosen: True for --content, False for --no-content, None if neither was given.
+        seen: by server_uuid, when a server's restarts were last compared, by our clock.
     """
     if chosen is False:
         return {}
@@ -109,10 +124,10 @@ def looked_back(
 
 
 def _since_start(server: ServerSnapshot, seen: Mapping[UUID, datetime]) -> timedelta | None:
-    """Return how far back to look if the server has started since then."""
+    """Return how far back to compare; None if the server has not restarted within that time."""
     assert server.server_uuid is not None, "only judgeable servers are asked about"
     if server.uptime_seconds is None:
-        return None  # which the audit says
+        return None  # the audit reports it
     back = RECENT
     if server.server_uuid in seen:
         back = max(back, server.read_ended - seen[server.server_uuid] + _SLACK)
@@ -132,7 +147,7 @@ def suspects_in(findings: Iterable[Finding]) -> GtidSet:
 
 
 def suspects_now(snapshot: ClusterSnapshot, chosen: bool | None) -> GtidSet:
-    """Return the GTIDs that must be compared by what was read now; `chosen` as in looked_back."""
+    """Return the GTIDs that this reading makes suspect; `chosen` as in looked_back."""
     if chosen is False:
         return GtidSet()
     parts = (not_received(snapshot), with_other_versions(snapshot))

@@ -1,8 +1,8 @@
-"""Where GTIDs are, as a document and for a person: files and bytes, and what is in no file.
+"""Shows where GTIDs are, as a document and to the operator: files, bytes, and GTIDs without a file.
 
-1. OK if every GTID has a file, WARNING if some have none, UNKNOWN if something that may
-   hold them could not be read.
-2. It finds nothing out; that is binlog.adapters.heads_files and heads_server.
+1. OK if every GTID has a file; WARNING if some have none; UNKNOWN if a file that may hold them
+   could not be read.
+2. This module only shows; binlog.adapters.heads_files and heads_server find the places.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,14 +33,14 @@ _WHY: Final = {
 
 
 def verdict_of(located: Located) -> Verdict:
-    """Evaluate an answer."""
+    """Return the verdict on the result."""
     if located.errors or any(why is Absence.UNREAD for why, _ in located.absent):
         return Verdict.UNKNOWN
     return Verdict.WARNING if located.absent else Verdict.OK
 
 
 def document_of(located: Located, *, source: str) -> dict[str, Any]:
-    """Return the answer as a JSON document."""
+    """Return the result as a JSON document."""
     return {
         "verdict": verdict_of(located).value,
         "source": source,
@@ -54,7 +54,7 @@ def document_of(located: Located, *, source: str) -> dict[str, Any]:
 
 
 def error_document(error: BinlogError) -> dict[str, Any]:
-    """Return an error as JSON: kind, file and byte where it has them, and its words."""
+    """Return an error as JSON: kind, text, and file and byte if known."""
     return {
         "error": type(error).__name__,
         "file": getattr(error, "file", None),
@@ -85,7 +85,7 @@ def _file(each: FilePlaces) -> dict[str, Any]:
 
 
 def show_located(located: Located, *, source: str) -> None:
-    """Show an answer to a person."""
+    """Show the result to the operator."""
     parts: list[RenderableType] = [_headline(located, source)]
     for each in located.files[:FILES_SHOWN_MAX]:
         parts += _file_parts(each)

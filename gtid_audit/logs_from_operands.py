@@ -1,12 +1,12 @@
-"""Logs as operands: a file, a directory, an index, a glob, or the DSN of a server.
+"""Log operands: a file, a directory, an index, a glob, or the DSN of a server.
 
-1. A directory is read by its index if it has one (the server's own list, in the server's order),
-   else by its numbered files, in the order of their numbers.
-2. What is there is decided here, and what is not there is a UsageProblem (exit status 64). Whether
-   the bytes are a log is found out by whoever reads them.
-3. A server is looked up (account, password, TLS) as `pair` does it; nothing is connected to yet.
-4. What cannot be read later, because of the bytes, the server or the world, is said and ends in
-   UNKNOWN: `said_if_unread`.
+1. A directory is read by its index if it has one (the server's own list, in the server's order).
+   Otherwise its numbered files are read, in the order of their numbers.
+2. This module decides whether a file exists; a missing one is a UsageProblem (exit status 64). The
+   code that reads a file finds out whether its bytes are a log.
+3. A server is looked up (account, password, TLS) as for `pair`. No connection is made yet.
+4. If reading fails later, because of the bytes, the server or the network, the error is reported
+   and the status is UNKNOWN: `said_if_unread`.
 """
 
 import re
@@ -30,13 +30,13 @@ INDEX_BYTES_MAX: Final = 64 * 1024**2
 FILES_MAX: Final = 1_000_000
 
 _DSN: Final = re.compile(r"mysql:/", re.IGNORECASE)
-# What may be a DSN whose scheme is forgotten or mistyped: no message shows its password.
+# Perhaps a DSN whose scheme is missing or mistyped: no message may show its password.
 _LIKE_AN_ACCOUNT: Final = re.compile(r":.*@", re.DOTALL)
-# Log files end in a number of six digits, or more beyond 999999 (MYSQL_BIN_LOG::new_file_impl).
+# Log file names end in a number of six digits, or more above 999999 (MYSQL_BIN_LOG::new_file_impl).
 _NUMBERED: Final = re.compile(r"(?P<base>.+)\.(?P<number>[0-9]{6,})", re.DOTALL)
 _INDEX_SUFFIX: Final = ".index"
 _KINDS: Final = (
-    (stat.S_ISFIFO, "a pipe"),  # <(…) of a shell is one
+    (stat.S_ISFIFO, "a pipe"),  # also <(…) in a shell
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
     (stat.S_ISSOCK, "a socket"),
@@ -46,7 +46,7 @@ SECONDS_DEFAULT: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class LogFiles:
-    """Files in the order of the logs. `operand` is what was typed."""
+    """Files in log order. `operand` is the text that the user typed."""
 
     operand: str
     paths: tuple[Path, ...]
@@ -56,23 +56,23 @@ class LogFiles:
 
     @property
     def name(self) -> str:
-        """Return what to call it in an answer."""
+        """Return the name for reports."""
         return self.operand
 
 
 @dataclass(frozen=True, slots=True)
 class LogServer:
-    """A server whose logs are meant."""
+    """A server whose logs are to be read."""
 
     target: ServerTarget
 
     @property
     def name(self) -> str:
-        """Return what to call it in an answer: its address, without account."""
+        """Return the name for reports: the address, without account."""
         return self.target.name
 
     def connector(self, *, seconds_max: float = SECONDS_DEFAULT) -> "Callable[[], Connection[Any]]":
-        """Return a way to a new connection, each wait of which takes `seconds_max` at most."""
+        """Return a function that makes a connection; each wait takes at most `seconds_max`."""
 
         def connect() -> "Connection[Any]":
             from topology.adapters.mysql import connect as connect_to
@@ -86,7 +86,7 @@ LogOperand: TypeAlias = LogFiles | LogServer
 
 
 def read_log_operands(texts: Sequence[str], *, ask: bool = False) -> tuple[LogOperand, ...]:
-    """Find out what each text names. With `ask`, the password is asked for, once.
+    """Resolve each text to files or a server. With `ask`, prompt for the password once.
 
     Raises UsageProblem, InventoryProblem (both end in exit status 64).
     """
@@ -105,13 +105,13 @@ def read_log_operands(texts: Sequence[str], *, ask: bool = False) -> tuple[LogOp
 
 
 def read_log_operand(text: str, *, ask: bool = False) -> LogOperand:
-    """Find out what one text names. Raises UsageProblem, InventoryProblem."""
+    """Resolve one text to files or a server. Raises UsageProblem, InventoryProblem."""
     [found] = read_log_operands((text,), ask=ask)
     return found
 
 
 def paths_of(operands: Iterable[LogOperand]) -> tuple[Path, ...]:
-    """Return the files of operands none of which may be a server, each file once.
+    """Return the files of the operands, each once. A server among them is refused.
 
     Raises UsageProblem.
     """
@@ -124,7 +124,7 @@ def paths_of(operands: Iterable[LogOperand]) -> tuple[Path, ...]:
 
 
 def one_source(operands: Sequence[LogOperand]) -> LogServer | tuple[Path, ...]:
-    """Return the one server that was named, or all the files. Raises UsageProblem for both."""
+    """Return the only server, or all the files. Raises UsageProblem for a mixture."""
     servers = [operand for operand in operands if isinstance(operand, LogServer)]
     if len(servers) > 1:
         raise UsageProblem("more than one server: name one, or files")
@@ -134,7 +134,7 @@ def one_source(operands: Sequence[LogOperand]) -> LogServer | tuple[Path, ...]:
 
 
 def require_columns() -> None:
-    """Raise UsageProblem if ledgers cannot be made here."""
+    """Raise UsageProblem if this installation cannot make ledgers."""
     from importlib.util import find_spec
 
     missing = [name for name in ("numpy", "numba", "pyarrow") if find_spec(name) is None]
@@ -145,7 +145,7 @@ def require_columns() -> None:
 
 
 def said_if_unread(work: Callable[[], int]) -> int:
-    """Run a command's work; what refuses to be read is said, and the status is UNKNOWN (3)."""
+    """Run a command's work. If reading fails, report the error and return UNKNOWN (3)."""
     from pymysql import MySQLError
 
     from binlog.errors import BinlogError
@@ -163,14 +163,14 @@ def said_if_unread(work: Callable[[], int]) -> int:
 
 
 def server_words(error: Exception) -> str:
-    """Return what a server or driver said: number and text."""
+    """Return the error of a server or driver: number and text."""
     if len(error.args) > 1:
         return f"error {error.args[0]}: {error.args[1]}"
     return str(error)
 
 
 def order_of(path: Path) -> tuple[str, int, str]:
-    """Return what files are sorted by: base name, then number, as the server counts them."""
+    """Return the sort key of a file: base name, then number, as the server counts them."""
     numbered = _NUMBERED.fullmatch(path.name)
     if numbered is None:
         return (str(path), 0, "")
@@ -217,12 +217,12 @@ def _files_of(text: str) -> tuple[Path, ...]:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # a name that is too long is no file
+    except OSError:  # the name is too long for a file
         return False
 
 
 def _require_regular(path: Path, text: str) -> None:
-    """Refuse what cannot be read twice, or from its middle; opening a FIFO may wait for ever."""
+    """Refuse what is not seekable, or not readable twice; opening a FIFO may wait forever."""
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
         kind = next((name for is_one, name in _KINDS if is_one(mode)), "something else")
@@ -232,9 +232,9 @@ def _require_regular(path: Path, text: str) -> None:
 
 
 def _matching(text: str, *, pattern: str) -> tuple[Path, ...]:
-    matches = glob(pattern, recursive=True)  # noqa: PTH207 - of a text that may be absolute
+    matches = glob(pattern, recursive=True)  # noqa: PTH207 - the pattern may be absolute
     found = [path for path in map(Path, matches) if path.is_file()]
-    # The index lies beside the files it lists, and `binlog.*` means the files.
+    # The index is in the same directory as the files it lists, and `binlog.*` means the files.
     logs = [path for path in found if path.suffix != _INDEX_SUFFIX]
     if not logs:
         raise UsageProblem(f"{text}: no file matches")
@@ -244,7 +244,7 @@ def _matching(text: str, *, pattern: str) -> tuple[Path, ...]:
 def _files_in(folder: Path) -> tuple[Path, ...]:
     entries = [path for path in folder.iterdir() if path.is_file()]
     indexes = sorted(path for path in entries if path.suffix == _INDEX_SUFFIX)
-    if len(indexes) > 1:  # a replica's data directory has its binary logs and its relay logs
+    if len(indexes) > 1:  # a replica's data directory has both binary logs and relay logs
         names = ", ".join(str(path) for path in indexes)
         raise UsageProblem(f"{folder}: more than one index; name one of them: {names}")
     if indexes:
@@ -262,7 +262,7 @@ def _files_in(folder: Path) -> tuple[Path, ...]:
 def _listed_in(index: Path) -> tuple[Path, ...]:
     """Read an index: one path per line, relative to the server's data directory or absolute.
 
-    A copied index lists paths of another machine, so a file of that name beside it comes first.
+    A copied index has paths of another machine, so a file of that name beside it takes precedence.
     """
     with index.open("rb") as file:
         content = file.read(INDEX_BYTES_MAX + 1)

@@ -1,4 +1,4 @@
-"""Shows a plan to a person: the steps in order, and what is left to do by hand."""
+"""Shows a plan to the operator: the steps in order, and what remains to be done by hand."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ ROWS_SHOWN_MAX = 20
 
 
 def show_plan(plan: Plan, audit: ClusterAudit, *, files: Sequence[Path]) -> None:
-    """Show a plan, and where its files are."""
+    """Show a plan, and the paths of its files."""
     show(*_parts(plan, audit, files))
 
 

@@ -1,4 +1,4 @@
-"""The result of one audit, of one cluster or of many: what every form of output is made from.
+"""The result of one audit, for one or many clusters: the source of every form of output.
 
 Pure: the same audits give the same report and the same document. It reads no clock.
 """
@@ -16,12 +16,12 @@ from topology.findings import ClusterAudit, Finding, Unknown, Verdict, worst_ver
 from topology.json_items import item_text
 from topology.records import Record, finding_to_record, time_to_text, unknown_to_record
 
-# What was compared of the content of transactions, by cluster; None: nobody looked.
+# The compared contents, by cluster; None: contents were not compared.
 Contents: TypeAlias = Mapping[str, ContentReading] | None
 
 
 class Engine(Enum):
-    """Where the evaluation was done."""
+    """Where the clusters were evaluated."""
 
     LOCAL = "local"
     SPARK = "spark"
@@ -48,7 +48,7 @@ class AuditReport:
 
     @property
     def audited_at(self) -> datetime | None:
-        """Return when the last reading ended: the moment the report speaks of."""
+        """Return when the last reading ended: the report describes that moment."""
         return max((audit.read_at for audit in self.audits if audit.read_at), default=None)
 
     @property
@@ -96,7 +96,7 @@ def document_pieces(
     contents: Contents,
 ) -> Iterator[str]:
     """Return the JSON document of an audit whose lists are texts already (json_items.py)."""
-    # Null says that nobody looked: equal sets may hide different transactions then.
+    # Null if contents were not compared: equal sets may hide different transactions.
     compared = None if contents is None else map(item_text, content_records(contents))
     head = _head(engine, audited_at, verdict)
     return json_items.document_pieces(head, {**lists, "contents": compared})

@@ -1,8 +1,8 @@
-"""Shows a report to a person: verdict first, then what was found, why, and what to do.
+"""Shows a report to the operator: the verdict first, then each finding, its proof and what to do.
 
-1. It fits the terminal, and is short: what is long is counted, and `--json` has it whole.
-2. Every text of a server is made printable before it is shown, and no markup is read in it.
-3. It evaluates nothing and reads no server.
+1. It fits the terminal and is short: long lists are counted, and `--json` has them complete.
+2. Every text from a server is made printable first, and no markup in it is interpreted.
+3. This module evaluates nothing and reads no server.
 """
 
 import os
@@ -69,13 +69,13 @@ def show(*parts: RenderableType) -> None:
     printer = console()
     with printer.capture() as captured:
         printer.print(*parts, sep="\n")
-    # Rich fills table cells up to the width; nobody wants that in a file or a ticket.
+    # Rich pads table cells to the full width, which is not useful in a file or a ticket.
     lines = captured.get().splitlines()
     write("".join(f"{line.rstrip()}\n" for line in lines))
 
 
 def show_report(report: AuditReport, *, snapshots: Iterable[ClusterSnapshot] = ()) -> None:
-    """Show a report; with the snapshots it was made from, also pictures of them."""
+    """Show a report; if its snapshots are given, also pictures of them."""
     taken = {snapshot.cluster: snapshot for snapshot in snapshots}
     parts: list[RenderableType] = [verdict_line(report)]
     if len(report.audits) == 1:
@@ -99,7 +99,7 @@ def show_report(report: AuditReport, *, snapshots: Iterable[ClusterSnapshot] = (
 
 
 def verdict_line(report: AuditReport) -> Text:
-    """Return the verdict and what it is about, on one line."""
+    """Return the verdict and its subject, on one line."""
     line = Text(f" {report.verdict.value} ", style=VERDICT_STYLE[report.verdict])
     servers = sum(len(audit.servers) for audit in report.audits)
     about = [report.audits[0].cluster] if len(report.audits) == 1 else []
@@ -120,7 +120,7 @@ def verdict_line(report: AuditReport) -> Text:
 
 
 def _is_loud(finding: Finding) -> bool:
-    """Return what is shown at length. What was not read (U1) has a list of its own."""
+    """Return whether a finding is shown in full. Unread facts (U1) have their own list."""
     return finding.severity is not Severity.INFO and finding.code != "U1"
 
 
@@ -169,7 +169,7 @@ def _clusters(report: AuditReport) -> RenderableType:
 def _codes(audit: ClusterAudit) -> str:
     counts: dict[str, int] = {}
     for finding in audit.findings:
-        if finding.code != "U1":  # counted as facts, below
+        if finding.code != "U1":  # counted as facts below
             counts[finding.code] = counts.get(finding.code, 0) + 1
     said = [code if count == 1 else f"{count} {code}" for code, count in counts.items()]
     if audit.unknown:
@@ -180,7 +180,7 @@ def _codes(audit: ClusterAudit) -> str:
 def finding_parts(
     finding: Finding, snapshot: ClusterSnapshot | None, *, name_cluster: bool
 ) -> list[RenderableType]:
-    """Show one finding: where, what, its proof and what to do, and since when if runs tell."""
+    """Show one finding: where, what, its proof, what to do, and since when if history is known."""
     title = Text(f"{finding.code} {finding.name}", style=_SEVERITY_STYLE[finding.severity])
     title.append(f"  {finding.severity.value}, {finding.grade.value}", style=QUIET)
     rows: list[tuple[str, RenderableType]] = [("where", _where(finding, name_cluster=name_cluster))]
@@ -214,7 +214,7 @@ def _where(finding: Finding, *, name_cluster: bool) -> Text:
 
 
 def _picture(finding: Finding, snapshot: ClusterSnapshot | None) -> RenderableType | None:
-    """Draw who has which numbers, the ones in question in colour."""
+    """Draw which server has which GTIDs, with those of the finding in colour."""
     if snapshot is None or not finding.gtid_set:
         return None
     ends = (finding.source, finding.replica)
@@ -266,10 +266,10 @@ def _strategies(strategies: Iterable[Strategy]) -> RenderableType:
 def unknown_parts(
     unknown: Sequence[Unknown], *, name_cluster: bool, more: int = 0
 ) -> Iterator[RenderableType]:
-    """Show what was not read; `more` of it is not at hand."""
+    """Show what was not read; `more` is the number of facts that are not in `unknown`."""
     if not unknown:
         return
-    # The two readings fail alike, and one line says it.
+    # The two readings usually fail for the same reason: one line for both.
     seen = dict.fromkeys((each.cluster, each.server, each.fact, each.reason) for each in unknown)
     yield Text()
     yield Text("Not read, and so not judged (gtid-audit explain U1):", style="bold magenta")
@@ -282,7 +282,7 @@ def unknown_parts(
 
 
 def next_steps(findings: Sequence[Finding]) -> Text:
-    """Return which commands lead on from here."""
+    """Return the commands for the next steps."""
     code = findings[0].code
     line = Text("Next: ", style="bold")
     line.append(f"gtid-audit explain {code}", style="default")
@@ -291,7 +291,7 @@ def next_steps(findings: Sequence[Finding]) -> Text:
 
 
 def labelled(rows: Iterable[tuple[str, RenderableType]]) -> RenderableType:
-    """Put labels in a quiet column before what they label."""
+    """Put labels into a dim column before their contents."""
     grid = Table.grid(padding=(0, 1))
     grid.add_column(style=QUIET, no_wrap=True)
     grid.add_column(overflow="fold")
@@ -301,22 +301,22 @@ def labelled(rows: Iterable[tuple[str, RenderableType]]) -> RenderableType:
 
 
 def rest_of(count: int, shown: int, noun: str) -> list[RenderableType]:
-    """Return how many were left out, if any."""
+    """Return a line with the number of omitted items, if any."""
     if count <= shown:
         return []
     return [Text(f"  … and {count - shown:,} more {noun}; --json has all", style=QUIET)]
 
 
 def line_of(text: str) -> Text:
-    """Return a text of a server or an operator, made printable."""
+    """Return a text from a server or an operator, made printable."""
     return Text(printable(text))
 
 
 def counted(number: int, noun: str) -> str:
-    """Return how many: "1 server", "1,200 servers"."""
+    """Return a count as text: "1 server", "1,200 servers"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def moment_of(moment: datetime | None) -> str:
-    """Return when, to the second."""
+    """Return a time as text, to the second."""
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment is not None else "never"

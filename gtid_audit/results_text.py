@@ -1,7 +1,7 @@
-"""Shows what either engine found in stored snapshots: the counts, the worst, where the rest lies.
+"""Shows the results of stored snapshots, from either engine: counts, the worst, and the directory.
 
-1. It asks the results for as many rows as fit on a page, and holds no more of them.
-2. The parts are those of report_text.py; only where they come from differs.
+1. It requests as many rows as fit on a page, and holds no more.
+2. The parts are those of report_text.py; only their source differs.
 """
 
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def show_results(results: "Page", *, kept: bool) -> None:
-    """Show a results run; say where it lies if it is kept."""
+    """Show a results run, and its directory if it is stored."""
     summary = results.summary
     parts: list[RenderableType] = [_verdict_line(summary)]
     if summary.worst:
@@ -31,7 +31,7 @@ def show_results(results: "Page", *, kept: bool) -> None:
         parts += report_text.finding_parts(finding, None, name_cluster=True)
     parts += report_text.rest_of(_loud_count(summary), report_text.FINDINGS_SHOWN_MAX, "findings")
     if summary.unknown_count:
-        # Two readings of one fact are shown as one: ask for twice as many.
+        # Two readings of one fact are shown as one line: request twice as many.
         unknown = results.first_unknown(2 * report_text.UNKNOWN_SHOWN_MAX)
         more = summary.unknown_count - len(unknown)
         parts += report_text.unknown_parts(unknown, name_cluster=True, more=more)

@@ -1,9 +1,8 @@
 """GTID sets as operands: the text itself, `@file`, or `-` for standard input.
 
-An operator who names a file of hundreds of megabytes means it, so the limits are wider than those
-of the algebra; they are there for the file that was named by mistake. Measured with operands of 210
-megabytes: reading takes some 3 bytes of memory for each byte of text, and what was read takes 16
-for each interval.
+An operator who passes a file of hundreds of megabytes intends that. So the limits are wider than
+those of the algebra, and only catch a wrong file. Measured with operands of 210 megabytes: reading
+takes about 3 bytes of memory per byte of text, and the parsed set takes 16 bytes per interval.
 """
 
 import sys
@@ -16,14 +15,14 @@ from gtid_audit.exits import UsageProblem
 STDIN: Final = "-"
 
 OPERAND_BYTES_MAX: Final = 1024**3
-OPERAND_INTERVALS_MAX: Final = 100_000_000  # 1.6 GB; 1 GiB as servers write it holds 60 million
+OPERAND_INTERVALS_MAX: Final = 100_000_000  # 1.6 GB; 1 GiB of a server's text has 60 million
 OPERAND_TSIDS_MAX: Final = 10_000_000
 
 _PIECE_BYTES: Final = 8 * 1024**2
 
 
 def read_operands(operands: tuple[str, ...]) -> tuple[GtidSet, ...]:
-    """Read GTID sets. Raises UsageProblem, which shows the place in the text."""
+    """Parse GTID sets. Raises UsageProblem, which shows the position in the text."""
     if operands.count(STDIN) > 1:
         raise UsageProblem("only one operand can be '-': standard input is read once")
     return tuple(_read(operand, name) for name, operand in zip("AB", operands, strict=False))
@@ -56,7 +55,7 @@ def _text_of(operand: str, name: str) -> tuple[str, str]:
 
 
 def _content_of(stream: BinaryIO, where: str) -> str:
-    """Read all there is, piece by piece: a pipe does not say how much that will be."""
+    """Read a whole stream, piece by piece: the size of a pipe is not known in advance."""
     content = bytearray()
     while piece := stream.read(_PIECE_BYTES):
         content += piece
@@ -72,7 +71,7 @@ def _content_of(stream: BinaryIO, where: str) -> str:
 
 
 def _hint(text: str, error: GtidError) -> str:
-    r"""Know the commonest stranger: in batch mode `mysql` writes the line end as `\n`."""
+    r"""Return a hint for the most common error: in batch mode `mysql` prints line ends as `\n`."""
     if isinstance(error, MalformedText) and text.startswith(r"\n", error.text_position):
         return r"; 'mysql --batch' writes \n for a line end: add --raw"
     return ""

@@ -1,4 +1,4 @@
-"""Says in a line what a transaction does: values of its first rows, beginnings of statements."""
+"""Describes a transaction in one line: values of its first rows, beginnings of its statements."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -24,7 +24,7 @@ _DONE: Final = {
 
 
 def in_short(version: Version) -> str:
-    """Return in one line what a transaction does, with the values of rows where there are few."""
+    """Return in one line what a transaction does; with few rows, include their values."""
     transaction = version.transaction
     if version.content.is_empty:
         return "nothing"
@@ -39,8 +39,8 @@ def in_short(version: Version) -> str:
 
 
 def _rows(group: EventGroup) -> list[str] | None:
-    """Return a line for each row; None where they cannot be decoded."""
-    from binlog.adapters.row_decoder import RowDecoder  # it brings in a driver's decoders
+    """Return a line for each row; None if the rows cannot be decoded."""
+    from binlog.adapters.row_decoder import RowDecoder  # it imports a driver's decoders
 
     try:
         return [
@@ -50,7 +50,7 @@ def _rows(group: EventGroup) -> list[str] | None:
             for change in part.rows
         ]
     except BinlogError:
-        return None  # the counts are shown instead; decoding them reports why
+        return None  # the caller shows counts; the reason is reported where rows are decoded
 
 
 def _row(part: RowChanges, change: RowChange) -> str:

@@ -1,8 +1,8 @@
 """The contents of transactions as a JSON document.
 
-Values are as exact as JSON allows: integers and floating-point numbers as numbers, decimals, dates
-and texts as strings; what is no text as {"hex": …}; a JSON column as the text MySQL prints. A
-column that was not logged is not there; one without a name is "@" and its number.
+Values are as exact as JSON allows: integers and floating-point numbers as numbers; decimals, dates
+and texts as strings; other bytes as {"hex": …}; a JSON column as the text that MySQL prints. A
+column that was not logged is left out. A column without a name is "@" and its number.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def show_document(
 ) -> dict[str, Any]:
     """Describe transactions, in a document whose lists are read while it is written.
 
-    What is missing is known behind the last transaction.
+    Missing GTIDs are known only after the last transaction.
     """
     document: dict[str, Any] = {"wanted": str(wanted), "transactions": None, "missing": None}
 
@@ -100,7 +100,7 @@ def _rows(changes: RowChanges) -> dict[str, Any]:
 
 
 def label_of(table: RowTable, at: int) -> str:
-    """Call a column by its name, or by its number from 1: `@1`."""
+    """Return the name of a column, or `@` and its number, from 1."""
     return table.columns[at].name or f"@{at + 1}"
 
 

@@ -1,10 +1,10 @@
-"""Shows the contents of transactions to a person: what was said, and which rows changed how.
+"""Shows the contents of transactions to the operator: statements, and how rows changed.
 
-1. An update is shown by its key and by what it changed, before beside after; what it left alone is
-   counted. Rows that were written or deleted stand below each other where they fit the terminal.
+1. An update is shown by its key and its changed columns, before beside after; unchanged columns are
+   counted. Written or deleted rows are shown as a table if they fit the terminal.
 2. It fits the terminal: long values are cut with an ellipsis, many rows are counted. `--json` has
    everything.
-3. Where names or signs are not known, that is said once for each table.
+3. If names or signs are not known, that is reported once for each table.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _GAP: Final = 2
 def transaction_parts(
     group: EventGroup, items: Iterable[RowChanges | Event], *, notes: set[str]
 ) -> Iterator[RenderableType]:
-    """Yield the parts of one transaction. `notes` keeps what has been said of tables already."""
+    """Yield the parts of one transaction. `notes` has the notes that were shown already."""
     yield from _head(group)
     for number, item in enumerate(items):
         if number == EVENTS_SHOWN_MAX:
@@ -159,7 +159,7 @@ def _updates(table: RowTable, rows: Iterable[RowChange]) -> RenderableType:
 
 
 def _listed(table: RowTable, images: list[Image]) -> RenderableType:
-    """Put rows below each other if every column fits, else columns below each other."""
+    """Show rows as a table if every column fits, otherwise one column per line."""
     present = [
         at for at in range(len(table.columns)) if any(image[at] is not ABSENT for image in images)
     ]

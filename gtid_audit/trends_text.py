@@ -1,6 +1,6 @@
-"""Shows trends to a person, as small pictures in tables, and writes them as a document.
+"""Shows trends to the operator, as small pictures in tables, and writes them as a document.
 
-It asks for as many rows as fit on a page; `--json` has all.
+It requests as many rows as fit on a page; `--json` has all.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # PySpark is imported only where it is used
     from spark_audit.trends import TrendPolicy
 
 ROWS_SHOWN_MAX: Final = 20
-SPARKS_MAX: Final = 24  # the newest points; a table has other columns too
+SPARKS_MAX: Final = 24  # the newest points; the table needs space for other columns
 _SPARKS: Final = "▁▂▃▄▅▆▇█"
 
 
@@ -38,7 +38,7 @@ def trend_document(trends: "Trends") -> Iterator[str]:
 
 
 def show_trends(trends: "Trends", *, policy: "TrendPolicy") -> None:
-    """Show the three trends, each with what it is measured by."""
+    """Show the three trends, each with its limits."""
     span = " … ".join(
         report_text.moment_of(run.moment) for run in (trends.runs[0], trends.runs[-1])
     )
@@ -69,7 +69,7 @@ def show_trends(trends: "Trends", *, policy: "TrendPolicy") -> None:
 
 
 def sparks(counts: Sequence[int]) -> str:
-    """Draw counts as a line of bars, the lowest of them lowest.
+    """Draw counts as a line of bars, relative to their lowest and highest.
 
     >>> sparks([1, 2, 9]), sparks([5, 5]), sparks([])
     ('▁▁█', '▁▁', '')
@@ -84,7 +84,7 @@ def sparks(counts: Sequence[int]) -> str:
 def _page(frame: "DataFrame") -> list[dict[str, Any]]:
     from spark_audit.adapters.trends import first_rows
 
-    return first_rows(frame, ROWS_SHOWN_MAX + 1)  # one more tells that there are more
+    return first_rows(frame, ROWS_SHOWN_MAX + 1)  # one more shows that there are more
 
 
 def _section(

@@ -1,1 +1,1 @@
-"""The fleet audit: evaluates every stored cluster, here or on Spark, with the same results."""
+"""The fleet audit: evaluates every stored cluster, locally or on Spark, with the same results."""

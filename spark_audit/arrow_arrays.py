@@ -1,4 +1,4 @@
-"""Columns of Arrow as arrays of NumPy: numbers, and flags for rows."""
+"""Converts Arrow columns to NumPy arrays: numbers, and row flags."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,18 +7,18 @@ from gtid.kernels.words import Flags, Numbers
 
 
 def one(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array."""
+    """Return a column as one array, without chunks."""
     assert column.num_chunks == 1, "the columns of a batch are in one piece"
     return column.chunk(0)
 
 
 def numbers(column: pa.ChunkedArray) -> Numbers:
-    """Return numbers or times as they are counted; a null as the lowest number."""
+    """Return numbers, or times as their stored numbers; the lowest number for a null."""
     return filled(one(column).cast(pa.int64()), np.iinfo(np.int64).min)
 
 
 def filled(array: pa.Array, value: int) -> Numbers:
-    """Return numbers, `value` for a null."""
+    """Return numbers, with `value` for a null."""
     whole = array.fill_null(value) if array.null_count else array
     return np.asarray(whole).astype(np.int64, copy=False)
 

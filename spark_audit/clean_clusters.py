@@ -1,12 +1,12 @@
-"""Which clusters there is nothing to say about, found for a whole batch at once.
+"""Finds the clusters about which no rule reports anything, for a whole batch at once.
 
-1. A cluster is clean here only if every rule would be silent about it: a list of conditions, each
-   no weaker than what the rules ask. The rules evaluate whatever does not meet them. So this file
-   can be too careful, never too bold; a property test holds it to that.
-2. CLEAN_WHEN_SILENT names the rules that were compared with these conditions. With any other rule
-   nothing is clean, until these conditions were compared with it.
-3. What no rule looks at (the values of other settings and of filters, lists of binary logs) is not
-   looked at here either: see COLUMNS, ASKED, QUOTED and _OF_A_CHANNEL.
+1. A cluster is clean here only if every rule would report nothing: each condition is at least as
+   strict as the rules. A cluster that fails one is left to the rules. So this module may be too
+   careful, but never calls a cluster clean wrongly. evaluate_batch.py has the proof.
+2. CLEAN_WHEN_SILENT lists the rules that were compared with these conditions. With any other rule
+   no cluster is clean, until a developer has compared that rule with these conditions.
+3. Facts that no rule reads (the values of other settings and of filters, lists of binary logs) are
+   not read here either: see COLUMNS, ASKED, QUOTED and _OF_A_CHANNEL.
 4. The loops over clusters are in spark_audit/kernels.py, those over sets in gtid.
 """
 
@@ -48,7 +48,7 @@ from topology.rules import (
 from topology.snapshot import ALWAYS_READ, ThreadState
 from topology.version import Vendor
 
-# The columns by which clusters are found clean; SNAPSHOT_SCHEMA of topology/adapters has them all.
+# The columns that decide whether a cluster is clean, from SNAPSHOT_SCHEMA of topology/adapters.
 COLUMNS: Final = (
     "cluster",
     "name",
@@ -118,10 +118,10 @@ CLEAN_WHEN_SILENT: Final = (
     identity.torn_reading,
 )
 
-# What rules ask besides of a cluster that is not clean: commit order, ports, directories.
+# Also needed by rules, for a cluster that is not clean: commit order, ports, directories.
 ASKED: Final = ("settings",)
 
-# What the evidence of a finding quotes that is in neither.
+# Columns in neither list that the evidence of a finding quotes, by code.
 QUOTED: Final = {
     "U4": ("version_text",),
     **dict.fromkeys(("A7", "E3", "E6", "H7", "J1", "P1"), ("binary_logs",)),
@@ -154,7 +154,7 @@ _RUNNING: Final = ThreadState.RUNNING.value
 class Channels(NamedTuple):
     """The channels of all rows, one after the other."""
 
-    starts: Numbers  # where those of each row begin
+    starts: Numbers  # where the channels of each row begin
     source: UuidWords
     source_id: Numbers  # server_id, 0 where it is unknown
     retrieved: GtidSetColumn
@@ -169,10 +169,10 @@ class Batch(NamedTuple):
 
 
 def other_columns(findings: Iterable[Finding], *, has_evidence: bool) -> tuple[str, ...]:
-    """Return what else must be read before the rules have reported all there is to report.
+    """Return the columns that must still be read before the rules can report everything.
 
-    `has_evidence`: a server has evidence of its history. The rule on it asks for binary logs too
-    (topology/unlogged.py), and would be silent without them.
+    `has_evidence`: a server has evidence of its history. The rule on it also needs binary logs
+    (topology/unlogged.py), and would report nothing without them.
     """
     if has_evidence or not _every_rule_is_known():
         return _OTHERS
@@ -181,7 +181,7 @@ def other_columns(findings: Iterable[Finding], *, has_evidence: bool) -> tuple[s
 
 
 class Sets(NamedTuple):
-    """The sets of a batch, as they were read."""
+    """The sets of a batch, as they were parsed."""
 
     executed: GtidSetColumn
     purged: GtidSetColumn
@@ -191,7 +191,7 @@ class Sets(NamedTuple):
 
 
 def clean_clusters(batch: Batch) -> tuple[Flags, Sets]:
-    """Return for each cluster of a batch whether every rule is silent, and what was read."""
+    """Return for each cluster of a batch whether every rule is silent, and the parsed sets."""
     clean = np.full(len(batch.starts) - 1, _every_rule_is_known())
     table = batch.table
     row_ok = _whole_rows(table)
@@ -199,11 +199,11 @@ def clean_clusters(batch: Batch) -> tuple[Flags, Sets]:
     row_ok &= uuid.exact
     executed = GtidSetColumn.parse(table["gtid_executed"])
     row_ok &= executed.is_exact()
-    # Hardly ever is anything owned: the text of nothing is canonical.
+    # GTIDs are rarely owned, and the empty text is canonical: parse the other texts only.
     owned_text = flat_text(table["gtid_owned"])
     owners = np.flatnonzero(np.diff(text_buffers(owned_text)[1]))
     row_ok[owners] &= GtidSetColumn.parse(owned_text.take(pa.array(owners))).is_exact()
-    # Hardly ever is anything purged between two readings: what is the same is read once.
+    # Logs are rarely purged between two readings: parse a text that did not change only once.
     purged_text = flat_text(table["gtid_purged"])
     is_new = np.empty(len(purged_text), np.bool_)
     data, offsets = text_buffers(purged_text)
@@ -257,7 +257,7 @@ def _keep_uninterrupted(
     executed: GtidSetColumn,
     clean: Flags,
 ) -> None:
-    """Keep the clusters whose servers were neither reset nor restarted while they were read."""
+    """Keep the clusters in which no server was reset or restarted between its readings."""
     clusters = _clusters_of_rows(starts)
     rows = np.flatnonzero(clean[clusters])
     halves = np.diff(starts) // 2
@@ -277,10 +277,10 @@ def _keep_purged_within(
     executed: GtidSetColumn,
     clean: Flags,
 ) -> None:
-    """Keep the clusters in which nobody has purged what it has not executed.
+    """Keep the clusters in which every server has executed all that it has purged.
 
-    `purged` has the rows `purged_rows`. Where nothing was purged between the readings the first
-    says it for both, because what was executed has not shrunk.
+    `purged` has the rows `purged_rows`. A text that did not change between the readings is checked
+    in the first reading only: that is enough, because gtid_executed has not shrunk.
     """
     clusters = _clusters_of_rows(starts)
     chosen = np.flatnonzero(clean[clusters[purged_rows]])
@@ -291,11 +291,11 @@ def _keep_purged_within(
 def _keep_equal(
     starts: Numbers, *, executed: GtidSetColumn, channels: Channels, clean: Flags
 ) -> None:
-    """Keep the clusters in which nobody lacks, or has beyond another, anything at all.
+    """Keep the clusters in which no server is missing a GTID of another server.
 
-    What each server held first, every other holds last: then nothing is missing on any edge and
-    nothing is extra, whichever way it is looked at. And what a relay log held first, every other
-    server holds last: then none of them has lost anything that came from it.
+    Every server has in its last reading what every other had in its first. So no GTID is missing or
+    extra between any two servers. Every server also has what the relay logs of the others had in
+    their first reading, so none has lost a transaction that came from it.
     """
     clusters = _clusters_of_rows(starts)
     count = kernels.cross_pairs(starts, clean, _NONE, _NONE)
@@ -317,7 +317,7 @@ _NONE: Final = np.empty(0, np.int64)
 
 
 def _whole_rows(table: pa.Table) -> Flags:
-    """Return which rows can be read back as readings, and leave nothing unread."""
+    """Return which rows can be converted back to readings, with every fact read."""
     ok = np.ones(table.num_rows, np.bool_)
     for name in _ALWAYS_THERE:
         ok &= is_there(one(table[name]))
@@ -325,14 +325,14 @@ def _whole_rows(table: pa.Table) -> Flags:
     ok &= _readable(one(table["version"]), VERSION)
     ok &= _readable(one(table["vendor"]), _VENDOR)
     ok &= whole_places(one(table["log_end"]))
-    for name in ("group", "history_evidence"):  # members of a group, and losses: left to the rules
+    for name in ("group", "history_evidence"):  # group members and losses: left to the rules
         ok &= ~is_there(one(table[name]))
     ok &= is_true(pc.not_equal(one(table["vendor"]).fill_null(""), Vendor.GALERA.value))
     return ok & is_true(pc.equal(one(table["notable_settings"]), ""))
 
 
 def _channels(table: pa.Table, row_ok: Flags) -> Channels:
-    """Read the channels; a row with one that is not as it should be is not ok any more."""
+    """Read the channels. Clear `row_ok` for a row with a channel that fails a condition."""
     column = one(table["channels"])
     lengths = filled(pc.list_value_length(column), 0)
     starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -344,11 +344,11 @@ def _channels(table: pa.Table, row_ok: Flags) -> Channels:
     for name in ("receiver", "applier"):
         ok &= is_true(pc.equal(part[f"{name}_errno"], 0))
         ok &= is_true(pc.equal(part[f"{name}_error"], ""))
-    # A receiver that is not connected may have another source than its SOURCE_UUID says (graph.py).
+    # A receiver that is not connected may have another source than its SOURCE_UUID (graph.py).
     ok &= is_true(pc.equal(part["receiver"], _RUNNING))
     ok &= is_true(pc.equal(part["applier"], _RUNNING))
     ok &= is_true(part["auto_position"])
-    # Who has been at a transaction for a second or more may be stalled (A5, A8).
+    # An applier that has worked on one transaction for a second or more may be stalled (A5, A8).
     ok &= filled(part["lag_seconds"], 0) <= 0
     ok &= is_there(part["filters"]) & is_there(part["workers"])
     ok &= is_true(pc.equal(pc.list_value_length(part["ignored_server_ids"]), 0))
@@ -370,7 +370,7 @@ def _channels(table: pa.Table, row_ok: Flags) -> Channels:
 
 
 def _quiet(workers: pa.Array) -> Flags:
-    """Return which workers are whole, without an error, and not long at one transaction."""
+    """Return which workers are complete, without an error, and not in a long transaction."""
     worker = workers.flatten()
     part = {each.name: pc.struct_field(worker, each.name) for each in worker.type.fields}
     ok = is_there(worker)
@@ -383,7 +383,7 @@ def _quiet(workers: pa.Array) -> Flags:
 
 
 def _readable(column: pa.Array, codec: Codec[Any]) -> Flags:
-    """Return which values of a column are null, or read back by their codec. Few are distinct."""
+    """Return which values of a column are null or readable by their codec. Few are distinct."""
     encoded = column.dictionary_encode()
     fine = np.array([_reads(codec, value) for value in encoded.dictionary.to_pylist()] + [True])
     return fine[filled(encoded.indices, len(fine) - 1)]
@@ -393,5 +393,5 @@ def _reads(codec: Codec[Any], value: str) -> bool:
     try:
         codec.read(value)
     except MalformedRecord:
-        return False  # the rules' way will say so, with the place
+        return False  # the rules report it, with its place
     return True

@@ -1,11 +1,51 @@
-"""Evaluates a batch of stored clusters: columns decide what is clean, the rules the rest.
+"""Evaluates a batch of stored clusters: columns find the clean ones, the rules evaluate the rest.
 
-1. Whole columns find the clean clusters (spark_audit/clean_clusters.py). The others go, one at a
-   time, to evaluate_cluster.py, which alone calls the rules. No result depends on the other
-   clusters of the batch.
-2. Every cluster of a batch must be whole (`whole_clusters`).
-3. Columns do not show what lies beside the rows (spark_audit/run_context.py): a cluster with such
-   facts goes to the rules, however clean its readings are.
+How it works
+------------
+Most clusters of a fleet have no finding. To read such a cluster into objects and run every rule on
+it costs far more than to compare columns. So a batch takes two paths:
+
+    rows, COLUMNS only ─► clean_clusters.py ─┬─► clean: OK, without findings         (fast path)
+                                             └─► other: evaluate_cluster.py, one at a time
+
+Layout: cluster c is the rows starts[c] up to starts[c + 1]. The first half has the first reading of
+each server, ordered by name; the second half has the last readings in the same order. A cluster
+with another arrangement is not clean. `clean` has one flag per cluster. Every condition may only
+clear a flag, so their order has no influence on the result.
+
+Invariant: if a cluster is clean, every rule is silent about it. The opposite need not hold. An
+error in that direction costs time; an error in this one would hide a finding. The proof:
+
+1. For each rule of CLEAN_WHEN_SILENT a developer compared the conditions with the rule. Each
+   condition is at least as strict as what the rule needs to be silent. Example: a rule reports an
+   applier that stopped; here every applier must be running, without an error text or number.
+2. If RULES has a rule that is not in that list, no cluster is clean. A new rule cannot be
+   forgotten.
+3. A fact that is missing or unreadable makes a cluster not clean, so UNKNOWN never becomes OK.
+4. Facts beside the rows (spark_audit/run_context.py) send a cluster to the rules.
+5. tests/spark_audit/test_clean.py puts every odd value into every field of a clean pair, and
+   test_clean_fleet.py compares both paths on simulated fleets.
+
+Example: b replicates from a. U is the UUID of a.
+
+    row  server  reading  gtid_executed  Retrieved_Gtid_Set
+    0    a       first    U:1-10
+    1    b       first    U:1-8          U:1-8
+    2    a       last     U:1-12
+    3    b       last     U:1-10         U:1-10
+
+Each first reading is compared with the last readings of the other servers. Row 0 is a subset of
+row 3: b received all that a had at first. Row 1 is a subset of row 2: b has nothing extra. What b
+had retrieved at first is a subset of row 2: a lost nothing. The cluster is clean. If row 3 were
+U:1-9, the rules would decide whether U:10 is on its way or missing for good.
+
+Why simpler ways fail: the sets of two servers are read at different times, so they differ whenever
+clients write. And equal sets alone do not show a stopped thread or a duplicate server_id. A full
+second set of rules on columns would have to be right in both directions.
+
+Clusters that are not clean keep the sets that were parsed. Columns that only evidence quotes are
+read when a finding needs them. No result depends on the other clusters of a batch. Every cluster of
+a batch must be whole (`whole_clusters`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,13 +67,13 @@ from topology.findings import ClusterAudit, Severity, Verdict
 from topology.policy import Policy
 from topology.records import Record, audit_to_record
 
-# Gives the rows of these numbers, with these columns alone.
+# Returns the rows with these numbers, with only these columns.
 FetchRows = Callable[[Numbers, Sequence[str]], pa.Table]
-# The same, by the numbers of rows of the batch.
+# The same, for row numbers within the batch.
 FetchMore = Callable[[range | Numbers, Sequence[str]], pa.Table]
 _OK: Final = Verdict.OK.value
 
-# Enough that columns pay, and little to hold: some 20 MB.
+# Enough rows for columns to pay off, and small in memory: about 20 MB.
 ROWS_MIN: Final = 10_000
 
 
@@ -47,11 +87,11 @@ def judge_batch(
     """Evaluate whole clusters: one row of AUDIT_SCHEMA for each, in order of name. Never raises.
 
     Args:
-        rows: all rows of each cluster in it, in any order; clean.COLUMNS at least.
-        policy: of all of them.
-        beside: what is known of some clusters beside their rows.
-        fetch: gives rows with other columns of the snapshots, for the few clusters that need them;
-            without it, `rows` has them.
+        rows: all rows of each cluster in it, in any order; at least COLUMNS of clean_clusters.py.
+        policy: for all of them.
+        beside: what is known about some clusters in addition to their rows.
+        fetch: returns rows with other columns of the snapshots, for the few clusters that need
+            them; without it, `rows` must have these columns.
     """
     if not rows.num_rows:
         return AUDIT_SCHEMA.empty_table()
@@ -77,7 +117,7 @@ def judge_batch(
 
 
 def _are_told_of(batch: Batch, beside: Beside) -> Flags:
-    """Return of each cluster whether something is known of it beside its rows."""
+    """Return for each cluster whether there are facts beside its rows."""
     names = batch.table["cluster"].chunk(0).take(batch.starts[:-1])
     return np.array(pc.is_in(names, pa.array(beside.clusters, pa.string())), dtype=np.bool_)
 
@@ -90,12 +130,12 @@ def _judge_singly(
     policy: Policy,
     beside: Beside,
 ) -> ClusterAudit:
-    """Ask the rules about one cluster.
+    """Run the rules on one cluster.
 
-    Columns that only evidence quotes are left out, as if they had not been stored, until there is a
-    finding with such evidence.
+    Columns that only evidence quotes are first left out, as if they had not been stored. They are
+    read if there is a finding with such evidence.
     """
-    # A row without its cluster's name must not become OK by that.
+    # A row without its cluster's name must not become OK because of that.
     name = own[0]["cluster"]
     cluster = name if isinstance(name, str) else ""
     audit = judge_records(cluster, own, policy=policy, beside=beside)
@@ -108,17 +148,18 @@ def _judge_singly(
 
 
 def _joined(rows: list[Record], others: pa.Table) -> list[Record]:
-    """Return readings with the columns that were read of them later."""
+    """Return readings, extended by the columns that were read later."""
     return [row | more for row, more in zip(rows, readings_of_table(others), strict=True)]
 
 
 def _readings(
     batch: Batch, sets: Sets, spans: Sequence[range], more_of: FetchMore
 ) -> Iterator[list[Record]]:
-    """Yield the rows of each cluster as readings, with the sets that are well as sets.
+    """Yield the rows of each cluster as readings, with valid sets already parsed.
 
-    What rules decide by is there, for all at once: without replica_preserve_commit_order,
-    transactions that an applier has passed would count as on their way.
+    ASKED is fetched for all clusters at once, because rules decide by it: without
+    replica_preserve_commit_order, transactions that an applier has passed would count as on their
+    way.
     """
     if not spans:
         return
@@ -145,16 +186,16 @@ def _readings(
 
 
 def _put(reading: Any, name: str, known: GtidSet | None) -> None:  # noqa: ANN401 - a record
-    """Put a set where its text was; a text that is not well stays, to be complained of.
+    """Replace the text of a set by the parsed set. An invalid text stays, so the rules report it.
 
-    A null stays as well: columns read it like the empty text, and the rules must not.
+    A null stays as well: columns read it like the empty text, but rules must not.
     """
     if known is not None and reading is not None and reading[name] is not None:
         reading[name] = known
 
 
 def judged_rows(audits: pa.Table) -> pa.Table:
-    """Turn rows of AUDIT_SCHEMA into rows of JUDGED_SCHEMA: what was found is counted, or null."""
+    """Convert rows of AUDIT_SCHEMA to JUDGED_SCHEMA: count findings; empty lists become null."""
     findings = audits["findings"].combine_chunks()
     lengths = _lengths(findings)
     severities = pc.struct_field(findings.flatten(), "severity")
@@ -186,9 +227,9 @@ def _lengths(lists: pa.Array) -> Numbers:
 
 
 def whole_clusters(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Cut a stream in which the rows of each cluster follow one another between two clusters.
+    """Split a stream in which the rows of each cluster are neighbours, between two clusters.
 
-    Batches come in any size and leave with about ROWS_MIN rows, except for larger clusters.
+    Batches arrive in any size and leave with about ROWS_MIN rows; a larger cluster stays whole.
     """
     waiting: list[pa.RecordBatch] = []
     count = 0
@@ -208,11 +249,11 @@ def whole_clusters(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _in_batch(rows: pa.Table) -> tuple[Batch, Numbers]:
-    """Bring the rows of each cluster together; give the batch, and where each of its rows was."""
+    """Group rows by cluster; return the batch, and the former place of each of its rows."""
     rows = rows.combine_chunks()
     codes = _cluster_codes(rows)
     order = np.arange(len(codes))
-    if (np.diff(codes) < 0).any():  # codes are given out as names appear
+    if (np.diff(codes) < 0).any():  # codes are assigned in order of appearance
         order = np.argsort(codes, kind="stable")
         codes, rows = codes[order], rows.take(order).combine_chunks()
     starts = np.flatnonzero(np.diff(codes, prepend=-1, append=-1))
@@ -220,14 +261,14 @@ def _in_batch(rows: pa.Table) -> tuple[Batch, Numbers]:
 
 
 def _cluster_codes(rows: pa.Table) -> Numbers:
-    """Return each row's cluster as a number; no name is the same as the empty one."""
+    """Return each row's cluster as a number. A missing name counts as the empty name."""
     names = rows["cluster"].combine_chunks().fill_null("")
     codes: Numbers = np.asarray(names.dictionary_encode().indices).astype(np.int64)
     return codes
 
 
 def _clean_audits(batch: Batch, clean: Flags) -> pa.Table:
-    """Write the evaluation of the clean clusters: OK, and nothing more to say."""
+    """Write the evaluation of the clean clusters: OK, without findings."""
     chosen = np.flatnonzero(clean)
     first, end = batch.starts[chosen], batch.starts[chosen + 1]
     middle = first + (end - first) // 2

@@ -1,10 +1,10 @@
-"""What was stored of one cluster in, its evaluation out, whatever is wrong with it.
+"""Evaluates one stored cluster, whatever is wrong with its records.
 
-1. All engines use this module, one cluster at a time, in process or on an executor. Batches come
-   through spark_audit/evaluate_batch.py, which leaves out the clean clusters. So all engines report
-   the same findings, and a damaged cluster does not affect another one.
-2. The rules live in topology.audit; this file adds only what happens when they cannot be asked: the
-   cluster's verdict is UNKNOWN, and says why.
+1. All engines use this module, one cluster at a time, in this process or on an executor. Batches
+   come through spark_audit/evaluate_batch.py, which leaves out the clean clusters. So all engines
+   report the same findings, and a damaged cluster does not affect another one.
+2. The rules are in topology.audit. This module adds the evaluation of a cluster whose records the
+   rules cannot take: its verdict is UNKNOWN, with the reason.
 3. It does not know where records come from.
 """
 
@@ -27,9 +27,9 @@ def judge_records(
     policy: Policy,
     beside: Beside = NOTHING,
 ) -> ClusterAudit:
-    """Evaluate one cluster from its server records, in whatever order they come. Never raises.
+    """Evaluate one cluster from its server records, which come in any order. Never raises.
 
-    `beside` is what is known of this and other clusters beside their records.
+    `beside` is what is known about this and other clusters in addition to their records.
     """
     audit = _judge(cluster, records, policy=policy, contents=beside.contents.get(cluster))
     gaps = beside.gaps.get(cluster, ())

@@ -1,10 +1,10 @@
-"""What is known of the clusters of a run beside their rows: what has to travel to the executors.
+"""Facts about the clusters of a run that are not in its rows and must reach the executors.
 
-1. `contents` is what was compared of the transactions of some clusters. None of a cluster: nobody
-   looked, or there was nothing to see.
-2. `gaps` are servers that the fleet file names and the run has no reading of, or has a reading of
-   another address of. An audit must not be OK about a server that was not read.
-3. A cluster that is named here goes to the rules, however clean its columns are.
+1. `contents` is the result of comparing the transactions of some clusters. A cluster without an
+   entry was not compared, or has no result that an evaluation needs.
+2. `gaps` are servers of the fleet file for which the run has no reading, or a reading of another
+   address. An audit must not be OK about a server that was not read.
+3. A cluster with such facts goes to the rules, even if its columns are clean.
 """
 
 from collections.abc import Mapping
@@ -20,16 +20,16 @@ Gaps: TypeAlias = Mapping[str, tuple[Unknown, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What rows do not hold, by cluster."""
+    """Facts beside the rows, by cluster."""
 
     contents: Contents = field(default_factory=dict)
     gaps: Gaps = field(default_factory=dict)
 
     @classmethod
     def telling(cls, contents: Contents | None, gaps: Gaps | None = None) -> "Beside":
-        """Keep what an evaluation depends on: contents that differ or could not be read, and gaps.
+        """Keep the facts that an evaluation needs: gaps, and contents that differ or are unread.
 
-        None as `contents`: nothing was compared.
+        None as `contents`: no contents were compared.
         """
         differing = {
             cluster: reading
@@ -40,7 +40,7 @@ class Beside:
 
     @property
     def clusters(self) -> list[str]:
-        """Return the clusters of which something is known, in order of name."""
+        """Return the clusters with such facts, in order of name."""
         return sorted({*self.contents, *self.gaps})
 
 

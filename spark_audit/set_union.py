@@ -1,11 +1,10 @@
-"""The union of many GTID sets per key, for groups too large to meet as they are.
+"""The union of many GTID sets per key, for groups too large to collect unreduced.
 
-1. Each partition is folded before anything is shuffled: what travels is little more than one set
-   per key and partition, not one per row. gtid_union_agg, which Spark cannot fold, has the last
-   word.
+1. Each partition is reduced before the shuffle. So about one set per key and partition travels, not
+   one per row. gtid_union_agg, which Spark cannot split into partial steps, makes the final union.
 2. The result does not depend on how the rows were partitioned, or on their order.
-3. What cannot be read travels as it is, in place of its key's union: so the aggregate meets it, and
-   answers null or raises, as it would have without this file.
+3. An unreadable text travels unchanged, in place of its key's union. So the aggregate receives it,
+   and returns null or raises, as it would without this module.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,21 +21,21 @@ from spark_audit.functions import gtid_functions
 
 Numbers: TypeAlias = NDArray[np.int64]
 
-# What a worker holds while it folds a partition: as much as Spark hands over in one batch. Beyond
-# it the worker folds, and sends on what is left if that did not halve it: folding does not pay.
+# What a worker holds while it reduces a partition: as much as one batch of Spark. Above this limit
+# it reduces, and sends the result on if that did not halve it: then reducing does not pay.
 HELD_BYTES_MAX: Final = 64 * 1024 * 1024
 
-_ROW: Final = "gtid_union_row"  # a column of numbers that lives within one call
+_ROW: Final = "gtid_union_row"  # a temporary column of row numbers
 _NO_KEYS: Final[tuple[type[DataType], ...]] = (ArrayType, MapType, StructType, VariantType)
 
 
 def union_by(
     frame: DataFrame, keys: Sequence[str], column: str, *, strict: bool = False
 ) -> DataFrame:
-    """Unite the sets of `column` for each combination of `keys`, as gtid_union_agg would.
+    """Return the union of `column` for each combination of `keys`, as gtid_union_agg would.
 
-    Gives the keys and the column, under their names. Nulls are passed over; a key with nothing else
-    has null; a key with an unreadable text has null, or, if `strict`, the job fails. Without keys
+    The result has the keys and the column, under their names. Nulls are ignored; a key with only
+    nulls has null. A key with an unreadable text has null; if `strict`, the job fails. Without keys
     there is one row, or none if `frame` has none. Raises ValueError if a key is a list, a map or a
     structure, and TypeError if the column is not text.
     """
@@ -84,7 +83,7 @@ def _fold(table: pa.Table, keys: tuple[str, ...], column: str) -> pa.Table:
     unread = np.asarray(sets.is_null(), dtype=np.bool_)[rows]
     spoilt = unread & ~np.asarray(texts.is_null(), dtype=np.bool_)[rows]
     united, united_groups = _unite(sets.take(rows[~unread]), groups[~unread])
-    # Which text a group ends up with: its union, or over that one of its own that is unreadable.
+    # The text of a group: its union, or, if it has one, an unreadable text of its own.
     choice = np.full(len(firsts), -1, dtype=np.int64)
     choice[united_groups] = np.arange(len(united_groups))
     choice[groups[spoilt]] = len(united_groups) + rows[spoilt]
@@ -95,7 +94,7 @@ def _fold(table: pa.Table, keys: tuple[str, ...], column: str) -> pa.Table:
 
 
 def _by_group(table: pa.Table, keys: tuple[str, ...]) -> tuple[Numbers, Numbers]:
-    """Return the numbers of all rows, group after group, and of each the number of its group."""
+    """Return the row numbers, group by group, and the group number of each."""
     numbers = np.arange(table.num_rows, dtype=np.int64)
     if not keys:
         return numbers, np.zeros_like(numbers)
@@ -107,18 +106,18 @@ def _by_group(table: pa.Table, keys: tuple[str, ...]) -> tuple[Numbers, Numbers]
 
 
 def _unite(sets: GtidSetColumn, groups: Numbers) -> tuple[GtidSetColumn, Numbers]:
-    """Unite neighbours of one group, all groups at once, until each has one row left."""
+    """Unite neighbours within groups, for all groups at once, until each has one row left."""
     while len(firsts := _firsts(groups)) < len(groups):
         sizes = np.diff(firsts, append=len(groups))
         places = np.arange(len(groups)) - np.repeat(firsts, sizes)
         left = np.flatnonzero(places % 2 == 0)
         right = np.minimum(left + 1, len(groups) - 1)
-        right = np.where(groups[right] == groups[left], right, left)  # the odd one has itself
+        right = np.where(groups[right] == groups[left], right, left)  # unpaired: with itself
         sets = sets.take(left) | sets.take(right)
         groups = groups[left]
     return sets, groups
 
 
 def _firsts(groups: Numbers) -> Numbers:
-    """Return the places where a group begins; its rows are neighbours."""
+    """Return the places where groups begin; the rows of a group are neighbours."""
     return np.flatnonzero(np.diff(groups, prepend=-1))

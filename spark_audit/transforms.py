@@ -19,9 +19,10 @@ from topology.policy import Policy
 def audits_of(snapshots: DataFrame, *, policy: Policy, beside: Beside = NOTHING) -> DataFrame:
     """Evaluate every cluster of SNAPSHOTS on the executors: one row of AUDITS per cluster.
 
-    A cluster is the unit: its rows meet in one task, because a rule may need all of its servers. So
-    the rows are exchanged; stored runs that keep clusters together are evaluated without that, see
-    spark_audit/adapters/stored_pieces.py. `beside` is what is known of clusters beside SNAPSHOTS.
+    The rows of a cluster must meet in one task, because a rule may need all of its servers. So
+    Spark exchanges the rows. Stored runs that keep clusters together need no exchange: see
+    spark_audit/adapters/stored_pieces.py. `beside` is what is known about clusters in addition to
+    SNAPSHOTS.
     """
 
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,9 +1,9 @@
-"""Stored snapshots, batch by batch, into what trends need of them: counts and digests.
+"""Reduces stored snapshots, batch by batch, to what trends need: counts and digests.
 
-1. Only the last reading of each server counts, as it is the one that findings speak of.
-2. A UUID's part of a set is known by a digest of its canonical text: equal parts have equal
-   digests, wherever and whenever they were read, and no set has to travel to be compared.
-3. What was not read, or is no GTID set, is null, and never an empty set.
+1. Only the last reading of each server counts, because findings are about that one.
+2. A digest of its canonical text represents a UUID's part of a set. Equal parts have equal digests,
+   wherever and whenever they were read. So no set has to travel to be compared.
+3. A set that was not read, or is not a GTID set, is null, never the empty set.
 """
 
 import hashlib
@@ -27,14 +27,14 @@ _PART: Final = READING_SCHEMA.field("parts").type.value_type
 
 
 def readings_of(snapshots: DataFrame) -> DataFrame:
-    """Return READINGS of SNAPSHOTS that have the name of their `run` as one column more."""
+    """Return READINGS of SNAPSHOTS that have an additional column `run` with the run's name."""
     last = snapshots.where(sf.col("phase") == LAST_PHASE).select(
         "run",
         "cluster",
         sf.col("name").alias("server"),
         sf.col("read_ended").alias("read_at"),
         "server_uuid",
-        # Null if the channels were not read; a channel that never connected names no source.
+        # Null if the channels were not read. A channel that never connected has no source_uuid.
         sf.filter("channels.source_uuid", lambda uuid: uuid.isNotNull()).alias("source_uuids"),
         "gtid_executed",
     )
@@ -55,7 +55,7 @@ def _measured(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _parts_of(sets: GtidSetColumn) -> pa.Array:
     """Return, for each row, its UUIDs with the digest and the counts of their part of the set.
 
-    Canonical text has one item for each UUID, tags included, and a comma between items.
+    Canonical text has one item per UUID, tags included, and a comma between items.
     """
     split = pc.split_pattern(sets.to_arrow(), ",")
     texts, rows = pc.list_flatten(split), pc.list_parent_indices(split)

@@ -1,6 +1,6 @@
 """`pair`, `audit` and `snapshot`: read servers, evaluate, show.
 
-`pair` is the one that must be fast: whatever only the others need is imported inside them.
+`pair` must be fast: modules that only the other commands need are imported inside them.
 """
 
 from pathlib import Path

@@ -117,7 +117,7 @@ def _parquet_path(out: str | None) -> Path | None:
 
 
 def _refuse_same_names(names: list[str]) -> None:
-    """Rows name a file without its folder, as servers do."""
+    """Refuse files with equal names: rows have the name of a file without its folder."""
     if names:
         raise UsageProblem(
             f"more than one file is named {names[0]}: rows would not tell them apart"

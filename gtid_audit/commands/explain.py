@@ -1,4 +1,4 @@
-"""`explain`: an error text of a server, or a code of the catalogue, in plain words."""
+"""`explain`: explains a server's error text, or a code of the catalogue."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`serve`: audits on a schedule, for Prometheus."""
+"""`serve`: audits on a schedule, and serves the results to Prometheus."""
 
 from typing import Annotated
 

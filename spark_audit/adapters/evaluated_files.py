@@ -1,8 +1,27 @@
-"""The table of evaluated clusters, which executors write: no row passes through the JVM.
+"""Writes the table of evaluated clusters on the executors: no row passes through the JVM.
 
-A task may run twice, or go on after it was given up for lost. So tasks write where nobody reads and
-say what they have written; Spark hands on one answer for each task; and the driver moves the files
-of these answers, and no others, into the table.
+How it works
+------------
+Spark may run a task twice, or give up on a task that then continues and finishes. Both attempts
+write a file. Only one of the two may get into the table, or its clusters would be there twice.
+
+    _writing-…/_attempts/<uuid>.parquet       every attempt of every task writes here
+    _writing-…/clusters/part-00000.parquet    the driver moves one file per task here
+
+1. An attempt writes one file under a random name into `_attempts`. Two attempts never write to the
+   same file. Readers of Parquet directories ignore names that begin with an underscore.
+2. The attempt then returns one row as its answer: task number, file name, number of rows. Spark
+   passes on the answer of exactly one attempt per task.
+3. The driver moves the files of these answers into the table, and deletes `_attempts` with all
+   other files in it.
+
+Invariant: the table has one file per task, in the order of the tasks, and one file for the clusters
+that the driver adds. So the number of rows is known, and results.py compares it with what it reads
+back. An executor on a machine that does not see the directory finds no `_attempts`. It fails with
+UnwritableTable.
+
+Writing through Spark's own committer would solve the same problem. But then each evaluated row
+would travel from Python to the JVM as Arrow, and be encoded as Parquet there.
 """
 
 import gc
@@ -27,13 +46,13 @@ from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.records import audit_to_record
 
-_ATTEMPTS: Final = "_attempts"  # a name that readers of tables pass over
+_ATTEMPTS: Final = "_attempts"  # readers of Parquet directories ignore this name
 _REPEATED: Final = ["verdict", "findings.list.element.code", "findings.list.element.severity"]
 _ANSWER: Final = "task long, file string, rows long"
 
 
 class UnwritableTable(OSError):
-    """A task could not write to the address from the driver, which it may not reach."""
+    """A task could not write to the directory of the driver: perhaps it is not mounted there."""
 
 
 def judged_files(
@@ -44,11 +63,11 @@ def judged_files(
     beside: Beside = NOTHING,
     more: Sequence[ClusterAudit] = (),
 ) -> Callable[[str], int]:
-    """Return what writes the table into a new directory, which every executor must reach by path.
+    """Return a function that writes the table into a new directory, and returns the row count.
 
-    It gives the number of rows. `beside` is what is known of some clusters beside their
-    rows, `more` are evaluations that come from elsewhere. Raises UnreadableSnapshots and
-    UnwritableTable, from within Spark's error, and OSError.
+    Every executor must reach that directory under the same path. `beside` is what is known about
+    some clusters in addition to their rows; `more` are evaluations that come from elsewhere.
+    The function raises UnreadableSnapshots and UnwritableTable, within Spark's error, and OSError.
     """
 
     def write(directory: str) -> int:
@@ -75,7 +94,7 @@ def _judge_on_executors(
     policy: Policy,
     beside: Beside,
 ) -> list[tuple[str, int]]:
-    """Return the file of each task and its number of rows, in the order of the tasks."""
+    """Return the file of each task and its number of rows, in task order."""
     tasks = tasks_of(pieces)
 
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -99,15 +118,15 @@ def _judge_on_executors(
 
 @lru_cache(maxsize=1)
 def _settle_process() -> None:
-    """Spare what was imported from collections of garbage, once: they are a tenth of the work."""
+    """Exclude imported modules from garbage collection, once: it takes a tenth of the time."""
     gc.freeze()
 
 
 def _write(directory: Path, audits: Iterator[pa.Table] | Sequence[pa.Table]) -> tuple[str, int]:
     """Write one file and return its name and its number of rows.
 
-    Clusters with findings come last, in a row group of their own: a reader that looks for them
-    need not read the others.
+    Clusters with findings come last, in a row group of their own. A reader that looks for them
+    skips the others.
     """
     name = f"{uuid4().hex}.parquet"
     silent, others = [JUDGED_SCHEMA.empty_table()], [JUDGED_SCHEMA.empty_table()]

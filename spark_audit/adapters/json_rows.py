@@ -1,7 +1,7 @@
 """The rows of a DataFrame as items of a JSON document, written by the executors.
 
-The driver gets texts, one after another, and holds those of one partition at a time; it needs
-neither PyArrow nor pandas for that.
+The driver receives texts, and holds those of one partition at a time. It needs neither PyArrow nor
+pandas for that.
 """
 
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from pyspark.sql.types import StringType, StructField, StructType
 from topology.adapters.columns import records_of_table
 from topology.json_items import items_text
 
-_ITEMS_PER_PIECE: Final = 1_000  # one text of the driver's iteration: a few megabytes at most
-_TIME_FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"  # %S has the microseconds of such a column
+_ITEMS_PER_PIECE: Final = 1_000  # in one text: a few megabytes at most
+_TIME_FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"  # %S includes microseconds for this column type
 _TEXTS: Final = StructType([StructField("items", StringType())])
 
 
 def items_of(rows: DataFrame) -> Iterator[str]:
-    """Yield the rows, in their order, as texts of topology/json_items.py."""
+    """Yield the rows, in order, as texts for topology/json_items.py."""
     for row in rows.mapInArrow(_texts_of, _TEXTS).toLocalIterator():
         yield row["items"]
 
@@ -39,8 +39,8 @@ def _texts_of(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _with_times_written(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Write the times of a batch as topology/records.py does, a column at a time.
 
-    A time as an object, and then as a text, would be most of the work of a short row. Those inside
-    lists are written there: a fleet with such lists has other problems.
+    For a short row, converting each time to an object and then to text is most of the work. Times
+    inside lists are still converted that way, by records_of_table: such lists are rare.
     """
     columns = {
         name: pc.strftime(column.cast(pa.timestamp("us")), format=_TIME_FORMAT)

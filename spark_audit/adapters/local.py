@@ -1,7 +1,8 @@
-"""The local engine: stored snapshots audited in this process, without Spark or Java.
+"""The local engine: audits stored snapshots in this process, without Spark or Java.
 
-The Spark engine is compared with it, and all but large fleets use it. It evaluates a few clusters
-one by one, because the compiled kernels take half a second to load; more clusters by whole columns.
+All but large fleets use it, and tests compare the Spark engine with it. It evaluates few clusters
+one at a time, because loading the compiled kernels takes half a second. More clusters are
+evaluated by whole columns.
 """
 
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from topology.findings import ClusterAudit
 from topology.policy import Policy
 from topology.records import Record, audit_from_record
 
-# Four rows to a pair: so many cost one by one what loading the kernels costs.
+# Four rows per pair. Evaluating this many rows one by one takes as long as loading the kernels.
 COLUMNS_ROWS_MIN: Final = 2_000
 
 
@@ -29,11 +30,9 @@ def audit_snapshots_locally(
 ) -> tuple[ClusterAudit, ...]:
     """Audit the latest complete run below `directory`, clusters in order of name.
 
-    `gaps` are servers of its clusters that the run should have and has not: see
-    spark_audit/run_context.py.
-
-    A cluster that cannot be evaluated has the verdict UNKNOWN. Raises NoSnapshots and
-    UnreadableSnapshots (topology/adapters/parquet.py).
+    `gaps` are servers of its clusters that should be in the run and are not: see
+    spark_audit/run_context.py. A cluster that cannot be evaluated has the verdict UNKNOWN. Raises
+    NoSnapshots and UnreadableSnapshots (topology/adapters/stored_runs.py).
     """
     run = latest_run(directory)
     files = files_of_run(run)

@@ -1,7 +1,7 @@
 """Carries accounts to executors, inside partitions.
 
-The one place in the project that pickles a Secret, and it does so in so many words: Spark gives the
-bytes of a partition to a task's Python, and neither prints, logs nor lists them.
+This is the only module of the project that pickles a Secret, and it does so explicitly. Spark
+passes the bytes of a partition to a task's Python process, and neither prints, logs nor lists them.
 """
 
 import io
@@ -12,17 +12,17 @@ from topology.target import Secret
 
 
 def packed(value: object) -> bytes:
-    """Pickle a value with the secrets in it."""
+    """Pickle a value together with its secrets."""
     held = io.BytesIO()
     _WithSecrets(held, pickle.HIGHEST_PROTOCOL).dump(value)
     return held.getvalue()
 
 
-def unpacked(carried: bytes) -> Any:  # noqa: ANN401 - whatever was packed
-    """Return what was packed: by our own driver, and nobody else."""
+def unpacked(carried: bytes) -> Any:  # noqa: ANN401 - any packed value
+    """Return the packed value. Only our own driver packs values."""
     return pickle.loads(carried)  # noqa: S301 - see above
 
 
 class _WithSecrets(pickle.Pickler):
-    def reducer_override(self, value: Any) -> Any:  # noqa: ANN401 - as pickle has it
+    def reducer_override(self, value: Any) -> Any:  # noqa: ANN401 - signature of pickle
         return (Secret, (value.reveal(),)) if type(value) is Secret else NotImplemented

@@ -1,7 +1,7 @@
-"""The tables of one results run as DataFrames, written and not yet published or long complete.
+"""The tables of one results run as DataFrames, for a draft or for a complete run.
 
-1. Every table is read by its named schema, so that a file never says what it holds.
-2. `summarise` brings counts to the driver, and nothing that grows with the fleet.
+1. Every table is read by its named schema; the files do not determine it.
+2. `summarise` brings only counts to the driver. Their number does not grow with the fleet.
 """
 
 from collections.abc import Iterable
@@ -35,14 +35,14 @@ _DIGEST_MODULUS: Final = 2**64
 
 @dataclass(frozen=True, slots=True)
 class RunTables:
-    """The tables below one address, which Spark takes."""
+    """The tables below one address, in the form that Spark takes."""
 
     session: SparkSession
     address: str
 
     @property
     def judged(self) -> DataFrame:
-        """Return JUDGED: the clusters with what was found, before history was asked."""
+        """Return JUDGED: the clusters with their findings, before history is added."""
         return self._read("clusters", JUDGED)
 
     @property
@@ -62,7 +62,7 @@ class RunTables:
 
     @property
     def carried(self) -> DataFrame:
-        """Return the FINDINGS of earlier runs that this one could not disprove (history.py)."""
+        """Return the FINDINGS of earlier runs that this run could not disprove (history.py)."""
         return self._read("carried", FINDINGS)
 
     def _read(self, name: str, schema: StructType) -> DataFrame:
@@ -77,7 +77,7 @@ def summarise(
     policy: Policy,
     contents_compared: int | None,
 ) -> FleetSummary:
-    """Count what was written."""
+    """Count the written rows and return the summary."""
     by_table = _counts_by_table(tables)
     clusters = {Verdict(row["verdict"]): row["rows"] for row in by_table["clusters"]}
     worst: list[Row] = []

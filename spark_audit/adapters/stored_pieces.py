@@ -1,10 +1,25 @@
-"""Stored runs, which the evaluating tasks read in place, a row group at a time.
+"""Reads stored runs in place, a row group at a time, in the tasks that evaluate them.
 
-1. The footer of a Parquet file says which names of clusters are in each row group. Row groups that
-   may share a cluster make one piece; so no cluster is in two, which is all the evaluation asks.
-2. A piece is evaluated as it is read: first the columns by which clean clusters are found, and the
-   others only where there is a cluster that is not.
-3. What cannot be read is UnreadableSnapshots with the name of the file, in whatever process.
+How it works
+------------
+A rule may need all servers of a cluster, so all its rows must meet in one task. Spark's own reader
+does not know which rows belong together: it needs an exchange of the whole run. But a stored run
+usually keeps clusters together, and a footer has the lowest and highest name of each row group:
+
+    file        row group   clusters            piece
+    part-00000  0           alpha … delta       ┐ 1   (delta may be in both)
+    part-00000  1           delta … golf        ┘
+    part-00000  2           hotel … zulu        ─ 2
+
+1. `pieces_of` sorts the row groups by their lowest name. A row group whose lowest name is above all
+   earlier names begins a new piece; otherwise it joins the current one.
+2. Invariant: no cluster is in two pieces. That is all that the evaluation needs, so pieces need no
+   exchange.
+3. If the clusters of a run are mixed, one piece would hold much of the run in memory. Then, and for
+   files without statistics, the caller uses Spark's reader and an exchange.
+4. A piece is evaluated while it is read: first the columns that show which clusters are clean, and
+   the other columns only if a cluster needs them (evaluate_batch.py).
+5. A file that cannot be read raises UnreadableSnapshots with its name, in any process.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,21 +40,21 @@ from spark_audit.schema import AUDITS
 from topology.adapters.stored_runs import UnreadableSnapshots
 from topology.policy import Policy
 
-# Rows whose clusters cannot be told apart by the row groups are held in memory together: 2 KB each.
+# Row groups that may share clusters are held in memory together, up to this many rows of 2 KB each.
 PIECE_ROWS_MAX: Final = 200_000
-# Rows to a task of Spark: a second of work or so.
+# Rows per task of Spark: about a second of work.
 TASK_ROWS: Final = 100_000
 
-# Texts that are the same in row after row: read as numbers into a dictionary, in half the time.
+# Columns with few distinct texts. Reading them as dictionaries halves the time.
 _REPEATED: Final = ["settings.list.element.name", "settings.list.element.value"]
 
 
-_OPEN_FILES_MAX: Final = 8  # by one process; tasks read file after file
+_OPEN_FILES_MAX: Final = 8  # per process; tasks read one file after another
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Row groups, of files, that hold all rows of their clusters."""
+    """Row groups, as (file, number), that hold all rows of their clusters."""
 
     groups: tuple[tuple[str, int], ...]  # (file, row group)
     row_count: int
@@ -47,7 +62,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """One row group: the names of its clusters lie between two."""
+    """One row group, with its lowest and its highest cluster name."""
 
     lowest: str
     highest: str
@@ -57,7 +72,7 @@ class _Group:
 
 
 def pieces_of(files: Sequence[Path]) -> tuple[Piece, ...] | None:
-    """Cut a run into pieces; None if its clusters are too mixed for that, or cannot be told apart.
+    """Split a run into pieces. Return None if its clusters are too mixed, or if names are unknown.
 
     Reads only the footer of each file.
     """
@@ -103,7 +118,7 @@ def judge_piece(piece: Piece, *, policy: Policy, beside: Beside = NOTHING) -> pa
 
 
 def _rows(piece: Piece, names: Sequence[str]) -> pa.Table:
-    """Read these columns of all rows of a piece."""
+    """Read these columns, of all rows of a piece."""
     return pa.concat_tables(_read(*group, columns=list(names)) for group in piece.groups)
 
 
@@ -114,9 +129,9 @@ def audits_of_pieces(
     policy: Policy,
     beside: Beside = NOTHING,
 ) -> DataFrame:
-    """Evaluate the pieces on the executors, which read the files: one row of AUDITS each.
+    """Evaluate the pieces on the executors, which read the files: one row of AUDITS per cluster.
 
-    Nothing is exchanged between tasks.
+    Tasks exchange nothing.
     """
     tasks = tasks_of(pieces)
 
@@ -132,7 +147,7 @@ def audits_of_pieces(
 
 
 def tasks_of(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """Deal pieces out to tasks of about TASK_ROWS, in their order."""
+    """Assign pieces, in their order, to tasks of about TASK_ROWS."""
     tasks: list[list[Piece]] = []
     held = TASK_ROWS
     for piece in pieces:
@@ -145,7 +160,7 @@ def tasks_of(pieces: Sequence[Piece]) -> list[list[Piece]]:
 
 
 def _piece(groups: Sequence[_Group]) -> Piece:
-    # In one order for all columns, whatever the names: rows are taken by their number in a piece.
+    # The same order for all columns, because rows are taken by their number in the piece.
     chosen = sorted((group.file, group.number) for group in groups)
     return Piece(tuple(chosen), sum(group.row_count for group in groups))
 
@@ -161,5 +176,5 @@ def _read(file: str, group: int, *, columns: list[str]) -> pa.Table:
 
 @lru_cache(maxsize=_OPEN_FILES_MAX)
 def _opened(file: str, _changed_at: int, _size: int) -> pq.ParquetFile:
-    """Open a file, or give it open as it was left: its footer alone takes 2 ms to read."""
+    """Open a file, or return it open from the cache: reading its footer takes 2 ms."""
     return pq.ParquetFile(file, read_dictionary=_REPEATED)

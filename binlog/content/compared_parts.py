@@ -3,27 +3,27 @@
 How it works
 ------------
 A content is a list of parts (binlog/content/digest.py): statements, runs of rows, incidents. Two
-servers may log the same work in different forms, so two lists that differ prove nothing yet. The
-questions, in this order:
+servers may log the same work in different forms. So different lists alone prove nothing. The module
+answers two questions:
 
-1. `compare_parts`: do the parts do different work? The answer is SAME, DIFFERENT or UNKNOWN, and
-   never DIFFERENT where the form alone may explain it.
-2. `rows_left_out`: for one commit that both servers logged. A replica applies what its source
-   logged. If one list has only some of the rows of the other, table by table, then one server
-   skipped rows, whatever the form in which both logged them.
+1. `compare_parts`: do the parts do different work? The answer is SAME, DIFFERENT or UNKNOWN. It is
+   never DIFFERENT if the form alone may explain the difference.
+2. `rows_left_out`: did one server skip rows of one commit? A replica applies the rows that its
+   source logged. If one list has only some of the rows of the other, table by table, then one
+   server skipped rows, in whatever form each logged them.
 
-Example: the source logged `d.t: 2 rows written`, the replica `d.t: 1 row written`. With the moments
-of two commits these are two transactions (question 1: the rows differ). With the moment of one
-commit, the replica skipped a row (question 2: "b has 1 of 2 rows of d.t").
+Example: the source logged `d.t: 2 rows written`, the replica `d.t: 1 row written`. If the commit
+times differ, these are two transactions (question 1: the rows differ). If they are equal, the
+replica skipped a row (question 2: "one has 1 of 2 rows of d.t").
 
-Rows are counted by table and kind. A run without counted rows may hold rows of which no column was
-logged (minimal row images): then counts prove nothing.
+Rows are counted by table and kind. A run with a count of 0 may contain rows without any logged
+column (minimal row images). Then counts prove nothing.
 
-Statements: equal text is equal work only where all that decides its result is equal, the clock as
-well (binlog/content/digest.py). Some DDL gives one result at any time: `_TIMELESS`.
+Statements: equal text is equal work only if everything that affects the result is equal, including
+the clock (binlog/content/digest.py). Some DDL has the same result at any time: `_TIMELESS`.
 
-Names: a server with lower_case_table_names = 1 stores names in lower case, so the same table has
-two spellings in two logs. `folded` gives a content with all names in lower case.
+Names: a server with lower_case_table_names = 1 stores names in lower case, so one table may have
+two spellings in two logs. `folded` converts all names of a content to lower case.
 """
 
 import re
@@ -69,7 +69,7 @@ def _folded(part: Part) -> Part:
         case RowsPart():
             return replace(part, schema=part.schema.lower(), table=part.table.lower())
         case StatementPart():
-            # A client's words stay as they are; a server writes names as it stores them.
+            # A client's text stays unchanged; in its own statements a server writes stored names.
             sql = part.sql.lower() if _BY_THE_SERVER in part.sql else part.sql
             return replace(part, schema=part.schema.lower(), sql=sql)
     return part
@@ -79,16 +79,16 @@ def are_equal(left: Content, right: Content) -> bool:
     """Return whether both contents are the same work, with the same result."""
     if left.digest is None or right.digest is None:
         return False
-    if left.digest == right.digest:  # which does not cover what only some servers log
+    if left.digest == right.digest:  # the digest does not cover what only some servers log
         return all(map(_is_one_session, left.parts, right.parts))
     is_whole = not left.is_cut and not right.is_cut and len(left.parts) == len(right.parts)
     return is_whole and all(map(_are_equal_parts, left.parts, right.parts))
 
 
 def ran_twice(left: Content, right: Content) -> bool:
-    """Return whether the same statements, or the same changes of rows, were made at two times.
+    """Return whether the same statements, or the same row changes, ran at two times.
 
-    A replica works by the clock of its source, and logs that with statements and with rows.
+    A replica uses the clock of its source, and logs that time with statements and rows.
     """
     if left.is_cut or right.is_cut or len(left.parts) != len(right.parts):
         return False
@@ -112,7 +112,7 @@ def _clock_of(part: Part) -> int:
 def compare_parts(left: Content, right: Content, *, kinds: str | None) -> tuple[Work, str]:
     """Compare two contents with different digests, neither of which is empty or unreadable.
 
-    `kinds` says how the kinds of the two transactions differ, if no form of logging explains it.
+    `kinds` describes how the transactions' kinds differ, if no form of logging explains that.
     """
     if _creates_from_rows(left) != _creates_from_rows(right):
         return Work.UNKNOWN, OTHER_FORM
@@ -138,9 +138,9 @@ def compare_parts(left: Content, right: Content, *, kinds: str | None) -> tuple[
 
 
 def rows_left_out(left: Content, right: Content) -> tuple[LeftOut, str]:
-    """Return which of two contents of one commit has fewer rows and no other ones, and of what.
+    """Return which of two contents of one commit has only some of the other's rows, and why.
 
-    Only rows that both logged as rows are counted.
+    Only rows that both servers logged as rows are counted.
     """
     if left.is_cut or right.is_cut or len(statements_of(left)) != len(statements_of(right)):
         return LeftOut.NONE, ""
@@ -152,7 +152,7 @@ def rows_left_out(left: Content, right: Content) -> tuple[LeftOut, str]:
     if {name for _, name, _ in ours} == {name for _, name, _ in theirs} and (
         {schema for schema, _, _ in ours} != {schema for schema, _, _ in theirs}
     ):
-        return LeftOut.NONE, ""  # a schema that was rewritten
+        return LeftOut.NONE, ""  # a rewritten schema (replicate-rewrite-db)
     if not (ours < theirs or theirs < ours):
         return LeftOut.NONE, ""
     fewer, more = (ours, theirs) if ours < theirs else (theirs, ours)
@@ -163,17 +163,17 @@ def rows_left_out(left: Content, right: Content) -> tuple[LeftOut, str]:
 
 
 def has_only_rows(*contents: Content) -> bool:
-    """Return whether they have rows and nothing else."""
+    """Return whether all parts are rows."""
     return all(isinstance(part, RowsPart) for each in contents for part in each.parts)
 
 
 def has_rows(*contents: Content) -> bool:
-    """Return whether any of them has rows."""
+    """Return whether any part is rows."""
     return any(isinstance(part, RowsPart) for each in contents for part in each.parts)
 
 
 def statements_of(content: Content) -> list[StatementPart]:
-    """Return the statements of a content, in their order."""
+    """Return the statements of a content, in order."""
     return [part for part in content.parts if isinstance(part, StatementPart)]
 
 
@@ -182,7 +182,7 @@ def statements_of(content: Content) -> list[StatementPart]:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Neighbouring parts of one table and kind: minimal images cut more runs than full ones."""
+    """Adjacent parts of one table and kind: minimal images form more parts than full ones."""
 
     schema: str
     table: str
@@ -230,7 +230,7 @@ def _compare_rows(left: list[_Run], right: list[_Run]) -> tuple[Work, str] | Non
 
 
 def _compare_tables(left: list[_Run], right: list[_Run]) -> tuple[Work, str]:
-    """Return whether other tables, or other work on them, can be a replica's doing."""
+    """Return whether replication can explain that the tables, or the work on them, differ."""
     tables = [{(run.schema, run.table) for run in runs} for runs in (left, right)]
     if tables[0] == tables[1]:
         if Counter(part for run in left for part in run.parts) == (
@@ -247,8 +247,8 @@ def _compare_tables(left: list[_Run], right: list[_Run]) -> tuple[Work, str]:
 
 # ---- statements -------------------------------------------------------------------------------
 
-# With binlog_format=ROW, CREATE TABLE … SELECT is one transaction from 8.0.21 on: a statement that
-# ends so, and the rows (sql/sql_table.cc). As a statement it is DDL like any other.
+# Since 8.0.21, binlog_format=ROW logs CREATE TABLE … SELECT as one transaction: a statement with
+# this ending, and the rows (sql/sql_table.cc). Logged as a statement it is ordinary DDL.
 _CREATED_FROM_ROWS: Final = b" START TRANSACTION"
 
 
@@ -257,7 +257,7 @@ def _creates_from_rows(content: Content) -> bool:
 
 
 def _differ_in_errors_only(left: Content, right: Content) -> bool:
-    """Return whether the same was done: a statement may end with an error on one server (A1)."""
+    """Return whether only error codes differ: a statement may fail on one server only (A1)."""
     without = [
         replace(
             content,
@@ -272,7 +272,7 @@ def _differ_in_errors_only(left: Content, right: Content) -> bool:
 
 
 def _rest(left: Content, right: Content) -> tuple[Work, str]:
-    """Statements and runs are pairwise equal: what is left is what stands between, or incidents."""
+    """Compare incidents and order, when the statements and the runs are equal in pairs."""
     if _incidents(left) != _incidents(right):
         return Work.DIFFERENT, "the incidents differ"
     return Work.UNKNOWN, OTHER_ORDER
@@ -282,7 +282,7 @@ def _incidents(content: Content) -> list[IncidentPart]:
     return [part for part in content.parts if isinstance(part, IncidentPart)]
 
 
-# Statements that a server writes anew in its own words: accounts, with hashes for passwords.
+# Account statements: a server logs them in its own wording, with hashes for passwords.
 _REWORDED = (b"CREATE USER", b"ALTER USER", b"DROP USER", b"GRANT", b"REVOKE", b"SET PASSWORD")
 
 
@@ -327,7 +327,7 @@ def _as_compared(part: StatementPart) -> StatementPart:
 
 
 def _is_one_session(left: Part, right: Part) -> bool:
-    """Return whether what both servers logged because a statement used it is equal."""
+    """Return whether the settings that both servers logged because they were used are equal."""
     match left, right:
         case StatementPart(), StatementPart():
             return all(
@@ -338,7 +338,7 @@ def _is_one_session(left: Part, right: Part) -> bool:
     return True
 
 
-# DDL whose result does not depend on the clock: it fills no column with a time.
+# DDL whose result does not depend on the clock, because it fills no column with a time.
 _TIMELESS: Final = re.compile(
     rb"""\s*(?:
         DROP | TRUNCATE | RENAME | GRANT | REVOKE | ANALYZE | OPTIMIZE | REPAIR | FLUSH
@@ -361,38 +361,38 @@ def _is_timeless(sql: bytes) -> bool:
 
 
 def _is_reworded(left: bytes, right: bytes) -> bool:
-    """Return whether two servers may have logged one statement as these two."""
+    """Return whether two servers may have logged one statement in these two forms."""
     for word in _REWORDED:
         if left.upper().startswith(word) and right.upper().startswith(word):
             return True
     plain = _plain(left), _plain(right)
-    if _BY_THE_SERVER in left and _BY_THE_SERVER in right:  # names as this server stores them
+    if _BY_THE_SERVER in left and _BY_THE_SERVER in right:  # each server writes stored names
         plain = plain[0].lower(), plain[1].lower()
     return plain[0] == plain[1] or _is_created_anew(left, right)
 
 
-# A server that logs rows writes the columns where the client wrote from where to take them, if that
-# is a temporary table (mysql_create_like_table, sql/sql_table.cc) or a query.
+# With binlog_format=ROW, a server logs the column list instead of LIKE a temporary table
+# (mysql_create_like_table, sql/sql_table.cc) or instead of a query.
 _CREATED = re.compile(rb"CREATE TABLE (?:IF NOT EXISTS )?(?:\S+\.)?(?P<name>\S+)", re.IGNORECASE)
 _TAKEN_FROM = re.compile(rb"\b(?:LIKE|SELECT)\b", re.IGNORECASE)
 
 
 def _is_created_anew(left: bytes, right: bytes) -> bool:
-    """Return whether one statement may be the other's CREATE TABLE … LIKE or SELECT in full."""
+    """Return whether one may be the other's CREATE TABLE … LIKE or SELECT with all columns."""
     created = [_CREATED.match(_plain(sql)) for sql in (left, right)]
     names = {match["name"] for match in created if match is not None}
     taken = [_TAKEN_FROM.search(sql) is not None for sql in (left, right)]
     return None not in created and len(names) == 1 and taken[0] != taken[1]
 
 
-# What a server adds to statements that it writes itself: of temporary tables it drops more than
-# it was told to, if there are such (sql/sql_table.cc, mysql_rm_table_no_locks).
+# What a server adds to statements that it writes itself, such as DROP statements for temporary
+# tables (sql/sql_table.cc, mysql_rm_table_no_locks).
 _BY_THE_SERVER: Final = b"/* generated by server */"
 _ADDED = (_BY_THE_SERVER, b"`", b"IF EXISTS ")
 
 
 def _plain(sql: bytes) -> bytes:
-    """Leave out what a server may add or change when it writes a statement itself."""
+    """Remove what a server may add or change when it writes a statement itself."""
     for word in _ADDED:
         sql = sql.replace(word, b"")
     return b" ".join(sql.split())

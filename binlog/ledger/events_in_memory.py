@@ -1,4 +1,4 @@
-"""Transactions in memory, event by event: what the kernels leave to the decoder."""
+"""Decodes transactions in memory event by event, for those that the kernels do not handle."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def events_of(
     file: str = "",
     position: int = FIRST_POSITION,
 ) -> Iterator[Event]:
-    """Return the events of bytes that begin with one, for which `description` holds.
+    """Return the events of bytes that begin with an event; `description` is valid there.
 
-    Where they stand in which file is for the words about what is wrong. Raises BinlogError.
+    `file` and `position` are used in error messages. Raises BinlogError.
     """
     return scan_events(_chunks(data), file=file, position=position, description=description)
 

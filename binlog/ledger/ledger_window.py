@@ -1,10 +1,10 @@
 """The ledger of bytes in memory: a mapped file, or a window of a stream.
 
-1. Kernels walk from transaction to transaction. What they do not know they leave to the decoder,
-   which reads that one group, or has the words for what is wrong with it.
-2. Without `verify` only what a row needs is looked at: neither checksums nor the bodies of rows.
-   kernels.walking says what a hop cannot see.
-3. Bytes are read by address: the caller keeps them where they are, and unchanged.
+1. Kernels walk from transaction to transaction. A group that they do not handle goes to the
+   decoder, which reads that group or raises the appropriate error.
+2. Without `verify`, only the bytes that a row needs are read: neither checksums nor the bodies of
+   row events. kernels.walking describes what a hop cannot see.
+3. Bytes are read by address: the caller keeps them in memory, unchanged.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _POSITION_MASK: Final = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class WindowLedger:
-    """What a window holds.
+    """The ledger of a window.
 
-    `end` is the position of the first byte not read: what is behind it belongs to a transaction
-    that is not whole, or is not sound. `description` holds there.
+    `end` is the position of the first byte that was not read: an incomplete transaction or
+    malformed bytes begin there. `description` is valid there.
     """
 
     rows: pa.Table
@@ -75,13 +75,13 @@ def ledger_of_window(
     peek: Peek | None = None,
     mapped_from: int | None = None,
 ) -> WindowLedger:
-    """Return the transactions of bytes that stand at `position` of a file.
+    """Return the transactions of bytes that begin at `position` of a file.
 
-    At `position` 0 the bytes begin with the magic number, elsewhere with an event, for which
-    `description` holds. Without `is_last` more bytes are to come: a transaction that is not whole
-    is then left to the next window, which begins at `end`. Without `is_chained` end_log_pos is not
-    compared with positions: it is another file's, or events between have been left out. Bytes of a
-    mapped file come with its descriptor.
+    At `position` 0 the bytes begin with the magic number; elsewhere they begin with an event, and
+    `description` is valid there. Without `is_last`, more bytes follow: an incomplete transaction is
+    left to the next window, which begins at `end`. Without `is_chained`, end_log_pos is not
+    compared with positions, because it is another file's or because events were omitted.
+    `mapped_from` is the descriptor of the file that the bytes are mapped from.
     """
     asked = _Asked(
         file, position, description, is_last, is_chained, verify, decompress, peek, mapped_from
@@ -99,13 +99,13 @@ def ledger_of_window(
     if details:
         detailed = with_details(rows, contents)
         rows = detailed.rows
-        if detailed.damage is not None:  # stands before whatever the walk has found
+        if detailed.damage is not None:  # it precedes any error of the walk
             end, window.error = detailed.damage
     return WindowLedger(rows, position + end, window.description, window.error)
 
 
 class _Window:
-    """Bytes, and how far they have been read: `state` of kernels.walking, from row to row."""
+    """The bytes of a window, and how far they were read: `state` of kernels.walking."""
 
     def __init__(self, data: NDArray[np.uint8], *, asked: _Asked) -> None:
         self.asked = asked
@@ -117,8 +117,8 @@ class _Window:
         self._address = data.ctypes.data
         self._is_chained = asked.is_chained
         self._peeker = Peeker(asked.peek)
-        self._sound, self._why = 0, verifying.NO_MORE  # as far as checksums have been compared
-        self.eras: list[tuple[int, FormatDescription]] = []  # from which byte on which one holds
+        self._sound, self._why = 0, verifying.NO_MORE  # how far checksums were verified
+        self.eras: list[tuple[int, FormatDescription]] = []  # each is valid from this offset on
         self.state = np.zeros(walking.STATE_SIZE, np.int64)
         self.state[walking.BASE] = asked.position
         self.state[walking.HOPS] = not asked.verify
@@ -133,11 +133,11 @@ class _Window:
 
     @property
     def at(self) -> int:
-        """The first byte not read."""
+        """The offset of the first byte that was not read."""
         return int(self.state[walking.AT])
 
     def read(self) -> None:
-        """Read all there is. Raises BinlogError."""
+        """Read the whole window. Raises BinlogError."""
         if self.asked.position == 0 and not self._pass_magic():
             return
         while self.description is None:
@@ -150,7 +150,7 @@ class _Window:
             pass
 
     def finish(self) -> None:
-        """Close the transaction that is not whole, or leave it to the next window."""
+        """Close an incomplete transaction, or leave it to the next window."""
         state, batch = self.state, self.batches[-1]
         if not state[walking.IS_OPEN]:
             return
@@ -161,7 +161,7 @@ class _Window:
             state[walking.AT] = self._start_of(int(state[walking.ROW]))
 
     def _go_on(self) -> bool:
-        """Walk until something has to be done, and do it; False at the end."""
+        """Walk until the kernel stops, and handle the reason; return False at the end."""
         state, batch = self.state, self.batches[-1]
         answer = self._read_rows(batch)
         odd = min(int(state[walking.HEADED]), self._look_into_payloads(batch))
@@ -181,7 +181,7 @@ class _Window:
         return True
 
     def _end(self) -> bool:
-        """Return why no whole and sound event follows, if that is not simply the end."""
+        """Return False at the end of the bytes. Raises BinlogError if malformed bytes follow."""
         if self._why == verifying.CHAIN:
             raise self._chain_broken(self.at)
         event = self._event(self.at)
@@ -189,7 +189,7 @@ class _Window:
         return False
 
     def _limit(self) -> int:
-        """Return how far the walk may go: to the end, or to what is not sound."""
+        """Return how far the walk may go: to the end, or with `verify` to the first error."""
         if not self.asked.verify:
             return len(self._data)
         if self._why == verifying.CHAIN and self.at > self._sound:
@@ -206,7 +206,7 @@ class _Window:
         return self._sound
 
     def _read_rows(self, batch: Batch) -> int:
-        """Make rows until something has to be done; give what the walk answered last."""
+        """Fill rows until the kernel stops; return the walk's last result."""
         while True:
             names = self.names
             answer = rows.read_rows(
@@ -225,7 +225,7 @@ class _Window:
             names.grow()
 
     def _look_into_payloads(self, batch: Batch) -> int:
-        """Return what new payloads hold; return the first row of which only the decoder can."""
+        """Set the kinds of new payloads; return the first row that only the decoder can read."""
         count, self.state[walking.PAYLOADS] = int(self.state[walking.PAYLOADS]), 0
         for row, at in batch.payloads[:count].tolist():
             size = int.from_bytes(self._view[at + 9 : at + 13], "little")
@@ -241,7 +241,7 @@ class _Window:
         return int(self.state[walking.ROW] + self.state[walking.IS_OPEN])
 
     def _read_group(self, at: int) -> None:
-        """Let the decoder read on from `at` until it has read a transaction."""
+        """Read one transaction from `at` on with the decoder."""
         self.state[walking.IS_OPEN] = 0
         self.state[walking.AT] = at
         folder = TransactionFolder(description=self.description, decompress=self.asked.decompress)
@@ -251,7 +251,7 @@ class _Window:
         try:
             for event in self._events(decoder, at):
                 if closed := folder.fold(event):
-                    # The head of the next transaction shows that this one was cut off.
+                    # A GTID event of the next transaction means that this one was cut off.
                     is_head = isinstance(event.body, GtidLog)
                     self._resume(closed, event.start if is_head else event.end)
                     self._set_description(decoder.description)
@@ -263,7 +263,7 @@ class _Window:
             self._resume(folder.finish(), decoder.position)
 
     def _resume(self, read: tuple[Transaction, ...], position: int) -> None:
-        """Keep what the decoder has read; the walk goes on behind it."""
+        """Add the transactions that the decoder has read; the walk continues after them."""
         for each in read:
             if self.batches[-1].rows == self.batches[-1].rows_max:
                 self._next_batch()
@@ -288,7 +288,7 @@ class _Window:
         return decoder.position == FIRST_POSITION
 
     def _event(self, at: int) -> Event | None:
-        """Decode the event at `at`; None if the bytes end before it does."""
+        """Decode the event at `at`; return None if it is not complete."""
         decoder = EventDecoder(
             file=self.asked.file, position=self.asked.position + at, description=self.description
         )
@@ -309,7 +309,7 @@ class _Window:
         self._set_description(self.description)
 
     def _pass_event(self, event: Event) -> None:
-        """Pass over an event that is none of a transaction's."""
+        """Pass an event that does not belong to a transaction."""
         start = event.start - self.asked.position
         if isinstance(event.body, FormatDescription):
             if self.description is None:

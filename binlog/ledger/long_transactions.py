@@ -1,9 +1,9 @@
-"""A transaction that is too long to be held: read event by event as it comes, by the decoder.
+"""Reads a transaction that is too long for memory, event by event, with the decoder.
 
-1. What is kept of it is what becomes its row: counts, and the state of a digest. Memory is that of
-   one event, however long the transaction is; for a digest a file that LOAD DATA logged is held.
-2. The decoder looks at all of it: every checksum is compared, asked for or not, and what is not
-   sound is damage.
+1. Only the data of its row is kept: counts, and the state of a digest. Memory is that of one event,
+   for a transaction of any length. A digest also needs the memory of a file that LOAD DATA logged.
+2. The decoder reads all of it. So every checksum is verified, even without `verify`, and malformed
+   bytes are damage.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from binlog.transactions import Transaction, TransactionFolder
 
 
 class LongTransaction:
-    """One transaction of a file, for which `description` holds."""
+    """One transaction of a file; `description` is valid there."""
 
     def __init__(
         self, *, file: str, description: FormatDescription, decompress: Decompress | None
@@ -36,13 +36,14 @@ class LongTransaction:
         self._read: tuple[Transaction, ...] = ()
 
     def read(self, data: Bytes, position: int, *, digests: bool) -> int:
-        """Read whole events, until the transaction ends; return how many bytes they were.
+        """Read whole events until the transaction ends; return the number of bytes read.
 
-        They stand at `position` of the file. Raises BinlogError; `rows` then has what was read.
+        `data` begins at `position` of the file. Raises BinlogError; `rows` then returns what was
+        read before.
         """
         for event in events_of(data, self.description, file=self.file, position=position):
             self._read = self._folder.fold(event)
-            # The head of the next transaction shows that this one was cut off.
+            # A GTID event of the next transaction means that this one was cut off.
             is_next = bool(self._read) and isinstance(event.body, GtidLog)
             if digests:
                 self._add_content(event)
@@ -52,7 +53,7 @@ class LongTransaction:
         return len(data)
 
     def rows(self, *, digests: bool, details: bool) -> pa.Table:
-        """Return its row, with `is_complete` False if its end was not seen; and close it."""
+        """Return its row and close it; `is_complete` is False if its end was not read."""
         self.is_closed = True
         if not self.is_over:
             self._read = self._folder.finish()

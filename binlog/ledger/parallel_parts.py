@@ -1,11 +1,43 @@
-"""A log read in several parts at once, and made one again.
+"""Divides a log into parts that threads read at the same time, and joins the results.
 
-1. Nothing in a log says where transactions start but what stands before them. So the start of a
-   part is guessed: a GTID event, by its header and by where it and the next one say they end. The
-   guess is proved, or not, by the part before it, which must end just there.
-2. What is joined is what one reading of the whole would give, or less and no error: the rest, from
-   `end` on, is then still to be read.
-3. Relay logs are read in one go: end_log_pos in them is another file's.
+How it works
+------------
+A log has no index of its transactions: only the events before a position determine whether an event
+starts there. So `starts_of_parts` guesses the start of each part except the first, and `joined`
+verifies the guesses afterwards.
+
+1. Guess. Near each multiple of the file size divided by the number of parts,
+   `verifying.find_head` searches for bytes that look like a GTID event: the type code fits, the
+   size fits, end_log_pos equals the position at which it ends, and another consistent event
+   follows. Row data can contain such bytes, for example a BLOB with a part of a binary log. So a
+   guess may be wrong.
+2. Read. Each thread makes the ledger of the bytes from its start up to the next one. A part that
+   does not end with the file leaves an incomplete transaction unread: its `end` is then the start
+   of that transaction.
+3. Verify. The first part begins at 0, so its `end` is certainly a boundary between transactions. If
+   it equals the start of the next part, that start was guessed right, and the same argument applies
+   to the part after it. If not, that part and all later ones are discarded. The parts must also
+   have no error, and the description at the end must be the one that the next part was read with.
+
+Example: a file of 400 MB, four threads.
+
+    starts       0          100.2      200.1      300.4     MB
+    ends         100.2      200.1      297.9      400.0
+    start right  yes        yes        yes        no: 297.9 is not 300.4
+
+The transaction at 297.9 MB is longer than 2.5 MB, and the guess at 300.4 is a BLOB in it. `joined`
+returns the rows up to 297.9 MB. The caller reads the rest from there, and appends it with `behind`.
+
+Invariant: the joined ledger equals the first part of a single pass over the file, up to `end`. It
+never reports an error that a single pass would not report: an error in a wrongly guessed part is
+discarded with it.
+
+Simpler ways fail. Offsets at fixed distances are in the middle of events. To find exact boundaries
+first, one thread would have to walk the whole file. Trusting the guesses would sometimes report
+transactions that exist only in row data.
+
+Relay logs are read in one part: end_log_pos in them is a position in another file, so `find_head`
+cannot check it. A file smaller than two parts of PART_BYTES_MIN is read in one part, too.
 """
 
 from __future__ import annotations
@@ -24,16 +56,16 @@ from binlog.header import HEADER_BYTES, parse_header
 from binlog.kernels import verifying
 from binlog.ledger.ledger_window import WindowLedger
 
-# A part that is read in less than a millisecond is not worth a thread.
+# A smaller part is read in less than a millisecond, so it does not justify a thread.
 PART_BYTES_MIN: Final = 16 << 20
-# How far from where a part should start a place for it is looked for.
+# How far after the intended start of a part the search for its start goes.
 _SEEK_BYTES_MAX: Final = 64 << 20
 
 
 def starts_of_parts(
     data: NDArray[np.uint8], *, first: int, description: FormatDescription, parts_max: int
 ) -> tuple[int, ...]:
-    """Guess where parts of a log may start, the first of them at 0.
+    """Guess the starts of the parts of a log; the first is 0.
 
     `first` is the position of the first transaction.
     """
@@ -64,9 +96,9 @@ def _begins_relay_log(data: NDArray[np.uint8]) -> bool:
 def joined(
     parts: Sequence[WindowLedger], starts: Sequence[int], description: FormatDescription
 ) -> WindowLedger:
-    """Join what was read of a log from `starts` on, as far as each start was guessed right.
+    """Join the ledgers of the parts up to the first start that was guessed wrong.
 
-    `description` is the one that all parts but the first were read with.
+    `description` is the one with which all parts but the first were read.
     """
     whole, tables = parts[0], [parts[0].rows]
     for part, start in zip(parts[1:], starts[1:], strict=True):
@@ -76,10 +108,10 @@ def joined(
         tables.append(part.rows)
     if len(tables) == 1:
         return whole
-    # Each part has numbered UUIDs and tags anew.
+    # Each part has its own numbering of UUIDs and tags.
     return replace(whole, rows=pa.concat_tables(tables).unify_dictionaries())
 
 
 def behind(whole: WindowLedger, rest: WindowLedger) -> WindowLedger:
-    """Put what was read from a ledger's end on behind it."""
+    """Append the ledger of the rest of a log, which begins at the end of `whole`."""
     return replace(rest, rows=pa.concat_tables([whole.rows, rest.rows]).unify_dictionaries())

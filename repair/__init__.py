@@ -1,6 +1,6 @@
-"""From findings to a plan: ordered steps, simulated, guarded, and written as SQL scripts.
+"""Makes a plan from findings: ordered steps, simulated, guarded, and written as SQL scripts.
 
-This package decides and writes; it runs nothing. Only its adapters touch servers and files.
+This package decides and writes; it executes nothing. Only its adapters access servers and files.
 """
 
 from repair.choices import UnknownChoice

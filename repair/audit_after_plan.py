@@ -1,11 +1,11 @@
-"""What the audit will show after a plan: the model as a snapshot, evaluated by the rules.
+"""What an audit will report after a plan: the model as a snapshot, evaluated by the rules.
 
 How it works
 ------------
-A plan is simulated on sets (model.py). Sets alone do not show whether the plan leads to a good end:
-a server far away may now have extra transactions, a channel may stay stopped. So the simulated
-servers are written over the readings they were made from, and `audit_cluster`, with the same rules
-and the same policy, evaluates the result.
+The planner simulates a plan on sets (model.py). Sets alone do not show whether the plan has a good
+result: another server may now have extra transactions, or a channel may stay stopped. So this
+module writes the simulated servers over the readings from which they were made. `audit_cluster`
+then evaluates the result with the same rules and policy.
 
     server known to the plan     sets from the model, the first reading without what arrived between
                                  the readings; a channel that no step touched keeps its threads,
@@ -13,11 +13,11 @@ and the same policy, evaluates the result.
     channel that a step changed  both threads run, no error, everything read and applied
     server not known             both readings as they were
 
-The comparison is between two snapshots written this way, before and after the actions: what both
-show was there before. A difference above info that only the second shows makes a server worse.
+Two snapshots written this way are compared, from before and after the actions. What both show
+existed before. A finding above info that only the second shows makes a server worse.
 
-Contents of transactions (E4) are no part of a snapshot, so their findings are not repeated here:
-the planner adds those that no step answers.
+A snapshot does not contain contents of transactions (E4), so this audit does not repeat their
+findings. The planner adds those that no step answers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,12 +51,12 @@ from topology.snapshot import (
     ThreadState,
 )
 
-# A growing set is worse for these families; for a stopped channel it only means that more waits.
+# For these families a larger set is worse; for a stopped channel it only means that more waits.
 _GROWTH_IS_WORSE = frozenset("HEPJ")
-# A repaired cause uncovers these (topology/suppression.py); no action of a plan leaves them behind.
+# A repaired cause reveals these (topology/suppression.py). No action of a plan leaves them.
 _UNCOVERED = frozenset({"A7", "C3"})
-_OF_A_STEP = 0  # the server_id of no server that sends or receives
-# Of a server that no channel links, the least severe first.
+_OF_A_STEP = 0  # a server_id of no server that sends or receives
+# Findings about a server that no channel links, the least severe first.
 _JOINING = frozenset({"J1", "J2", "J3"})
 
 
@@ -64,9 +64,9 @@ _JOINING = frozenset({"J1", "J2", "J3"})
 class Change:
     """What a strategy does to the servers of a plan."""
 
-    snapshot: ClusterSnapshot  # as read
-    started: Model  # as the plan began
-    model: Model  # behind the strategy's actions
+    snapshot: ClusterSnapshot  # as it was read
+    started: Model  # at the start of the plan
+    model: Model  # after the strategy's actions
     actions: tuple[Action, ...]
     is_chosen: bool
 
@@ -74,9 +74,10 @@ class Change:
 def audit_after(
     snapshot: ClusterSnapshot, policy: Policy, *, started: Model, model: Model
 ) -> ClusterAudit:
-    """Return what the rules say of the simulated servers.
+    """Return what the rules report for the simulated servers.
 
-    `started` is the model as the plan began: a channel that differs from it was changed by a step.
+    `started` is the model at the start of the plan: a step changed any channel that differs from
+    it.
     """
     places = reached(snapshot, started, model)
     ends = {server.name: _end(server, started, model, places) for server in snapshot.last}
@@ -99,7 +100,7 @@ def audit_after(
 
 
 def _is_as_read(read: Sequence[ServerSnapshot], written: Sequence[ServerSnapshot]) -> bool:
-    """Return whether nothing is written over readings: two equal places may be of other files."""
+    """Return whether nothing is written over readings; equal positions may have different files."""
     return read == written and _files_of(read) == _files_of(written)
 
 
@@ -122,11 +123,11 @@ def _files_of(servers: Iterable[ServerSnapshot]) -> list[str]:
 def made_worse(
     before: ClusterAudit, after: ClusterAudit, *, purged: Mapping[str, GtidSet]
 ) -> Iterator[Finding]:
-    """Yield what only the second audit shows above info, and differences that have grown.
+    """Yield findings above info that only the second audit has, and differences that have grown.
 
-    `purged`: gtid_purged of each server as the plan begins, and what the steps that are looked at
-    add to it. GTIDs in it that were never logged (E4) are seen once the server logs lower ones, and
-    those that are added are what the strategy says: no action makes a server worse by them.
+    `purged` is gtid_purged of each server at the start of the plan, plus what the evaluated steps
+    add to it. GTIDs in it that were never logged (E4) become visible once the server logs lower
+    ones. The added ones are announced by the strategy. No action makes a server worse by either.
     """
     known = {finding.id: finding for finding in before.findings}
     holes: dict[str | None, GtidSet] = {}
@@ -152,10 +153,10 @@ def made_worse(
 
 
 def why_worse(before: ClusterAudit, after: ClusterAudit, change: Change) -> str:
-    """Return what makes a server worse, in one line each; "" if nothing does.
+    """Return what makes a server worse, one line each; "" if nothing does.
 
-    What only shows now (`only_shows`) refuses no strategy that the operator selected: it is named
-    among what the audit will report.
+    A finding that only becomes visible (`only_shows`) does not refuse a strategy that the operator
+    selected. The plan lists it among what the audit will report.
     """
     purged = {name: server.purged for name, server in change.started.servers.items()}
     for action in (each for each in change.actions if isinstance(each, AppendPurged)):
@@ -179,8 +180,8 @@ def why_worse(before: ClusterAudit, after: ClusterAudit, change: Change) -> str:
 def _was_named_before(finding: Finding, before: ClusterAudit) -> bool:
     """Return whether an errant set was reported for another source of its server.
 
-    It is reported once, of the first source without it. A step that gives it to that one leaves it
-    to the next.
+    It is reported once, for the first source without it. A step that delivers it to that source
+    leaves it to the next one.
     """
     return finding.code in ("E1", "E2") and any(
         (each.code, each.replica) == (finding.code, finding.replica)
@@ -190,10 +191,10 @@ def _was_named_before(finding: Finding, before: ClusterAudit) -> bool:
 
 
 def _joins_more_easily(finding: Finding, before: ClusterAudit) -> bool:
-    """Return whether a server could join even less before: J3 and J2 hide what is behind them.
+    """Return whether a server was further from joining before: J3 and J2 hide lesser findings.
 
-    A server that diverged (J3) and does so no more needs transactions that are purged (J2), or can
-    join (J1): one finding of the family for each unlinked server.
+    A server that diverged (J3), and no longer does, needs transactions that are purged (J2) or can
+    join (J1). Each unlinked server has one finding of the family.
     """
     return any(
         each.code > finding.code
@@ -226,10 +227,11 @@ def _written(
 def _commits_of_steps(
     then: ClusterSnapshot, *, started: Model, model: Model
 ) -> dict[str, dict[GtidSet, int]]:
-    """Return, by server, with which server_id its log then has a replica's own transactions.
+    """Return, by server, the server_ids with which its log then has a replica's own transactions.
 
-    A step that gives them to one source of the replica commits them anew: not with the server_id of
-    the replica. So for its other sources they are errant still (topology/other_versions.py).
+    A step that delivers them to one source of the replica commits them again, not with the
+    replica's server_id. So for its other sources they are still errant
+    (topology/other_versions.py).
     """
     servers = {each.name: each for each in then.last}
     graph = build_graph(then)
@@ -260,9 +262,9 @@ def _with_commits(server: ServerSnapshot, ids: Mapping[GtidSet, int]) -> ServerS
 def _end(
     server: ServerSnapshot, started: Model, model: Model, reached: Places
 ) -> LogPosition | None:
-    """Return the end of a server's log: what steps add there is behind the end that was read.
+    """Return the end of a server's log: steps append after the end that was read.
 
-    A receiver by file position that had read all has not passed it.
+    A receiver with a file position that had read everything has not passed what steps append.
     """
     name, end = server.name, server.log_end
     if end is None or not has_grown(name, started, model):
@@ -272,7 +274,7 @@ def _end(
 
 
 def _with(known: HistoryEvidence | None, searches: Sequence[LogSearch]) -> HistoryEvidence | None:
-    """Return what a server's logs showed, and these searches."""
+    """Return the evidence from a server's logs, with these searches added."""
     if not searches:
         return known
     known = known or HistoryEvidence(None, ())
@@ -311,7 +313,7 @@ def _channel(
 
 
 def _arrived(first: ServerSnapshot, last: ServerSnapshot) -> GtidSet:
-    """Return what came from other servers between the readings.
+    """Return what arrived from other servers between the readings.
 
     Its source may have been read before it committed this: that is no loss (topology/facts.py).
     """

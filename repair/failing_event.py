@@ -1,7 +1,7 @@
-"""The event an applier cannot get past: what it is, and how it is recognised.
+"""The event that stops an applier: what it is, and how it is recognized.
 
-1. Pure: it is given transactions and the applier's error text; an adapter reads both.
-2. An event is named only if everything the text says of it is true of it. A wrong position skips
+1. Pure: the input is transactions and the applier's error text; an adapter reads both.
+2. An event is returned only if everything in the error text matches it. A wrong position would skip
    a client's data.
 """
 
@@ -22,7 +22,7 @@ _SOURCE_ERROR = re.compile(r"error code=(?P<code>[0-9]+)")
 # log binlog.000001, end_log_pos 1358".
 _WORKER_GTID = re.compile(r"failed executing transaction '(?P<gtid>[^']+)'")
 _QUERY = re.compile(r"Query: ?'(?P<sql>.*)", re.DOTALL)
-# The server cuts the text of an error; this much of the statement is compared.
+# The server truncates the text of an error; this much of the statement is compared.
 _COMPARED_CHARACTERS = 200
 
 
@@ -30,15 +30,15 @@ _COMPARED_CHARACTERS = 200
 class FailingEvent:
     """A transaction in the source's log that was logged with an error.
 
-    `before` holds the GTIDs between the place where the applier says it stands and this event. With
-    a parallel applier that place is only a low-water mark.
+    `before` holds the GTIDs between the applier's reported position and this event. With a
+    multithreaded applier that position is only a low-water mark.
     """
 
     source: str
     source_uuid: UUID
     gtid: Gtid
     start: LogPosition
-    end: LogPosition  # of the next event: where to go on
+    end: LogPosition  # of the next event: where to continue
     error_code: int
     schema: str
     statement: str
@@ -53,7 +53,7 @@ class FailingEvent:
 
 @dataclass(frozen=True, slots=True)
 class NoSuchEvent:
-    """No event was found that the error text fits; why."""
+    """No event matches the error text, and why."""
 
     reason: str
 
@@ -61,7 +61,7 @@ class NoSuchEvent:
 def find_failing_event(
     transactions: Iterable[Transaction], *, error_text: str, source: str, source_uuid: UUID
 ) -> FailingEvent | NoSuchEvent:
-    """Return the first of these transactions that was logged with the error the text names.
+    """Return the first of these transactions that was logged with the error in the text.
 
     `transactions` are the source's, in order, from the applier's position on.
     """
@@ -95,7 +95,7 @@ def find_failing_event(
 def event_of(
     transaction: Transaction, *, source: str, source_uuid: UUID, before: GtidSet
 ) -> FailingEvent:
-    """Turn a transaction that was logged with an error into the event a plan speaks of."""
+    """Convert a transaction that was logged with an error to the event that a plan refers to."""
     assert transaction.gtid is not None, "only transactions with a GTID are planned for"
     start = LogPosition.of(file=transaction.file, position=transaction.start)
     end = LogPosition.of(file=transaction.file, position=transaction.end)
@@ -116,11 +116,11 @@ def event_of(
 
 
 def _mentions(error_text: str, transaction: Transaction) -> bool:
-    """Return whether the statement quoted by the text is one of the transaction's."""
+    """Return whether the statement in the error text is one of the transaction's."""
     quoted = _QUERY.search(error_text)
-    if quoted is None:  # cut off by the server: the error code and the place must do
+    if quoted is None:  # truncated by the server: error code and position must suffice
         return True
-    shown = quoted["sql"]  # what authenticates an account is hidden in it
+    shown = quoted["sql"]  # authentication data is hidden in it
     statements = (without_secrets(each.sql) for each in transaction.statements)
     return any(
         shown.startswith(statement[:_COMPARED_CHARACTERS])

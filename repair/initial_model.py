@@ -1,4 +1,4 @@
-"""The servers as a plan begins: a model made of the last readings and of what the audit found."""
+"""The servers at the start of a plan: a model made of the last readings and the findings."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -19,21 +19,21 @@ from topology.rules.threads import may_connect
 from topology.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 from topology.unseen import address_of, group_name_of
 
-# The applier stands still at these until the operator repairs it.
+# The applier does not continue after these until the operator repairs it.
 _STUCK_CODES = frozenset({"A1", "A2", "A3"})
-# Of these, an executed GTID is passed by: the event is not looked at.
+# If the GTID is executed, the applier passes these without evaluating the event.
 _SKIPPABLE_CODES = frozenset({"A2", "A3"})
-# Nothing said of these servers' sets is true.
+# No set of these servers is reliable.
 _DISTRUSTED_CODES = frozenset({"C1", "U2"})
 
 
 def known_servers(snapshot: ClusterSnapshot, audit: ClusterAudit) -> dict[str, ServerSnapshot]:
-    """Return the last readings a plan may rest on, by name.
+    """Return the last readings on which a plan may be based, by name.
 
-    Only of servers whose sets were read twice: the rules evaluate no others. What a plan that was
-    stopped left to do there, the next audit would not find. Nor of a server whose binary logs were
-    emptied between the readings: RESET BINARY LOGS AND GTIDS and SET GLOBAL gtid_purged may have
-    done that, and places and sets of before are those of another history.
+    Only of servers whose sets were read twice, because the rules evaluate no others. If a plan
+    stopped there, the next audit would not find what is left. A server is also excluded if its
+    binary logs were emptied between the readings. RESET BINARY LOGS AND GTIDS and SET GLOBAL
+    gtid_purged may have done that, and then earlier positions and sets belong to another history.
     """
     first = {server.name: server for server in snapshot.first if server.is_judgeable}
     distrusted = {
@@ -55,12 +55,12 @@ def known_servers(snapshot: ClusterSnapshot, audit: ClusterAudit) -> dict[str, S
 
 
 def executed_by(servers: Iterable[ServerSnapshot]) -> dict[str, GtidSet]:
-    """Return gtid_executed of servers by their names, as it was read."""
+    """Return gtid_executed of servers by name, as it was read."""
     return {server.name: server.gtid_executed or GtidSet() for server in servers}
 
 
 def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvidence) -> Model:
-    """Return the servers as they will be when replication, as it is, has come to rest."""
+    """Return the servers in the state that current replication will reach without any step."""
     known = known_servers(snapshot, audit)
     refusing = refusing_servers(snapshot)
     unread = {each.name for each in snapshot.first if each.channels is None}
@@ -114,10 +114,10 @@ def start_model(snapshot: ClusterSnapshot, audit: ClusterAudit, evidence: LogEvi
 
 
 def _skips(server: ServerSnapshot) -> bool:
-    """Return whether an applier of a server skips what comes next.
+    """Return whether the applier of a server skips the next transaction.
 
-    Of both readings: once the counter is used up, its transaction is passed, and a hole (H8) only
-    when the applier has nothing more to do.
+    Both readings count. Once the counter is used up, its transaction is passed, and is a gap (H8)
+    only when the applier has no work left.
     """
     return server.setting("sql_replica_skip_counter") not in (None, "0") or any(
         channel.skip_counter for channel in server.channels or ()
@@ -165,7 +165,7 @@ def _server(
 
 
 def _group_name(server: ServerSnapshot, known: Mapping[str, ServerSnapshot]) -> UUID | None:
-    """Return the group of a server; that of another one where its own settings were not read."""
+    """Return the group of a server; that of another member if its own settings were not read."""
     name = group_name_of(server)
     if not name and server.settings is None:
         name = next(filter(None, map(group_name_of, known.values())), "")
@@ -198,7 +198,7 @@ def _channel(
         running=(
             channel.receiver is not ThreadState.STOPPED
             and channel.applier is not ThreadState.STOPPED
-            and not channel.until  # it stops by itself, before what an operator wanted to look at
+            and not channel.until  # it stops by itself, before what an operator wants to inspect
         ),
         is_connected=channel.receiver is ThreadState.RUNNING,
         fails=_fails(channel, source) or (doubt if edge is not None and edge.is_moved else ""),
@@ -222,10 +222,10 @@ def _channel(
 
 
 def _behind(applier: ApplierFacts | None) -> GtidSet:
-    """Return what an applier that runs has passed, or one that stands at its receiver's place.
+    """Return what a running applier has passed, or one that stopped at its receiver's position.
 
-    If it stopped between the readings the place was read once, which is no finding (H8) yet. Nor is
-    it before all transactions of a log, where a restart may have put both.
+    If it stopped between the readings, its position was read once, which is not a finding (H8) yet.
+    A position before all transactions of a log does not count: a restart may have set both.
     """
     if applier is None:
         return GtidSet()
@@ -239,9 +239,9 @@ def _behind(applier: ApplierFacts | None) -> GtidSet:
 
 
 def _passed_beside(name: str, channel: ChannelSnapshot, audit: ClusterAudit) -> GtidSet:
-    """Return what an applier has passed as well that another channel's applier has passed.
+    """Return what an applier has passed in addition, because another channel's applier has.
 
-    One that is stopped before the end of its relay log may stand before it, and apply it when it
+    An applier that stopped before the end of its relay log may be before it, and apply it when it
     is started.
     """
     is_at_end = channel.applied_to == channel.received_to
@@ -251,11 +251,11 @@ def _passed_beside(name: str, channel: ChannelSnapshot, audit: ClusterAudit) -> 
 
 
 def _passed(findings: Iterable[Finding]) -> GtidSet:
-    """Return what the channel will not bring; the applier may have passed more.
+    """Return what the channel will not deliver; the applier may have passed more.
 
-    What the source does not have either is no finding of this channel. If a step gives it to the
-    source, its receiver asks for it no more: it has received it once. A gap that is a warning (T1)
-    may have been skipped: rules/out_of_order.py.
+    What the source does not have either is no finding of this channel. If a step adds it to the
+    source, its receiver does not request it, because it received it before. A gap that is a warning
+    (T1) may have been skipped: rules/out_of_order.py.
     """
     return GtidSet.union_of(
         finding.gtid_set
@@ -265,9 +265,10 @@ def _passed(findings: Iterable[Finding]) -> GtidSet:
 
 
 def _fails(channel: ChannelSnapshot, source: str | None) -> str:
-    """Return why a start does not help a receiver that has an error; "" if it may.
+    """Return why a start does not help a receiver that has an error; "" if it may help.
 
-    The text alone shows these causes, no set and no setting. The error stays until the next start.
+    Only the error text shows these causes; no set or setting does. The error stays until the next
+    start.
     """
     text = row_of(channel.receiver_error)
     name = source or "the source"
@@ -282,10 +283,10 @@ def _fails(channel: ChannelSnapshot, source: str | None) -> str:
 
 
 def _doubt(edge: Edge | None, replica: ServerSnapshot) -> str:
-    """Return why another server may be at a channel's address, and what settles it; "" if nothing.
+    """Return why another server may be at a channel's address, and what settles it, or "".
 
-    CHANGE REPLICATION SOURCE TO with the same address keeps the old SOURCE_UUID (seen on 9.7.4):
-    only a connection shows who is there.
+    CHANGE REPLICATION SOURCE TO with the same address keeps the old SOURCE_UUID (seen on 9.7.4).
+    Only a connection shows which server is at the address.
     """
     if edge is None or not edge.doubt or replica.version is None:
         return ""
@@ -304,9 +305,10 @@ def _doubt(edge: Edge | None, replica: ServerSnapshot) -> str:
 
 
 def _copy_of(replica: ServerSnapshot, graph: Graph) -> str:
-    """Return that a source that was not read has the server_uuid of a replica; "" if none has.
+    """Return that an unread source has the server_uuid of a replica; "" if none has.
 
-    What it commits under that UUID the replica applies: it drops only what has its own server_id.
+    The replica applies what that source commits under the UUID: it drops only events with its own
+    server_id.
     """
     for name, channel in graph.outside:
         if replica.server_uuid != channel.source_uuid or not is_another(channel, replica):
@@ -322,9 +324,9 @@ def _copy_of(replica: ServerSnapshot, graph: Graph) -> str:
 
 
 def _another_at_address(edge: Edge | None, known: Mapping[str, ServerSnapshot]) -> str:
-    """Return that another server is at a channel's address, its source's own source; "" if not.
+    """Return that the source's own source is at a channel's address; "" if it is not.
 
-    No server receives from itself: one with a copy of the source's server_uuid is there.
+    No server receives from itself, so a server with a copy of the source's server_uuid is there.
     """
     source = None if edge is None else known.get(edge.source)
     if edge is None or source is None or is_at_address(edge.channel, source):
@@ -340,10 +342,10 @@ def _another_at_address(edge: Edge | None, known: Mapping[str, ServerSnapshot]) 
 
 
 def _by_hand_elsewhere(server: ServerSnapshot, audit: ClusterAudit) -> str:
-    """Return that a channel may bring GTIDs of its own server that were set by hand; "" if not.
+    """Return that a channel may deliver GTIDs of its own server that a session set, or "".
 
-    A receiver drops what has its server_id. A session on another server that set gtid_next commits
-    with that server's server_id (H7): it is applied, and its rows were not compared.
+    A receiver drops events with its own server_id. A session on another server that set gtid_next
+    commits with that server's server_id (H7). It is applied, and its rows were not compared.
     """
     for finding in audit.findings:
         if finding.code == "H7" and finding.source == server.name:

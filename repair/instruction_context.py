@@ -1,4 +1,4 @@
-"""A finding and the servers as a plan leaves them: what an instruction by hand is made from."""
+"""A finding and the servers as a plan leaves them: the input of a manual instruction."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ class Situation:
 
     @property
     def dialect(self) -> Dialect:
-        """Return the words of the finding's replica; today's where it was not read."""
+        """Return the dialect of the finding's replica; the current one if it was not read."""
         replica = self.model.servers.get(self.finding.replica or "")
         return dialect_of(replica.version if replica is not None else ServerVersion(9, 0, 0))
 
     @property
     def channel(self) -> str:
-        """Return the FOR CHANNEL clause of the finding's channel, as words."""
+        """Return the FOR CHANNEL clause of the finding's channel, as text."""
         return for_channel(self.dialect, self.finding.channel or "")
 
 
@@ -39,5 +39,5 @@ def in_order(*statements: str) -> str:
 
 
 def always(text: str) -> Text:
-    """Return an instruction that is the same in each situation."""
+    """Return an instruction that is the same in every situation."""
     return lambda _situation: text

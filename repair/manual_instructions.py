@@ -1,10 +1,10 @@
-"""What the operator does where no script is written: one text for each such strategy.
+"""Manual instructions: one text for each strategy for which no script is written.
 
-1. An instruction is complete: run literally, it loses no transaction that it does not name first.
-   Statements are in backticks, in their order, behind the server on which to run them; what the
-   operator fills in is in parentheses. Tests run them on real servers.
-2. Where an instruction deletes data, the text is made from the servers' sets: it lists what would
-   be lost, or refuses the direction in which it must not be run.
+1. An instruction is complete: executed literally, it loses no transaction that it does not list
+   first. Statements are in backticks, in order, after the server on which to run them. Values that
+   the operator fills in are in parentheses. Tests run the instructions on real servers.
+2. If an instruction deletes data, the text is computed from the servers' sets. It lists what would
+   be lost, or refuses the direction in which it must not be used.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from topology.gtid_waits import owning_channel, waits_for_gtid
 
 
 def by_hand(name: str, finding: Finding, model: Model) -> str:
-    """Return what the operator does for a strategy that has no script."""
+    """Return the manual instruction for a strategy that has no script."""
     return BY_HAND[name](Situation(finding, model))
 
 
@@ -80,7 +80,7 @@ def _reclone(situation: Situation) -> str:
 
 
 def _saving(situation: Situation, only_here: GtidSet, replica: ModelServer) -> str:
-    """Return how to keep what only the replica has."""
+    """Return how to save what only the replica has."""
     source, kept = situation.finding.source, only_here - replica.purged
     if kept:
         return (
@@ -107,7 +107,7 @@ def _donor_refetch(situation: Situation) -> str:
     ]
     if not donors:
         return "no server of this snapshot has all that the replica needs in its binary logs"
-    # The first donor that would not refuse, and would send nothing else.
+    # The first donor that would accept the connection, and send nothing else.
     refused, more, name = min(_obstacles(situation, each) for each in donors)
     words, where = situation.dialect, situation.channel
     stop = f"{words.stop_replica}{where}"
@@ -133,7 +133,7 @@ def _donor_refetch(situation: Situation) -> str:
 
 
 def _obstacles(situation: Situation, donor: ModelServer) -> tuple[str, str, str]:
-    """Return what a donor refuses, what it sends besides, and its name; the best is the least."""
+    """Return what a donor refuses, what else it sends, and its name; the best is the smallest."""
     servers, finding = situation.model.servers, situation.finding
     ends = [servers.get(finding.source or ""), servers.get(finding.replica or "")]
     known = GtidSet.union_of(each.executed for each in ends if each is not None)
@@ -188,7 +188,8 @@ def _rebuild_position(situation: Situation) -> str:
         f"{words.stop_replica}{where}",
         words.reset_binary_logs_and_gtids,
         f"SET GLOBAL gtid_purged = '(@@GLOBAL.gtid_executed of {situation.finding.source})'",
-        # It deletes the relay log: what was received of the old history would be asked for.
+        # This deletes the relay log: the receiver would request what was received of the old
+        # history.
         f"{words.change_source} {words.option_prefix}AUTO_POSITION = 1{where}",
         f"{words.start_replica}{where}",
     )
@@ -211,7 +212,7 @@ def _new_server_uuid(situation: Situation) -> str:
 def _explain(situation: Situation) -> str:
     otherwise = "read the error text; `gtid-audit explain TEXT` prints what it means and what to do"
     facts = {fact.fact: fact.value for fact in situation.finding.evidence}
-    # The text first: one number stands for several causes.
+    # The text first: one number has several causes.
     for fact in ("applier error", "receiver error", "applier errno", "receiver errno"):
         try:
             found = explain(facts.get(fact, ""))
@@ -224,7 +225,7 @@ def _explain(situation: Situation) -> str:
 
 
 def _received_again(situation: Situation) -> str:
-    """Return how a relay log that cannot be read is replaced: it may be the last copy of a part."""
+    """Return how to replace an unreadable relay log, which may be the last copy of some GTIDs."""
     finding, words, where = situation.finding, situation.dialect, situation.channel
     source, replica = (
         situation.model.servers.get(name or "") for name in (finding.source, finding.replica)

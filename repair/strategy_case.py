@@ -1,4 +1,4 @@
-"""What a strategy is asked, and what it may answer."""
+"""The input of a strategy, and its possible outcomes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ from topology.findings import Finding
 
 # The families of findings about transactions that are missing on the finding's replica.
 MISSING_ON_REPLICA = frozenset("HPA")
-# Holes that the channel's source can fill: auto-position fetches all of them at once.
+# Gaps that the channel's source can fill: auto-position fetches all of them at once.
 _FETCHED_TOGETHER = frozenset({"H1", "H8"})
 
 
 def is_seen_in_part(finding: Finding) -> bool:
-    """Return whether servers that were not read may deliver what a finding is about."""
+    """Return whether unread servers may deliver what a finding reports."""
     return [strategy.name for strategy in finding.strategies] == ["add_servers"]
 
 
@@ -34,13 +34,13 @@ class LogEvidence:
     contents: Mapping[str, TransactionContent] = field(default_factory=dict)
     # What a start of a stopped channel delivers, by server and channel (content_questions.py).
     arrivals: Mapping[tuple[str, str], TransactionContent] = field(default_factory=dict)
-    # By server, of the tables of these transactions and rows.
+    # By server, for the tables of these transactions and rows.
     side_effects: Mapping[str, tuple[SideEffects, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class SavedContent:
-    """Transactions that a plan declares unneeded, written as SQL beside its scripts."""
+    """Transactions that a plan declares unneeded, as SQL next to its scripts."""
 
     file_name: str
     text: str
@@ -48,14 +48,14 @@ class SavedContent:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a strategy is not planned, and what to do by hand if anything."""
+    """Why a strategy is not planned, and the manual instruction, if there is one."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Actions in order, and what must be known about data before they run."""
+    """Actions in order, and what the operator must know about data before they run."""
 
     actions: tuple[Action, ...]
     warnings: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Transactions that are missing on a server, by another finding about that server."""
+    """Transactions that are missing on a server, according to another finding about it."""
 
     code: str
     channel: str | None
@@ -74,33 +74,33 @@ class Hole:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One finding, before the servers as the plan so far will leave them."""
+    """One finding, with the servers as the plan so far leaves them."""
 
     finding: Finding
     model: Model
     event: FailingEvent | None
     is_chosen: bool  # the operator selected this strategy with --strategy
-    # Servers of the cluster of which too little is known, and gtid_executed where it was read.
+    # Servers of the cluster that cannot be evaluated, with gtid_executed where it was read.
     unread: Mapping[str, GtidSet]
-    # Codes of the findings that say why the finding's source lacks what is extra on the replica: it
-    # was meant to have it, so it is not the extra transactions that are the fault.
+    # Codes of the findings that explain why the finding's source is missing the replica's extra
+    # GTIDs. The source should have them, so the extra transactions are not the fault.
     meant_to_arrive: tuple[str, ...]
     snapshot_executed: Mapping[str, GtidSet]
-    # gtid_executed by the first readings: what is missing since then does not only need a moment.
+    # gtid_executed of the first readings: what is missing since then needs more than a moment.
     first_executed: Mapping[str, GtidSet] = field(default_factory=dict)
-    # gtid_executed before the first step of the plan, when what runs already has come to rest.
+    # gtid_executed before the first step of the plan, when current replication has come to rest.
     at_start: Mapping[str, GtidSet] = field(default_factory=dict)
-    # What earlier steps of the plan do again, and where they write rows.
+    # What earlier steps of the plan redo, and on which servers they write rows.
     redone: GtidSet = field(default_factory=GtidSet)
     written: frozenset[str] = frozenset()
-    rows: RowsRead | None = None  # the rows behind the finding, where they were read
-    content: TransactionContent | None = None  # what its transactions did; None: not read
-    # What stopped channels would deliver, by server and channel: what to know, and what is known.
+    rows: RowsRead | None = None  # the rows of the finding, where they were read
+    content: TransactionContent | None = None  # of its transactions; None: not read
+    # What stopped channels would deliver, by server and channel: the question, and the answer.
     waiting: Mapping[tuple[str, str], ContentQuestion] = field(default_factory=dict)
     arrivals: Mapping[tuple[str, str], TransactionContent] = field(default_factory=dict)
-    holes: tuple[Hole, ...] = ()  # what else is missing on the finding's replica
-    # What earlier steps of the plan declare executed without content, by server: there, and where
-    # replication brings it from there. No row is changed by it.
+    holes: tuple[Hole, ...] = ()  # other gaps of the finding's replica
+    # What earlier steps of the plan declare executed without content, by server: on the step's
+    # server and on those that receive it by replication. It changes no rows.
     declared: Mapping[str, GtidSet] = field(default_factory=dict)
 
     def declared_on(self, name: str) -> GtidSet:
@@ -110,23 +110,23 @@ class Case:
     def was_there(self, name: str) -> GtidSet:
         """Return what a server had executed when it was read, or has by steps without content.
 
-        What the model lets arrive besides may be held up, dropped or skipped there.
+        Everything else that arrives in the model may be held up, dropped or skipped there.
         """
         return self.snapshot_executed[name] | self.declared_on(name)
 
     def brought(self, name: str) -> GtidSet:
-        """Return what earlier steps of the plan let replication apply on a server.
+        """Return what replication applies on a server because of earlier steps of the plan.
 
-        Rows that were compared before may be other ones then.
+        Rows that were compared before may differ by then.
         """
         server = self.model[name]
         return server.executed - self.at_start.get(name, server.executed) - self.declared_on(name)
 
     def overtaken(self, *names: str) -> str | None:
-        """Return why rows that were compared may be other ones by now; None if no step says so.
+        """Return why compared rows may differ by now; None if no step changes them.
 
-        Without names on any server. A script that writes rows looks at those of its own server once
-        more, so for it only what replication brings matters.
+        Without names, any server counts. A script that writes rows checks those of its own server
+        again, so for it only what replication delivers matters.
         """
         moved = [
             name
@@ -142,7 +142,7 @@ class Case:
 
     @property
     def beside(self) -> tuple[tuple[GtidSet, TransactionContent | None], ...]:
-        """Return the other holes of the same channel that auto-position fetches as well."""
+        """Return the other gaps of the same channel that auto-position fetches as well."""
         return tuple(
             (hole.gtids, hole.content)
             for hole in self.holes
@@ -176,13 +176,13 @@ class Case:
     def is_hole(self) -> bool:
         """Return whether transactions are missing on the replica, rather than on the source.
 
-        H7 is a future hole: the replica has a GTID of its source that the source has not reached.
+        H7 is a future gap: the replica has a GTID of its source that the source has not reached.
         """
         return self.finding.code[0] in MISSING_ON_REPLICA and self.finding.code != "H7"
 
     @property
     def wanted(self) -> GtidSet:
-        """Return the transactions the finding is about; for a stopped applier the one it met."""
+        """Return the transactions of the finding; for a stopped applier the one that stopped it."""
         if self.finding.code.startswith("A"):
             return self.content.wanted if self.content is not None else GtidSet()
         return self.finding.gtid_set
@@ -194,7 +194,7 @@ class Case:
 
     @property
     def holder(self) -> ModelServer | None:
-        """Return the server that the finding's transactions are compared with and has them."""
+        """Return the server that has the finding's transactions, with which others are compared."""
         return self.source if self.is_hole else self.replica
 
 
